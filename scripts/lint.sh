@@ -23,7 +23,7 @@ check_headers() { scripts/check_headers.sh; }
 check_tidy() {
     "${CMAKE:-cmake}" --preset lint -DCMAKE_CXX_COMPILER="$(llvm clang++)" --log-level=WARNING >/dev/null
     files 'src/*.cpp' | xargs -r -P "$(nproc)" -n 1 "$(llvm clang-tidy)" -p build/lint --quiet \
-        2> >(grep -v 'warnings generated' >&2)
+        2> >(grep -Ev '^[0-9]+ warnings?( and [0-9]+ errors?)? generated|^Error while processing' >&2)
 }
 
 failed=()
