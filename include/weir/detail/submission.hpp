@@ -1,0 +1,53 @@
+// The one way in which work enters a stream. Layer: runtime.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "weir/completion.hpp"
+#include "weir/detail/footprint.hpp"
+#include "weir/detail/task.hpp"
+#include "weir/export.hpp"
+#include "weir/source_location.hpp"
+
+namespace weir::runtime {
+
+class resource;
+class stream_state;
+
+/// One access that an operation declares.
+struct access_request {
+    resource* target = nullptr;
+    order::footprint where;
+    order::access_mode mode = order::access_mode::read;
+};
+
+/// Which call enqueued an operation. The label is a string literal, or null.
+struct site {
+    const char* label = nullptr;
+    source_location where;
+};
+
+/// What runs an operation.
+enum class work_kind : std::uint8_t {
+    device,     ///< code that computes and ends: runs on the device's own workers
+    host_task,  ///< code that may block: runs on a worker of its own (DESIGN, Decisions)
+};
+
+/// One operation, before it has a place in a stream.
+struct submission {
+    std::span<const access_request> accesses;
+    std::span<const completion> after;
+    detail::task_ref work;
+    site from;
+    work_kind kind = work_kind::device;
+};
+
+/// Puts one operation into a stream: orders it after what its accesses conflict with (rules O1, O2, O5), enqueues it and
+/// makes it known to the histories. Does not wait for other work, unless an access conflicts with a live view of the
+/// host's: then it returns once the operation is over (rule X7). Any thread.
+///
+/// Reads and writes `accesses` as declared. Throws state_error (closed stream), std::bad_alloc; then nothing has happened.
+WEIR_EXPORT completion submit(stream_state& stream, const submission& what);
+
+}  // namespace weir::runtime
