@@ -33,20 +33,31 @@ MAY_INCLUDE = {
 
 # Single headers that a layer may include although it may not include their layer.
 MAY_INCLUDE_HEADER = {
-    "check": ["runtime/observer.hpp"],
-    "trace": ["runtime/observer.hpp"],
+    "check": ["runtime/observer.hpp", "weir/detail/submission.hpp", "weir/completion.hpp"],
+    "trace": ["runtime/observer.hpp", "weir/detail/submission.hpp", "weir/completion.hpp"],
 }
 
 # The layer of each public header.
 PUBLIC_HEADERS = {
     "weir.hpp": "umbrella",
     "error.hpp": "base",
+    "export.hpp": "base",
+    "source_location.hpp": "base",
+    "detail/intrusive.hpp": "base",
+    "detail/site.hpp": "base",
+    "detail/task.hpp": "base",
+    "detail/footprint.hpp": "order",
+    "ordering.hpp": "order",
+    "completion.hpp": "runtime",
+    "detail/submission.hpp": "runtime",
     "device.hpp": "runtime",
-    "stream.hpp": "runtime",
     "event.hpp": "runtime",
-    "launch.hpp": "runtime",
+    "stream.hpp": "runtime",
+    "buffer.hpp": "memory",
     "memory.hpp": "memory",
     "array.hpp": "array",
+    "dtype.hpp": "array",
+    "launch.hpp": "array",
     "exchange.hpp": "exchange",
     "fft.hpp": "calls",
     "check.hpp": "check",

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "backend/timeline.hpp"
-#include "weir/detail/submission.hpp"
+#include "weir/detail/site.hpp"
 #include "weir/detail/task.hpp"
 
 namespace weir::backend {

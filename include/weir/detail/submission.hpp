@@ -6,9 +6,9 @@
 
 #include "weir/completion.hpp"
 #include "weir/detail/footprint.hpp"
+#include "weir/detail/site.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/export.hpp"
-#include "weir/source_location.hpp"
 
 namespace weir::runtime {
 
@@ -20,18 +20,6 @@ struct access_request {
     resource* target = nullptr;
     order::footprint where;
     order::access_mode mode = order::access_mode::read;
-};
-
-/// Which call enqueued an operation. The label is a string literal, or null.
-struct site {
-    const char* label = nullptr;
-    source_location where;
-};
-
-/// What runs an operation.
-enum class work_kind : std::uint8_t {
-    device,     ///< code that computes and ends: runs on the device's own workers
-    host_task,  ///< code that may block: runs on a worker of its own (DESIGN, Decisions)
 };
 
 /// One operation, before it has a place in a stream.
