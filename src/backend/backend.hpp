@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
-#include <span>
 #include <string_view>
 
 #include "backend/timeline.hpp"
@@ -52,8 +51,8 @@ public:
     /// Makes room for one operation after `waits` waits, so that the next `submit` cannot fail. Throws std::bad_alloc.
     virtual void reserve(std::size_t waits, const detail::task_ref& work) = 0;
 
-    /// Device-side: what is submitted from now on starts once these points are over.
-    virtual void wait(std::span<const order::wait> targets) noexcept = 0;
+    /// Device-side: what is submitted from now on starts once `target` is over.
+    virtual void wait(point target) noexcept = 0;
 
     /// Takes an operation, which completes `at`. Does not wait for other work.
     virtual void submit(epoch at, const operation& what) noexcept = 0;

@@ -10,6 +10,7 @@
 #include "order/plan.hpp"
 #include "weir/detail/footprint.hpp"
 #include "weir/detail/submission.hpp"
+#include "weir/ordering.hpp"
 
 namespace weir::runtime {
 
