@@ -33,24 +33,26 @@ MAY_INCLUDE = {
 
 # Single headers that a layer may include although it may not include their layer.
 MAY_INCLUDE_HEADER = {
-    "check": ["runtime/observer.hpp"],
-    "trace": ["runtime/observer.hpp"],
+    "check": ["runtime/observer.hpp", "weir/detail/submission.hpp", "weir/completion.hpp"],
+    "trace": ["runtime/observer.hpp", "weir/detail/submission.hpp", "weir/completion.hpp"],
 }
 
 # The layer of each public header. Its first line says the same: "// What it is. Layer: base."
 PUBLIC_HEADERS = {
+    "weir.hpp": "umbrella",
     "error.hpp": "base",
     "export.hpp": "base",
     "source_location.hpp": "base",
     "detail/intrusive.hpp": "base",
+    "detail/site.hpp": "base",
     "detail/task.hpp": "base",
-    "ordering.hpp": "order",
     "detail/footprint.hpp": "order",
+    "ordering.hpp": "order",
     "completion.hpp": "runtime",
+    "detail/submission.hpp": "runtime",
     "device.hpp": "runtime",
     "event.hpp": "runtime",
     "stream.hpp": "runtime",
-    "detail/submission.hpp": "runtime",
     "buffer.hpp": "memory",
     "memory.hpp": "memory",
     "array.hpp": "array",
@@ -60,7 +62,6 @@ PUBLIC_HEADERS = {
     "fft.hpp": "calls",
     "check.hpp": "check",
     "trace.hpp": "trace",
-    "weir.hpp": "umbrella",
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?P<open>[<"])(?P<path>[^>"]+)[>"]')

@@ -1,0 +1,115 @@
+#include "order/history.hpp"
+
+#include <algorithm>
+
+namespace weir::order {
+
+reason history::why(const past_access& past, access_mode mode) noexcept {
+    if (past.former_owner) {
+        return reason::reuse;
+    }
+    if (mode == access_mode::read) {
+        return reason::read_after_write;
+    }
+    return past.mode == access_mode::write ? reason::write_after_write : reason::write_after_read;
+}
+
+void history::require(plan& into, const footprint& where, access_mode mode, bool hazards) const {
+    conflicts(where, mode, [&](const past_access& past, reason because) {
+        if (hazards || past.former_owner) {
+            into.need(past.when, because);
+        }
+    });
+}
+
+void history::record(const footprint& where, access_mode mode, const mark& when,
+                     const watermarks& completed) noexcept {
+    if (where.empty()) {
+        return;
+    }
+    const auto forgotten = [&](const past_access& past) {
+        const bool same_kind = mode == access_mode::write || past.mode == access_mode::read;
+        return same_kind && weir::order::covers(where, past.where) &&
+               (weir::order::covers(when, past.when.at) || completed.is_complete(past.when.at));
+    };
+    // The first access that is covered is overwritten in place: with one stream, or one writer, nothing ever moves.
+    auto slot = std::find_if(accesses_.begin(), accesses_.end(), forgotten);
+    if (slot == accesses_.end()) {
+        accesses_.push_back({where, when, mode, false});
+        if (accesses_.size() > bound) {
+            compact(completed);
+        }
+        return;
+    }
+    accesses_.erase(std::remove_if(slot + 1, accesses_.end(), forgotten), accesses_.end());
+    slot->where = where;
+    slot->mode = mode;
+    slot->former_owner = false;
+    slot->when.at = when.at;
+    if (slot->when.known != when.known) {
+        slot->when.known = when.known;
+    }
+}
+
+void history::prune(const watermarks& completed) noexcept {
+    std::erase_if(accesses_, [&](const past_access& past) { return completed.is_complete(past.when.at); });
+}
+
+void history::compact(const watermarks& completed) noexcept {
+    prune(completed);
+    if (accesses_.size() <= bound) {
+        return;
+    }
+    // One access for each timeline and owner: the hull of all, at the latest point, whose clock includes the earlier
+    // ones'. A write if any was one. Later accesses may wait for more than they need, never for less.
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < accesses_.size(); ++i) {
+        const auto end = accesses_.begin() + static_cast<std::ptrdiff_t>(kept);
+        const auto same = std::find_if(accesses_.begin(), end, [&](const past_access& other) {
+            return other.when.at.timeline == accesses_[i].when.at.timeline &&
+                   other.former_owner == accesses_[i].former_owner;
+        });
+        if (same == end) {
+            if (kept != i) {
+                accesses_[kept] = std::move(accesses_[i]);
+            }
+            ++kept;
+            continue;
+        }
+        same->where = hull(same->where, accesses_[i].where);
+        if (accesses_[i].mode == access_mode::write) {
+            same->mode = access_mode::write;
+        }
+        if (same->when.at.at < accesses_[i].when.at.at) {
+            same->when = std::move(accesses_[i].when);
+        }
+    }
+    accesses_.erase(accesses_.begin() + static_cast<std::ptrdiff_t>(kept), accesses_.end());
+}
+
+void history::die(std::uint64_t size, const watermarks& completed) noexcept {
+    prune(completed);
+    for (std::size_t i = 0; i < accesses_.size();) {
+        const point at = accesses_[i].when.at;
+        bool implied = false;
+        for (std::size_t j = 0; j < accesses_.size() && !implied; ++j) {
+            // Of two accesses at the same point the later one in the list stays.
+            implied = j != i && weir::order::covers(accesses_[j].when, at) && (accesses_[j].when.at != at || j > i);
+        }
+        if (implied) {
+            accesses_.erase(accesses_.begin() + static_cast<std::ptrdiff_t>(i));
+            continue;
+        }
+        accesses_[i].where = {0, size};
+        accesses_[i].mode = access_mode::write;
+        accesses_[i].former_owner = true;
+        ++i;
+    }
+}
+
+void history::merge_death(const history& other, std::uint64_t size, const watermarks& completed) {
+    accesses_.insert(accesses_.end(), other.accesses_.begin(), other.accesses_.end());
+    die(size, completed);
+}
+
+}  // namespace weir::order

@@ -1,0 +1,60 @@
+// The folder order/ decides which waits an operation needs. It is pure: it knows no device, no thread and no lock.
+// It includes frontier/ and nothing else of Weir.
+#pragma once
+
+#include <memory>
+
+#include "frontier/frontier.hpp"
+
+namespace weir::order {
+
+using frontiers::epoch;
+using frontiers::frontier;
+using frontiers::point;
+using frontiers::timeline_id;
+
+/// What a point is ordered after on *other* timelines. Immutable and shared, since many accesses of a stream have the
+/// same; null stands for the empty frontier, which is all a one-stream program ever has.
+using clock = std::shared_ptr<const frontier>;
+
+/// A point together with everything it is ordered after: what an event holds, what a history keeps for each access,
+/// what a death frontier consists of. Whoever waits for the point is ordered after the clock, too (rule O2).
+struct mark {
+    point at;
+    clock known;
+};
+
+/// Whether whoever is ordered after `m` is thereby ordered after `p`.
+[[nodiscard]] inline bool covers(const mark& m, point p) noexcept {
+    if (m.at.timeline == p.timeline) {
+        return p.at <= m.at.at;
+    }
+    return m.known && m.known->covers(p);
+}
+
+/// Tells how far timelines are known to be over (the *completed watermark* of rule O10).
+///
+/// A class of its own rather than a std::function: it is asked on the hot path, and a test, or the counting of minimal
+/// waits, asks `nothing_completes`.
+class watermarks {
+public:
+    watermarks() = default;
+    watermarks(const watermarks&) = delete;
+    watermarks& operator=(const watermarks&) = delete;
+
+    /// The largest epoch of `timeline` that is over together with all before it. May lag behind, never run ahead.
+    [[nodiscard]] virtual epoch completed(timeline_id timeline) const noexcept = 0;
+
+    [[nodiscard]] bool is_complete(point p) const noexcept { return p.at <= completed(p.timeline); }
+
+protected:
+    ~watermarks() = default;
+};
+
+/// Watermarks under which no point is ever complete: completion-based elision switched off.
+class nothing_completes final : public watermarks {
+public:
+    [[nodiscard]] epoch completed(timeline_id /*timeline*/) const noexcept override { return 0; }
+};
+
+}  // namespace weir::order

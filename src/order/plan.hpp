@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "order/mark.hpp"
+
+namespace weir::order {
+
+/// Why an operation must come after a point.
+enum class reason : std::uint8_t {
+    read_after_write,
+    write_after_read,
+    write_after_write,
+    reuse,       ///< the memory's former owner may still use it (rule L1)
+    dependency,  ///< `after=`, or a wait that the program asked for
+    entry,       ///< work of a foreign package on an operand that is shared with it (rule X6)
+    exit,        ///< handing an operand back to the foreign package (rule X6)
+};
+
+/// Why a wait that an operation needs need not be issued.
+enum class witness_kind : std::uint8_t {
+    same_stream,  ///< the stream runs its operations in order
+    known,        ///< the stream is ordered after the point already
+    other_wait,   ///< another wait of the same operation implies it
+    complete,     ///< the point is over
+};
+
+/// A device-side wait to issue: the operation must not start before `target` is over.
+struct wait {
+    mark target;
+    reason why = reason::dependency;
+};
+
+/// A wait that is needed and was not issued, with the evidence that it is implied.
+struct elision {
+    point target;
+    reason why = reason::dependency;
+    witness_kind kind = witness_kind::same_stream;
+    point witness;  ///< for `other_wait` the wait that implies it; for `known` and `same_stream` the stream's own tail
+};
+
+/// Collects what one operation must come after and reduces it to the waits that are missing (rules O1, O2).
+///
+/// Use: `need` for each point, then `resolve`, then read `waits`. The waits are an antichain: none implies another, none
+/// is implied by what the stream is ordered after. With exact footprints and `nothing_completes` the waits of all
+/// operations together are the transitive reduction of the program's order (rule O10); the brute-force tests hold this
+/// against all linear extensions.
+class plan {
+public:
+    /// For an operation of `self`, whose stream is ordered after `known` and whose last reserved epoch is `tail`.
+    /// With `keep_evidence`, elisions are kept too.
+    plan(timeline_id self, epoch tail, const clock& known, const watermarks& completed, bool keep_evidence)
+        : self_(self), tail_(tail), known_(&known), completed_(&completed), keep_evidence_(keep_evidence) {}
+
+    /// States that the operation must come after `target`. May throw std::bad_alloc.
+    void need(const mark& target, reason why);
+
+    /// Drops the waits that others imply. Call once, after the last `need`.
+    void resolve();
+
+    [[nodiscard]] const std::vector<wait>& waits() const noexcept { return waits_; }
+    [[nodiscard]] const std::vector<elision>& elisions() const noexcept { return elisions_; }
+
+    /// What the stream is ordered after once it has issued the waits. The clock handed in if there are none.
+    [[nodiscard]] clock clock_after() const;
+
+private:
+    void elide(point target, reason why, witness_kind kind, point witness);
+
+    timeline_id self_;
+    epoch tail_;
+    const clock* known_;
+    const watermarks* completed_;
+    bool keep_evidence_;
+    std::vector<wait> waits_;
+    std::vector<elision> elisions_;
+};
+
+}  // namespace weir::order

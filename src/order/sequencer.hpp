@@ -1,0 +1,45 @@
+#pragma once
+
+#include "order/plan.hpp"
+
+namespace weir::order {
+
+/// The logical side of one stream: how far it has been filled, and what its next operation is ordered after.
+///
+/// Two steps, so that nothing is half done when memory runs out: make a plan (may fail, changes nothing), then commit
+/// it (cannot fail). Not synchronised: the runtime guards it with the stream's lock.
+class sequencer {
+public:
+    explicit sequencer(timeline_id timeline, epoch tail = 0) noexcept : timeline_(timeline), tail_(tail) {}
+
+    [[nodiscard]] timeline_id timeline() const noexcept { return timeline_; }
+
+    /// The epoch of the last operation; what was before the first one if there is none yet.
+    [[nodiscard]] epoch tail() const noexcept { return tail_; }
+    [[nodiscard]] const clock& known() const noexcept { return known_; }
+
+    /// The stream's tail at this moment: what an event that is recorded now holds (rule S2).
+    [[nodiscard]] mark record() const { return {{timeline_, tail_}, known_}; }
+
+    /// An empty plan for the next operation.
+    [[nodiscard]] plan next(const watermarks& completed, bool keep_evidence = false) const {
+        return {timeline_, tail_, known_, completed, keep_evidence};
+    }
+
+    /// Takes the waits of a plan: from now on the stream is ordered after `after` (the plan's `clock_after`).
+    void advance_clock(clock after) noexcept { known_ = std::move(after); }
+
+    /// Reserves the epoch of the next operation.
+    mark reserve() noexcept { return {{timeline_, ++tail_}, known_}; }
+
+    /// A fresh epoch that stands for whatever others have put into this stream since Weir last looked (rules O2, X6):
+    /// nothing known about an earlier epoch covers it, so elision never spans two entries.
+    mark enter_foreign() noexcept { return reserve(); }
+
+private:
+    timeline_id timeline_;
+    epoch tail_;
+    clock known_;
+};
+
+}  // namespace weir::order

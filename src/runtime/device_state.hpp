@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "weir/device.hpp"
+
+namespace weir::memory {
+class pool;
+}
+
+namespace weir::runtime {
+
+class stream_state;
+
+/// One device of the process. Lives for ever: threads and arrays may use it until the very end.
+class device_state {
+public:
+    device_state(device_kind kind, int id, std::unique_ptr<backend::driver> driver);
+
+    [[nodiscard]] device_kind kind() const noexcept { return kind_; }
+    [[nodiscard]] int id() const noexcept { return id_; }
+    [[nodiscard]] backend::driver& driver() const noexcept { return *driver_; }
+    /// The tails of all streams at this moment.
+    [[nodiscard]] std::vector<frontiers::point> tails() const;
+
+    void add(stream_state& stream);
+    void remove(stream_state& stream) noexcept;
+
+    /// The device's memory; made by the folder memory/ at the first allocation, kept here so that every device has one.
+    std::atomic<memory::pool*> pool{nullptr};
+
+private:
+    device_kind kind_;
+    int id_;
+    std::unique_ptr<backend::driver> driver_;
+    mutable std::mutex mutex_;  ///< guards streams_; after buffers, before streams
+    std::vector<stream_state*> streams_;
+};
+
+/// The device `cpu`.
+[[nodiscard]] device_state& cpu_device();
+
+}  // namespace weir::runtime
