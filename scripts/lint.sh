@@ -16,7 +16,15 @@ check_layers() { python3 scripts/check_layers.py; }
 
 check_shell() { files run .ci/run 'scripts/*.sh' | xargs shellcheck --external-sources; }
 
-check_format() { files '*.cpp' '*.hpp' '*.h' | xargs -r "$(llvm clang-format)" --dry-run -Werror; }
+# Prints the places only; what to do about them is one command.
+check_format() {
+    local format
+    format=$(llvm clang-format)
+    ! files '*.cpp' '*.hpp' '*.h' | xargs -r "$format" --dry-run 2>&1 | grep -E '^[^ ]+:[0-9]+:[0-9]+: ' || {
+        echo "to mend: git ls-files '*.cpp' '*.hpp' '*.h' | xargs $(basename "$format") -i"
+        return 1
+    }
+}
 
 check_headers() { scripts/check_headers.sh; }
 
