@@ -53,6 +53,7 @@ PUBLIC_HEADERS = {
     "device.hpp": "runtime",
     "event.hpp": "runtime",
     "stream.hpp": "runtime",
+    "testing.hpp": "runtime",
     "buffer.hpp": "memory",
     "memory.hpp": "memory",
     "array.hpp": "array",

@@ -3,9 +3,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <shared_mutex>
 #include <span>
 #include <string_view>
-#include <shared_mutex>
 
 #include "order/plan.hpp"
 #include "weir/detail/footprint.hpp"
