@@ -1,5 +1,7 @@
 #include "weir/stream.hpp"
 
+#include <utility>
+
 #include "runtime/device_state.hpp"
 #include "runtime/event_state.hpp"
 #include "runtime/failures.hpp"
@@ -23,9 +25,9 @@ void wait_for(runtime::stream_state& stream, const order::mark& target, std::uin
     const bool issued = !plan.waits().empty();
     if (issued) {
         stream.queue->reserve(1, {});
-        stream.sequence.advance_clock(plan.clock_after());
+        order::clock after = plan.clock_after();
         stream.queue->wait(target.at);
-        stream.queue->submit(stream.sequence.reserve().at.at, {});
+        stream.queue->submit(stream.sequence.reserve(std::move(after)).at.at, {});
     }
     runtime::observers::tell(
         [&](runtime::observer& one) { one.stream_waits(stream.info(), target.at, event, issued, where); });
