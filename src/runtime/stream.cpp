@@ -21,10 +21,14 @@ void wait_for(runtime::stream_state& stream, const order::mark& target, std::uin
     order::plan plan = stream.sequence.next(completed);
     plan.need(target, order::reason::dependency);
     const bool issued = !plan.waits().empty();
-    if (issued) {
-        stream.queue->reserve(1, {});
-        stream.sequence.advance_clock(plan.clock_after());
-        stream.queue->wait(target.at);
+    // Observers, for whom completion orders nothing, must tell the moments before and after an implied wait apart: for
+    // them it takes an epoch as well.
+    if (issued || runtime::observers::any()) {
+        stream.queue->reserve(plan.waits().size(), {});
+        if (issued) {
+            stream.sequence.advance_clock(plan.clock_after());
+            stream.queue->wait(target.at);
+        }
         stream.queue->submit(stream.sequence.reserve().at.at, {});
     }
     runtime::observers::tell(
