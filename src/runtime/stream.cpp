@@ -23,10 +23,14 @@ void wait_for(runtime::stream_state& stream, const order::mark& target, std::uin
     order::plan plan = stream.sequence.next(completed);
     plan.need(target, order::reason::dependency);
     const bool issued = !plan.waits().empty();
-    if (issued) {
-        stream.queue->reserve(1, {});
+    // Observers, for whom completion orders nothing, must tell the moments before and after an implied wait apart: for
+    // them it takes an epoch as well.
+    if (issued || runtime::observers::any()) {
+        stream.queue->reserve(plan.waits().size(), {});
         order::clock after = plan.clock_after();
-        stream.queue->wait(target.at);
+        if (issued) {
+            stream.queue->wait(target.at);
+        }
         stream.queue->submit(stream.sequence.reserve(std::move(after)).at.at, {});
     }
     runtime::observers::tell(

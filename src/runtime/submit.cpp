@@ -170,6 +170,9 @@ completion submit(stream_state& stream, const submission& what) {
     if (seen_by_host) {
         host_wait(end.at, what.from.where);
     }
+    if (observed) {
+        verdicts::settle();
+    }
     return {end.at.timeline, end.at.at, end.known};
 }
 
