@@ -1,5 +1,7 @@
 #include "weir/stream.hpp"
 
+#include <utility>
+
 #include "runtime/device_state.hpp"
 #include "runtime/event_state.hpp"
 #include "runtime/failures.hpp"
@@ -25,11 +27,11 @@ void wait_for(runtime::stream_state& stream, const order::mark& target, std::uin
     // them it takes an epoch as well.
     if (issued || runtime::observers::any()) {
         stream.queue->reserve(plan.waits().size(), {});
+        order::clock after = plan.clock_after();
         if (issued) {
-            stream.sequence.advance_clock(plan.clock_after());
             stream.queue->wait(target.at);
         }
-        stream.queue->submit(stream.sequence.reserve().at.at, {});
+        stream.queue->submit(stream.sequence.reserve(std::move(after)).at.at, {});
     }
     runtime::observers::tell([&](runtime::observer& one) {
         one.stream_waits(stream.info(), stream.sequence.tail(), target.at, event, issued, where);

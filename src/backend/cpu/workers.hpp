@@ -16,13 +16,11 @@ public:
     /// Runs one piece of work that may block, on a thread that may.
     virtual void run_blocking() noexcept = 0;
 
+    runnable* next = nullptr;  ///< run_list's own
+
 protected:
     runnable() = default;
     ~runnable() = default;
-
-private:
-    friend class run_list;
-    runnable* next_ = nullptr;
 };
 
 /// A first-in-first-out of runnables.
@@ -30,14 +28,14 @@ class run_list {
 public:
     [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
     void push(runnable& one) noexcept {
-        one.next_ = nullptr;
-        (last_ == nullptr ? first_ : last_->next_) = &one;
+        one.next = nullptr;
+        (last_ == nullptr ? first_ : last_->next) = &one;
         last_ = &one;
     }
     [[nodiscard]] runnable* pop() noexcept {
         runnable* const one = first_;
         if (one != nullptr) {
-            first_ = one->next_;
+            first_ = one->next;
             if (first_ == nullptr) {
                 last_ = nullptr;
             }
