@@ -22,8 +22,7 @@ void history::require(plan& into, const footprint& where, access_mode mode, bool
     });
 }
 
-void history::record(const footprint& where, access_mode mode, const mark& when,
-                     const watermarks& completed) noexcept {
+void history::record(const footprint& where, access_mode mode, const mark& when, const watermarks& completed) noexcept {
     if (where.empty()) {
         return;
     }

@@ -1,0 +1,64 @@
+# What all targets of Weir share, and one function for each kind of target.
+
+# Warnings and sanitizers. Linked privately, so that nothing of it reaches the users of the library.
+add_library(weir_warnings INTERFACE)
+target_compile_options(weir_warnings INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast
+    -Woverloaded-virtual -Wcast-align -Wcast-qual -Wdouble-promotion -Wextra-semi -Wformat=2 -Wimplicit-fallthrough
+    -Wundef -Wunused
+    # Before GCC 13 the concatenation of strings is reported by mistake (GCC bug 105329).
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+    $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-branches;-Wduplicated-cond;-Wlogical-op>
+    $<$<CXX_COMPILER_ID:Clang,AppleClang>:-Wthread-safety;-Wno-gnu-zero-variadic-macro-arguments>
+    $<$<BOOL:${WEIR_WERROR}>:-Werror>)
+if(WEIR_SANITIZE)
+    target_compile_options(weir_warnings INTERFACE
+        -fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
+        # Instrumented code defeats GCC's analysis of initialisation.
+        $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+    # PUBLIC users of the static library need the run-time library of the sanitizer as well.
+    target_link_options(weir_warnings INTERFACE -fsanitize=${WEIR_SANITIZE})
+endif()
+
+# weir_add_test(NAME LABEL SOURCES... [LIBRARIES...]): a GoogleTest program. Each of its tests becomes a test of CTest
+# named LABEL.<suite>.<test>. It may include the library's private headers as "folder/header.hpp".
+function(weir_add_test name label)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;LIBRARIES")
+    set(target ${label}-${name})
+    add_executable(${target} ${arg_SOURCES})
+    target_link_libraries(${target} PRIVATE
+        weir::weir weir_internal weir_warnings GTest::gmock GTest::gtest_main ${arg_LIBRARIES})
+    # Property tests run as long as they are told to, others are stuck after five minutes.
+    set(properties LABELS ${label})
+    if(NOT label STREQUAL "property")
+        list(APPEND properties TIMEOUT 300)
+    endif()
+    gtest_discover_tests(${target}
+        TEST_PREFIX ${label}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+    add_dependencies(weir-tests ${target})
+endfunction()
+
+# weir_add_benchmark(NAME SOURCES... [LIBRARIES...]): a Google Benchmark program that `./run bench` runs.
+function(weir_add_benchmark name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+    set(target bench-${name})
+    add_executable(${target} ${arg_SOURCES})
+    target_link_libraries(${target} PRIVATE
+        weir::weir weir_internal weir_warnings benchmark::benchmark benchmark::benchmark_main ${arg_LIBRARIES})
+    add_dependencies(weir-benchmarks ${target})
+    set_property(GLOBAL APPEND_STRING PROPERTY WEIR_BENCHMARK_LIST "$<TARGET_FILE:${target}>\n")
+endfunction()
+
+# weir_add_example(NAME SOURCES...): a program that uses the public headers only; it is also run as a test.
+function(weir_add_example name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+    set(target example-${name})
+    add_executable(${target} ${arg_SOURCES})
+    target_link_libraries(${target} PRIVATE weir::weir weir_warnings ${arg_LIBRARIES})
+    add_dependencies(weir-examples ${target})
+    if(WEIR_BUILD_TESTS)
+        add_test(NAME example.${name} COMMAND ${target})
+        set_tests_properties(example.${name} PROPERTIES LABELS example TIMEOUT 300)
+        add_dependencies(weir-tests ${target})
+    endif()
+endfunction()

@@ -1,0 +1,42 @@
+// The end of one operation. Layer: runtime.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "weir/export.hpp"
+#include "weir/source_location.hpp"
+
+namespace weir {
+
+namespace frontiers {
+class frontier;
+}
+
+/// The end of one enqueued operation: a symbolic event. Costs no driver object and no allocation; copies are cheap.
+/// An empty completion stands for "nothing to wait for". It may outlive its stream.
+class WEIR_EXPORT completion {
+public:
+    completion() = default;
+
+    /// Whether the operation is over. Never blocks. An answer of true orders what the program does next (rule V1).
+    [[nodiscard]] bool done(source_location where = source_location::current()) const;
+
+    /// Blocks the calling thread until the operation is over. Throws operation_error if it, or an operation before it on
+    /// its stream, failed.
+    void synchronize(source_location where = source_location::current()) const;
+
+    /// Position and past of the operation, for Weir's own use.
+    [[nodiscard]] std::uint32_t timeline() const noexcept { return timeline_; }
+    [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
+    [[nodiscard]] const std::shared_ptr<const frontiers::frontier>& known() const noexcept { return known_; }
+    completion(std::uint32_t timeline, std::uint64_t epoch, std::shared_ptr<const frontiers::frontier> known) noexcept
+        : known_(std::move(known)), epoch_(epoch), timeline_(timeline) {}
+
+private:
+    std::shared_ptr<const frontiers::frontier> known_;
+    std::uint64_t epoch_ = 0;
+    std::uint32_t timeline_ = 0;
+};
+
+}  // namespace weir

@@ -1,0 +1,67 @@
+// Shared ownership with the count inside the object. Layer: base.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace weir::detail {
+
+/// Base of an object that counts its owners. Derived classes say what happens when the last one goes by defining
+/// `void last_owner_gone() noexcept`.
+template <class Derived>
+class counted {
+public:
+    counted(const counted&) = delete;
+    counted& operator=(const counted&) = delete;
+
+    void add_owner() const noexcept { owners_.fetch_add(1, std::memory_order_relaxed); }
+
+    void drop_owner() const noexcept {
+        // acq_rel: what any owner did to the object happens before the last owner ends it.
+        if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+            const_cast<Derived*>(static_cast<const Derived*>(this))->last_owner_gone();
+        }
+    }
+
+protected:
+    counted() = default;
+    ~counted() = default;
+
+private:
+    mutable std::atomic<std::uint32_t> owners_{0};
+};
+
+/// A pointer that is an owner of a `counted` object.
+template <class T>
+class owner {
+public:
+    owner() = default;
+    explicit owner(T* object) noexcept : object_(object) {
+        if (object_ != nullptr) {
+            object_->add_owner();
+        }
+    }
+    owner(const owner& other) noexcept : owner(other.object_) {}
+    owner(owner&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+    owner& operator=(owner other) noexcept {
+        std::swap(object_, other.object_);
+        return *this;
+    }
+    ~owner() {
+        if (object_ != nullptr) {
+            object_->drop_owner();
+        }
+    }
+
+    [[nodiscard]] T* get() const noexcept { return object_; }
+    T& operator*() const noexcept { return *object_; }
+    T* operator->() const noexcept { return object_; }
+    explicit operator bool() const noexcept { return object_ != nullptr; }
+    friend bool operator==(const owner&, const owner&) = default;
+
+private:
+    T* object_ = nullptr;
+};
+
+}  // namespace weir::detail

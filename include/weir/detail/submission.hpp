@@ -1,0 +1,41 @@
+// The one way in which work enters a stream. Layer: runtime.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "weir/completion.hpp"
+#include "weir/detail/footprint.hpp"
+#include "weir/detail/site.hpp"
+#include "weir/detail/task.hpp"
+#include "weir/export.hpp"
+
+namespace weir::runtime {
+
+class resource;
+class stream_state;
+
+/// One access that an operation declares.
+struct access_request {
+    resource* target = nullptr;
+    order::footprint where;
+    order::access_mode mode = order::access_mode::read;
+};
+
+/// One operation, before it has a place in a stream.
+struct submission {
+    std::span<const access_request> accesses;
+    std::span<const completion> after;
+    detail::task_ref work;
+    site from;
+    work_kind kind = work_kind::device;
+};
+
+/// Puts one operation into a stream: orders it after what its accesses conflict with (rules O1, O2, O5), enqueues it and
+/// makes it known to the histories. Does not wait for other work, unless an access conflicts with a live view of the
+/// host's: then it returns once the operation is over (rule X7). Any thread.
+///
+/// Reads and writes `accesses` as declared. Throws state_error (closed stream), std::bad_alloc; then nothing has happened.
+WEIR_EXPORT completion submit(stream_state& stream, const submission& what);
+
+}  // namespace weir::runtime

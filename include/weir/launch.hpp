@@ -1,0 +1,180 @@
+// Work: operations that declare what they read and write. Layer: array.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weir/array.hpp"
+#include "weir/completion.hpp"
+#include "weir/detail/submission.hpp"
+#include "weir/event.hpp"
+#include "weir/stream.hpp"
+
+namespace weir {
+
+/// Where an operation goes: a stream, and optionally a label and events that it must come after. Made from a stream
+/// without a word; remembers the line of the program that made it.
+///
+/// \code
+/// weir::parallel_for(s, n, body, weir::in(x));
+/// weir::parallel_for(weir::on(s).label("window").after(e), n, body, weir::in(x));
+/// \endcode
+class on {
+public:
+    on(const stream_ref& stream,  // NOLINT(google-explicit-constructor): a stream alone is the common case
+       source_location where = source_location::current()) noexcept
+        : stream_(stream), site_{nullptr, where} {}
+    on(const stream& stream,  // NOLINT(google-explicit-constructor)
+       source_location where = source_location::current()) noexcept
+        : stream_(stream), site_{nullptr, where} {}
+
+    /// A name for errors, reports and timelines.
+    template <std::size_t N>
+    on& label(const char (&literal)[N]) noexcept {
+        site_.label = literal;
+        return *this;
+    }
+    /// The operation also starts after `event` (rule O5), whatever the ordering mode.
+    on& after(const event& event) {
+        after_.push_back(event.recorded());
+        return *this;
+    }
+
+    [[nodiscard]] const stream_ref& stream() const noexcept { return stream_; }
+    [[nodiscard]] const runtime::site& site() const noexcept { return site_; }
+    [[nodiscard]] std::span<const completion> dependencies() const noexcept { return after_; }
+
+private:
+    stream_ref stream_;
+    runtime::site site_;
+    std::vector<completion> after_;
+};
+
+/// What one operand of an operation is and how it is used. `T` is const where it is only read.
+template <class T>
+struct access_argument {
+    runtime::access_request request;
+    std::span<T> data;
+};
+
+/// The operation reads the elements; its body gets a std::span<const T>.
+template <class T>
+[[nodiscard]] access_argument<const T> in(const array_view<T>& x) noexcept {
+    return {{x.base().buffer().resource(), x.base().footprint(), order::access_mode::read}, x.device_span()};
+}
+/// The operation writes every element and reads none before; its body gets a std::span<T>.
+template <class T>
+[[nodiscard]] access_argument<T> out(const array_view<T>& x) noexcept {
+    return {{x.base().buffer().resource(), x.base().footprint(), order::access_mode::write}, x.device_span()};
+}
+/// The operation reads and writes the elements; its body gets a std::span<T>.
+template <class T>
+[[nodiscard]] access_argument<T> inout(const array_view<T>& x) noexcept {
+    return out(x);
+}
+/// The same for an array without a type: the body gets the bytes.
+[[nodiscard]] WEIR_EXPORT access_argument<const std::byte> in(const array& x) noexcept;
+[[nodiscard]] WEIR_EXPORT access_argument<std::byte> out(const array& x) noexcept;
+[[nodiscard]] WEIR_EXPORT access_argument<std::byte> inout(const array& x) noexcept;
+
+/// The half-open range of indices [begin, end).
+struct range {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    template <class Integer>
+        requires std::is_integral_v<Integer> range(Integer count)
+    noexcept : end(static_cast<std::int64_t>(count)) {}  // NOLINT(google-explicit-constructor)
+    range(std::int64_t first, std::int64_t last) noexcept : begin(first), end(last) {}
+};
+
+/// A stream as its device's own interfaces know it, for `access`. On the CPU there is none: the handle is null and the
+/// function itself runs in stream order.
+struct native_stream {
+    void* handle = nullptr;
+};
+
+namespace detail {
+
+template <class F, class... T>
+completion submit_work(const on& where, runtime::work_kind kind, F&& body, const access_argument<T>&... arguments) {
+    const std::array<runtime::access_request, sizeof...(T)> requests{arguments.request...};
+    return with_task(std::forward<F>(body), [&](task_ref task) {
+        return runtime::submit(where.stream().state(), {requests, where.dependencies(), task, where.site(), kind});
+    });
+}
+
+}  // namespace detail
+
+/// Enqueues `body(i, spans...)` for each index i of `over`, spans as in, out and inout give them; `body(i)` if it takes
+/// no spans. Returns once enqueued. The body must not wait for streams or events; an exception fails the operation.
+/// Throws state_error, std::bad_alloc: then nothing was enqueued.
+template <class F, class... T>
+completion parallel_for(const on& where, range over, F body, const access_argument<T>&... arguments) {
+    return detail::submit_work(
+        where, runtime::work_kind::device,
+        [over, body = std::move(body), spans = std::tuple(arguments.data...)]() mutable {
+            std::apply(
+                [&](auto&... span) {
+                    for (std::int64_t i = over.begin; i < over.end; ++i) {
+                        if constexpr (std::is_invocable_v<F&, std::int64_t, std::span<T>&...>) {
+                            body(i, span...);
+                        } else {
+                            body(i);
+                        }
+                    }
+                },
+                spans);
+        },
+        arguments...);
+}
+
+/// Declares accesses around work of somebody else: `fn(native_stream, spans...)` gets the stream's native handle and the
+/// operands, and either does the work (CPU) or puts it into that stream. Arguments: accesses, then the function.
+template <class... Arguments>
+completion access(const on& where, Arguments&&... arguments) {
+    constexpr std::size_t accesses = sizeof...(Arguments) - 1;
+    auto all = std::forward_as_tuple(std::forward<Arguments>(arguments)...);
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return detail::submit_work(
+            where, runtime::work_kind::device,
+            [fn = std::forward<std::tuple_element_t<accesses, decltype(all)>>(std::get<accesses>(all)),
+             spans = std::tuple(std::get<I>(all).data...)]() mutable {
+                std::apply([&](auto&... span) { fn(native_stream{}, span...); }, spans);
+            },
+            std::get<I>(all)...);
+    }
+    (std::make_index_sequence<accesses>());
+}
+
+/// Enqueues `fn(spans...)` as a host task: it may block (on input and output, on locks of the program) and may enqueue
+/// work; it must not wait for its own stream. Runs on a worker of its own, so that only its stream waits for it.
+template <class F, class... T>
+completion host_task(const on& where, F fn, const access_argument<T>&... arguments) {
+    return detail::submit_work(
+        where, runtime::work_kind::host_task,
+        [fn = std::move(fn), spans = std::tuple(arguments.data...)]() mutable {
+            std::apply([&](auto&... span) { fn(span...); }, spans);
+        },
+        arguments...);
+}
+
+/// Copies `src` to `dst`: same element type, same number of elements; overlapping ranges as std::memmove does. Reads src,
+/// writes dst. Throws argument_error, argument_type_error.
+WEIR_EXPORT completion copy(const on& where, const array& dst, const array& src);
+/// Copies host memory into `dst`. The source is taken as it is at the call, which may then be changed at once.
+WEIR_EXPORT completion copy_from_host(const on& where, const array& dst, std::span<const std::byte> src);
+/// Sets every element of `dst` to `value`. Writes dst. Throws argument_error (imaginary part for a real type).
+WEIR_EXPORT completion fill(const on& where, const array& dst, std::complex<double> value);
+
+/// Keeps `objects` alive until `after` is over, then lets go of them exactly once, on a thread of Weir's or, if it is
+/// over already, at once (rule L2). Does not block.
+template <class... T>
+void keep_alive(const event& after, T&&... objects);
+
+}  // namespace weir

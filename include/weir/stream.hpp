@@ -1,0 +1,113 @@
+// Streams. Layer: runtime.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "weir/completion.hpp"
+#include "weir/detail/intrusive.hpp"
+#include "weir/device.hpp"
+#include "weir/export.hpp"
+#include "weir/ordering.hpp"
+#include "weir/source_location.hpp"
+
+namespace weir {
+
+class event;
+
+namespace runtime {
+class stream_state;
+}
+
+/// How to make a stream.
+struct stream_options {
+    int priority = 0;  ///< smaller is more urgent, as in CUDA; the CPU keeps it and takes no notice
+    std::string name;  ///< for messages and timelines; "stream 3" if empty
+};
+
+/// A stream that somebody else owns: must not outlive it. What functions take that only use a stream.
+class WEIR_EXPORT stream_ref {
+public:
+    /// Blocks the calling thread until everything enqueued before the call is over (rule S3). Throws operation_error if
+    /// an operation failed that nobody was told of yet.
+    void synchronize(source_location where = source_location::current()) const;
+
+    /// Whether everything enqueued is over. Never blocks. true orders what the program does next (rule V1).
+    [[nodiscard]] bool done(source_location where = source_location::current()) const;
+
+    /// Device-side: what is enqueued from now on starts after `what` (rules S2, S3). Does not block the caller. An event
+    /// never recorded, and a wait that is implied already, cost nothing (rule O2). Throws state_error if closed.
+    void wait(const event& what, source_location where = source_location::current()) const;
+    /// The same for everything enqueued on `other` up to now.
+    void wait(const stream_ref& other, source_location where = source_location::current()) const;
+    /// The same for one operation.
+    void wait(const completion& what, source_location where = source_location::current()) const;
+
+    /// An event that holds the stream's tail at this moment (rule S2). Does not block.
+    [[nodiscard]] event record(source_location where = source_location::current()) const;
+
+    /// Who orders the operations of this stream; std::nullopt leaves it to the scope and the process (rule O5).
+    void set_ordering(std::optional<ordering_mode> mode) const noexcept;
+
+    [[nodiscard]] weir::device device() const noexcept;
+    [[nodiscard]] int priority() const noexcept;
+    [[nodiscard]] std::string_view name() const noexcept;
+    /// Unlike a handle, never used again for another stream (rule S5).
+    [[nodiscard]] std::uint64_t unique_id() const noexcept;
+    /// `<weir.stream cpu #3 "load" priority=0 owned>`. Never blocks.
+    [[nodiscard]] std::string to_string() const;
+
+    friend bool operator==(const stream_ref&, const stream_ref&) = default;
+
+    /// For Weir's own use.
+    explicit stream_ref(runtime::stream_state& state) noexcept : state_(&state) {}
+    [[nodiscard]] runtime::stream_state& state() const noexcept { return *state_; }
+
+private:
+    runtime::stream_state* state_;
+};
+
+/// An in-order queue of operations that runs beside the others of its device (rule S1). Shared ownership: copies are the
+/// same stream, pending work keeps it alive, dropping the last copy neither blocks nor cancels (rule S4).
+class WEIR_EXPORT stream : public stream_ref {
+public:
+    /// A new stream. Throws std::bad_alloc.
+    explicit stream(weir::device on = cpu(), stream_options options = {});
+
+    stream(const stream& other) noexcept;
+    stream& operator=(const stream& other) noexcept;
+    ~stream();
+
+    /// No more work is taken: any later use, through any copy, is a state_error. What is pending still runs. Idempotent,
+    /// never blocks.
+    void close() noexcept;
+    /// Whether it takes work, that is, is not closed.
+    explicit operator bool() const noexcept;
+
+    /// For Weir's own use.
+    explicit stream(detail::owner<runtime::stream_state> state) noexcept;
+
+private:
+    detail::owner<runtime::stream_state> keep_;
+};
+
+/// The calling thread's current stream on a device: the innermost `use`, else the device's default stream, which all
+/// threads share (rule S7).
+[[nodiscard]] WEIR_EXPORT stream current_stream(device on = cpu());
+
+/// Makes a stream current for the calling thread and its device while the object lives; then exactly what was there
+/// before (rule S7). Nests. Destroy on the thread that made it, innermost first.
+class WEIR_EXPORT use {
+public:
+    explicit use(const stream& current);
+    ~use();
+    use(const use&) = delete;
+    use& operator=(const use&) = delete;
+
+private:
+    detail::owner<runtime::stream_state> previous_;
+    runtime::device_state* device_;
+};
+
+}  // namespace weir

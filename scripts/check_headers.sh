@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Compiles each public header alone, with every compiler that is installed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+compilers=(g++)
+clang=$(command -v clang++-14 || command -v clang++ || true)
+[ -z "$clang" ] || compilers+=("$clang")
+
+status=0
+for compiler in "${compilers[@]}"; do
+    find include -name '*.hpp' -print0 |
+        xargs -0 -r -P "$(nproc)" -I '{}' "$compiler" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Werror \
+            -Iinclude -include '{}' -x c++ /dev/null || status=1
+done
+exit $status

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Check that the sources include each other in one direction only.
+
+Every folder of src/ is a layer. A public header include/weir/X.hpp belongs to the layer that PUBLIC_HEADERS names.
+Prints each include that goes against the direction, and exits with 1 if there is one.
+
+Usage: check_layers.py [ROOT]
+"""
+
+import re
+import sys
+from pathlib import Path
+
+# Which layers a layer may include, besides itself. From the bottom up.
+_CORE = ["base", "frontier", "order", "backend", "runtime", "memory", "array"]
+MAY_INCLUDE = {
+    "base": [],
+    "frontier": ["base"],
+    "order": ["base", "frontier"],
+    "backend": ["base", "frontier", "order"],
+    "runtime": ["base", "frontier", "order", "backend"],
+    "memory": ["base", "frontier", "order", "backend", "runtime"],
+    "array": ["base", "frontier", "order", "backend", "runtime", "memory"],
+    "exchange": _CORE,
+    "calls": _CORE,
+    # Check and trace observe: they see what the runtime reports, and the runtime does not know them.
+    "check": ["base", "frontier", "order"],
+    "trace": ["base", "frontier", "order"],
+    # The header that includes all others, and the command.
+    "umbrella": [*_CORE, "exchange", "calls", "check", "trace"],
+    "cli": [*_CORE, "exchange", "calls", "check", "trace", "umbrella"],
+}
+
+# Single headers that a layer may include although it may not include their layer.
+MAY_INCLUDE_HEADER = {
+    "check": ["runtime/observer.hpp", "weir/detail/submission.hpp", "weir/completion.hpp"],
+    "trace": ["runtime/observer.hpp", "weir/detail/submission.hpp", "weir/completion.hpp"],
+}
+
+# The layer of each public header. Its first line says the same: "// What it is. Layer: base."
+PUBLIC_HEADERS = {
+    "weir.hpp": "umbrella",
+    "error.hpp": "base",
+    "export.hpp": "base",
+    "source_location.hpp": "base",
+    "detail/intrusive.hpp": "base",
+    "detail/site.hpp": "base",
+    "detail/task.hpp": "base",
+    "detail/footprint.hpp": "order",
+    "ordering.hpp": "order",
+    "completion.hpp": "runtime",
+    "detail/submission.hpp": "runtime",
+    "device.hpp": "runtime",
+    "event.hpp": "runtime",
+    "stream.hpp": "runtime",
+    "testing.hpp": "runtime",
+    "buffer.hpp": "memory",
+    "memory.hpp": "memory",
+    "array.hpp": "array",
+    "dtype.hpp": "array",
+    "launch.hpp": "array",
+    "exchange.hpp": "exchange",
+    "fft.hpp": "calls",
+    "check.hpp": "check",
+    "trace.hpp": "trace",
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?P<open>[<"])(?P<path>[^>"]+)[>"]')
+STATED_LAYER = re.compile(r"^//.*\bLayer: (\w+)")
+SUFFIXES = {".hpp", ".h", ".cpp", ".cu", ".inl"}
+
+
+def layer_of(path, root):
+    """The layer of a file, or None if it belongs to none."""
+    try:
+        parts = path.relative_to(root).parts
+    except ValueError:
+        return None
+    if parts[:2] == ("include", "weir"):
+        return PUBLIC_HEADERS.get("/".join(parts[2:]))
+    if parts[0] == "src" and len(parts) > 2:
+        return parts[1] if parts[1] in MAY_INCLUDE else None
+    return None
+
+
+def resolve(text, quoted, including, root):
+    """The file of this repository that an include names, or None for others' headers."""
+    folders = [root / "src", root / "include"]
+    if quoted:
+        folders.insert(0, including.parent)
+    for folder in folders:
+        path = (folder / text).resolve()
+        if path.is_file() and path.is_relative_to(root):
+            return path
+    return None
+
+
+def check_file(path, root):
+    """Yield a message for each include in the file that the tables do not allow."""
+    name = path.relative_to(root)
+    layer = layer_of(path, root)
+    if layer is None:
+        yield f"{name}:1: belongs to no layer: add it to the tables of scripts/check_layers.py"
+        return
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        stated = STATED_LAYER.match(line)
+        if stated and stated[1] != layer:
+            yield f"{name}:{number}: says layer {stated[1]}, but the tables say {layer}"
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        included = resolve(match["path"], match["open"] == '"', path, root)
+        if included is None:
+            if match["open"] == '"' or match["path"].startswith("weir/"):
+                yield f"{name}:{number}: {line.strip()}: no such file in this repository"
+            continue
+        target = layer_of(included, root)
+        if target == layer or target in MAY_INCLUDE[layer]:
+            continue
+        short = included.relative_to(root).as_posix().removeprefix("src/").removeprefix("include/")
+        if short in MAY_INCLUDE_HEADER.get(layer, []):
+            continue
+        yield f"{name}:{number}: {line.strip()}: {layer} may not include {target or 'a file without a layer'}"
+
+
+def check_tree(root):
+    """All messages for the tree, and the number of files that were read."""
+    root = root.resolve()
+    files = [
+        path
+        for folder in (root / "src", root / "include" / "weir")
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in SUFFIXES
+    ]
+    return [message for path in files for message in check_file(path, root)], len(files)
+
+
+def main():
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent
+    messages, count = check_tree(root)
+    for message in messages:
+        print(message)
+    print(f"layers: {count} files, {len(messages)} mistakes")
+    return 1 if messages else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

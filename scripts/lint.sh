@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Checks format, style, layers and scripts; called by `./run lint`. Goes on after a failure, and says at the end what
+# failed. Usage: lint.sh [CHECK...], each of: layers shell format headers tidy; all of them by default.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Each check stands left of "||" below, where the shell does not stop at errors: checks return their failures.
+
+# The tool of LLVM 14 where it is installed, else the distribution's own version.
+llvm() { command -v "$1-14" || command -v "$1"; }
+
+# files PATTERN...: what git tracks or would track.
+files() { git ls-files --cached --others --exclude-standard --deduplicate -- "$@" | while read -r file; do
+    [ ! -f "$file" ] || printf '%s\n' "$file"
+done; }
+
+check_layers() { python3 scripts/check_layers.py; }
+
+check_shell() { files run .ci/run 'scripts/*.sh' | xargs shellcheck --external-sources; }
+
+# Prints the places only; what to do about them is one command.
+check_format() {
+    local format
+    format=$(llvm clang-format) && "$format" --version >/dev/null || return 1
+    ! files '*.cpp' '*.hpp' '*.h' | xargs -r "$format" --dry-run 2>&1 | grep -E '^[^ ]+:[0-9]+:[0-9]+: ' || {
+        echo "to mend: git ls-files '*.cpp' '*.hpp' '*.h' | xargs $(basename "$format") -i"
+        return 1
+    }
+}
+
+check_headers() { scripts/check_headers.sh; }
+
+check_tidy() {
+    "${CMAKE:-cmake}" --preset lint -DCMAKE_CXX_COMPILER="$(llvm clang++)" --log-level=WARNING >/dev/null ||
+        return 1
+    files 'src/*.cpp' | xargs -r -P "$(nproc)" -n 1 "$(llvm clang-tidy)" -p build/lint --quiet \
+        2> >(grep -Ev '^[0-9]+ warnings?( and [0-9]+ errors?)? generated|^Error while processing' >&2)
+}
+
+failed=()
+[ $# -gt 0 ] || set -- layers shell format headers tidy
+for check in "$@"; do
+    printf '==> %s\n' "$check"
+    "check_$check" || failed+=("$check")
+done
+[ ${#failed[@]} -eq 0 ] || printf 'lint: failed: %s\n' "${failed[*]}"
+echo "$(($# - ${#failed[@]})) passed, ${#failed[@]} failed, 0 skipped"
+[ ${#failed[@]} -eq 0 ]

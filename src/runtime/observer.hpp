@@ -1,0 +1,169 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "order/plan.hpp"
+#include "weir/detail/footprint.hpp"
+#include "weir/detail/submission.hpp"
+#include "weir/ordering.hpp"
+
+namespace weir::runtime {
+
+/// A stream as observers see it. `id` is never used again; `timeline` may be, once all its work is over.
+struct stream_info {
+    std::uint64_t id = 0;
+    frontiers::timeline_id timeline = 0;
+    /// The last epoch of the timeline that belonged to a former stream: points up to it are not this stream's.
+    frontiers::epoch before = 0;
+    std::string_view name;
+    std::string_view device;
+};
+
+struct observed_access {
+    std::uint64_t resource = 0;  ///< resource::id
+    std::uint64_t bytes = 0;     ///< size of the whole resource
+    order::footprint where;
+    order::access_mode mode = order::access_mode::read;
+    ordering_mode ordering = ordering_mode::automatic;  ///< who orders this access (rule O5)
+};
+
+/// A wait that was issued. `hazard_of_manual`: it was needed only by accesses that the program orders itself, and was
+/// inserted because an observer asked for safety.
+struct observed_wait {
+    frontiers::point target;
+    order::reason why = order::reason::dependency;
+    bool hazard_of_manual = false;
+};
+
+struct observed_operation {
+    const stream_info* stream = nullptr;
+    frontiers::epoch epoch = 0;
+    site from;
+    work_kind kind = work_kind::device;
+    std::span<const observed_access> accesses;
+    std::span<const completion> after;
+    std::span<const observed_wait> waits;
+    std::span<const order::elision> elisions;
+};
+
+/// What happens, told in an order that agrees with every stream's order and with the order in which conflicting
+/// operations were enqueued. `check` and `trace` are observers; the runtime knows nothing else of them.
+///
+/// Called under locks of Weir (buffers, streams): must not call back into Weir, must not block on anything but a lock of
+/// its own, and runs no code of the user's. Spans and pointers are valid during the call only. The host thread that acts
+/// is the calling thread, but for `executed`.
+class observer {
+public:
+    observer() = default;
+    observer(const observer&) = delete;
+    observer& operator=(const observer&) = delete;
+    virtual ~observer() = default;
+
+    /// Whether hazard waits are inserted although the program chose to order its operations itself (rule V1: `check`
+    /// keeps the program safe).
+    [[nodiscard]] virtual bool wants_safety() const noexcept { return false; }
+    /// Whether `executed` is wanted: costs two readings of the clock for each operation.
+    [[nodiscard]] virtual bool wants_times() const noexcept { return false; }
+
+    virtual void stream_made(const stream_info&) {}
+    virtual void operation(const observed_operation&) {}
+    /// An event was recorded: it holds `at`.
+    virtual void event_recorded(std::uint64_t /*event*/, const stream_info&, frontiers::point /*at*/,
+                                const source_location&) {}
+    /// The program made a stream wait for a point, through event `event` if not 0. `issued`: the device-side wait was
+    /// missing; else it was implied and elided.
+    virtual void stream_waits(const stream_info&, frontiers::point /*target*/, std::uint64_t /*event*/, bool /*issued*/,
+                              const source_location&) {}
+    /// The calling thread knows by a wait that returned, or a question answered "done", that `target` is over.
+    virtual void host_waited(frontiers::point /*target*/, const source_location&) {}
+    /// The host reads or changes a resource itself; Weir has waited for what conflicts.
+    virtual void host_access(const observed_access&, const source_location&) {}
+    /// A resource has a new owner, or none any more. What its memory was before does not show.
+    virtual void allocated(std::uint64_t /*resource*/, std::uint64_t /*bytes*/, const stream_info&,
+                           const source_location&) {}
+    virtual void dropped(std::uint64_t /*resource*/) {}
+    /// An operation ran, on the calling thread, between two readings of the steady clock.
+    virtual void executed(frontiers::point /*which*/, std::chrono::steady_clock::time_point /*start*/,
+                          std::chrono::steady_clock::time_point /*end*/) noexcept {}
+};
+
+/// What observers have to say to the program, kept for the calling thread until its call holds no lock any more.
+///
+/// Observers are told under locks, where nothing may block and nothing may be thrown. So they leave here what they want
+/// printed or thrown, and each call of Weir that tells observers of an operation or of an access of the host's ends with
+/// `settle`. By then the operation is enqueued and every lock is released: nothing is half done.
+class verdicts {
+public:
+    /// Has `text` written to the standard error output. May throw std::bad_alloc.
+    static void print_later(const std::string& text) { pending().text += text; }
+    /// Has `why` thrown. The first one wins.
+    static void raise_later(std::exception_ptr why) noexcept {
+        if (!pending().raise) {
+            pending().raise = std::move(why);
+        }
+    }
+    /// Prints, then throws, what was left on this thread. Call with no lock held, as the last step of a call.
+    static void settle() {
+        if (pending().any()) {
+            settle_now();
+        }
+    }
+
+private:
+    struct verdict {
+        std::string text;
+        std::exception_ptr raise;
+        [[nodiscard]] bool any() const noexcept { return !text.empty() || raise != nullptr; }
+    };
+    static verdict& pending() noexcept {
+        static thread_local verdict one;
+        return one;
+    }
+    static void settle_now();
+};
+
+/// The process's observers, at most `most` at a time.
+class observers {
+public:
+    static constexpr std::size_t most = 8;
+
+    /// From when on `add` has returned, the observer hears of everything. Throws state_error if there are too many.
+    static void add(observer& one);
+    /// From when on `remove` has returned, the observer hears of nothing.
+    static void remove(observer& one) noexcept;
+
+    /// Whether there is any. The one question on the hot path.
+    [[nodiscard]] static bool any() noexcept { return count_.load(std::memory_order_relaxed) != 0; }
+    [[nodiscard]] static bool want_safety() noexcept { return safety_.load(std::memory_order_relaxed) != 0; }
+    [[nodiscard]] static bool want_times() noexcept { return times_.load(std::memory_order_relaxed) != 0; }
+
+    /// Calls `tell(observer&)` for each.
+    template <class Tell>
+    static void tell(Tell&& tell) noexcept {
+        if (any()) {
+            const std::shared_lock lock(mutex_);
+            for (observer* one : list_) {
+                if (one != nullptr) {
+                    tell(*one);
+                }
+            }
+        }
+    }
+
+private:
+    static inline std::shared_mutex mutex_;  ///< guards list_; last in the lock order but for the observers' own
+    static inline observer* list_[most] = {};
+    static inline std::atomic<int> count_{0};
+    static inline std::atomic<int> safety_{0};
+    static inline std::atomic<int> times_{0};
+};
+
+}  // namespace weir::runtime

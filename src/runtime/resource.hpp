@@ -1,0 +1,66 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include "order/history.hpp"
+#include "weir/ordering.hpp"
+
+namespace weir::runtime {
+
+/// The host's live views of one resource. A conflicting operation is over before its call returns (rule X7).
+struct host_views {
+    std::uint32_t readers = 0;
+    std::uint32_t writers = 0;
+
+    [[nodiscard]] bool conflict_with(order::access_mode mode) const noexcept {
+        return writers > 0 || (mode == order::access_mode::write && readers > 0);
+    }
+};
+
+/// Anything whose accesses are tracked: memory, and what is used like memory (plans, workspaces, library handles: P3).
+class resource {
+public:
+    explicit resource(std::uint64_t size = 0) noexcept : id_(next_id()), size_(size) {}
+    resource(const resource&) = delete;
+    resource& operator=(const resource&) = delete;
+
+    /// Guards `history` and `views`. First in the lock order; several are locked by address (rule O8).
+    std::mutex mutex;
+    order::history history;
+    host_views views;
+
+    /// Unique in the process. New for each owner of the same memory.
+    [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+    /// Bytes; footprints lie in [0, size).
+    [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+    /// From now on it belongs to somebody new. Nobody else may know it at this moment.
+    void renew(std::uint64_t size) noexcept {
+        id_ = next_id();
+        size_ = size;
+    }
+
+    [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept {
+        const std::uint8_t mode = mode_.load(std::memory_order_relaxed);
+        return mode == 0 ? std::nullopt : std::optional(static_cast<ordering_mode>(mode - 1));
+    }
+    void set_ordering(std::optional<ordering_mode> mode) noexcept {
+        mode_.store(mode ? static_cast<std::uint8_t>(static_cast<std::uint8_t>(*mode) + 1) : std::uint8_t{0},
+                    std::memory_order_relaxed);
+    }
+
+protected:
+    ~resource() = default;
+
+private:
+    static std::uint64_t next_id() noexcept;
+
+    std::uint64_t id_;
+    std::uint64_t size_;
+    /// 0 for none, else 1 + ordering_mode. Alone: an operation sees the mode of before or after.
+    std::atomic<std::uint8_t> mode_{0};
+};
+
+}  // namespace weir::runtime

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Tests of scripts/check_layers.py: includes planted against the direction are found, others are not."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+import check_layers  # noqa: E402
+
+
+class CheckLayers(unittest.TestCase):
+    def messages(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for name, text in files.items():
+                path = root / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return check_layers.check_tree(root)[0]
+
+    def test_the_direction_is_accepted(self):
+        self.assertEqual([], self.messages({
+            "src/frontier/frontier.hpp": "#include <vector>\n",
+            "src/order/history.hpp": '#include "frontier/frontier.hpp"\n',
+            "src/order/history.cpp": '#include "history.hpp"\n',
+            "src/array/array.cpp": '#include <weir/array.hpp>\n#include "../order/history.hpp"\n',
+            "include/weir/array.hpp": "#include <weir/stream.hpp>\n",
+            "include/weir/stream.hpp": "",
+        }))
+
+    def test_an_include_upwards_is_found(self):
+        messages = self.messages({
+            "src/frontier/frontier.cpp": '#include <vector>\n#include "order/history.hpp"\n',
+            "src/order/history.hpp": "",
+        })
+        self.assertEqual(1, len(messages))
+        self.assertIn("src/frontier/frontier.cpp:2:", messages[0])
+        self.assertIn("frontier may not include order", messages[0])
+
+    def test_an_include_upwards_by_relative_path_is_found(self):
+        messages = self.messages({
+            "src/frontier/frontier.cpp": '#include "../order/history.hpp"\n',
+            "src/order/history.hpp": "",
+        })
+        self.assertEqual(1, len(messages))
+
+    def test_an_include_upwards_between_public_headers_is_found(self):
+        messages = self.messages({
+            "include/weir/stream.hpp": "#include <weir/array.hpp>\n",
+            "include/weir/array.hpp": "",
+        })
+        self.assertEqual(1, len(messages))
+        self.assertIn("runtime may not include array", messages[0])
+
+    def test_the_runtime_may_not_include_its_observers(self):
+        for layer in ("check", "trace"):
+            messages = self.messages({
+                "src/runtime/stream.cpp": f'#include "{layer}/report.hpp"\n',
+                f"src/{layer}/report.hpp": "",
+            })
+            self.assertEqual(1, len(messages))
+
+    def test_observers_may_include_the_observer_interface_and_nothing_else_of_the_runtime(self):
+        messages = self.messages({
+            "src/check/detector.cpp": '#include "runtime/observer.hpp"\n#include "runtime/queue.hpp"\n',
+            "src/runtime/observer.hpp": "",
+            "src/runtime/queue.hpp": "",
+        })
+        self.assertEqual(1, len(messages))
+        self.assertIn("runtime/queue.hpp", messages[0])
+
+    def test_a_public_header_without_a_layer_is_found(self):
+        messages = self.messages({"include/weir/unheard_of.hpp": ""})
+        self.assertEqual(1, len(messages))
+        self.assertIn("belongs to no layer", messages[0])
+
+    def test_a_header_that_states_another_layer_is_found(self):
+        messages = self.messages({"include/weir/array.hpp": "// An array. Layer: runtime.\n"})
+        self.assertEqual(["include/weir/array.hpp:1: says layer runtime, but the tables say array"], messages)
+
+    def test_an_include_of_a_missing_file_is_found(self):
+        self.assertEqual(1, len(self.messages({"src/order/history.cpp": '#include "missing.hpp"\n'})))
+
+    def test_every_layer_in_the_tables_exists(self):
+        layers = set(check_layers.MAY_INCLUDE)
+        self.assertLessEqual({layer for allowed in check_layers.MAY_INCLUDE.values() for layer in allowed}, layers)
+        self.assertLessEqual(set(check_layers.PUBLIC_HEADERS.values()), layers)
+        self.assertLessEqual(set(check_layers.MAY_INCLUDE_HEADER), layers)
+
+
+if __name__ == "__main__":
+    unittest.main()
