@@ -1,5 +1,7 @@
 #include "weir/stream.hpp"
 
+#include <utility>
+
 #include "runtime/device_state.hpp"
 #include "runtime/event_state.hpp"
 #include "runtime/failures.hpp"
@@ -21,11 +23,15 @@ void wait_for(runtime::stream_state& stream, const order::mark& target, std::uin
     order::plan plan = stream.sequence.next(completed);
     plan.need(target, order::reason::dependency);
     const bool issued = !plan.waits().empty();
-    if (issued) {
-        stream.queue->reserve(1, {});
-        stream.sequence.advance_clock(plan.clock_after());
-        stream.queue->wait(target.at);
-        stream.queue->submit(stream.sequence.reserve().at.at, {});
+    // Observers, for whom completion orders nothing, must tell the moments before and after an implied wait apart: for
+    // them it takes an epoch as well.
+    if (issued || runtime::observers::any()) {
+        stream.queue->reserve(plan.waits().size(), {});
+        order::clock after = plan.clock_after();
+        if (issued) {
+            stream.queue->wait(target.at);
+        }
+        stream.queue->submit(stream.sequence.reserve(std::move(after)).at.at, {});
     }
     runtime::observers::tell(
         [&](runtime::observer& one) { one.stream_waits(stream.info(), target.at, event, issued, where); });

@@ -39,6 +39,7 @@ stream_state::stream_state(device_state& device, frontiers::timeline_id timeline
       priority_(priority) {
     info_.id = next_stream_id();
     info_.timeline = timeline;
+    info_.before = sequence.tail();
     if (name_.empty()) {
         name_ = "stream " + std::to_string(info_.id);
     }

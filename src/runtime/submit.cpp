@@ -153,10 +153,8 @@ completion submit(stream_state& stream, const submission& what) {
     for (const order::wait& issued : plan.waits()) {
         stream.queue->wait(issued.target.at);
     }
-    if (!plan.waits().empty()) {
-        stream.sequence.advance_clock(std::move(after));
-    }
-    const order::mark end = stream.sequence.reserve();
+    const order::mark end =
+        plan.waits().empty() ? stream.sequence.reserve() : stream.sequence.reserve(std::move(after));
     for (const access_request& access : what.accesses) {
         if (access.target != nullptr) {
             access.target->history.record(access.where, access.mode, end, completed);
@@ -171,6 +169,9 @@ completion submit(stream_state& stream, const submission& what) {
 
     if (seen_by_host) {
         host_wait(end.at, what.from.where);
+    }
+    if (observed) {
+        verdicts::settle();
     }
     return {end.at.timeline, end.at.at, end.known};
 }

@@ -54,8 +54,8 @@ void cpu_queue::execute(work_record& record) noexcept {
 
 bool cpu_queue::rest() noexcept {
     queue_events* const events = events_;
-    const std::uint64_t ran = std::exchange(ran_, 0);
-    if (pending_.fetch_sub(ran, std::memory_order_acq_rel) != ran) {
+    const std::int64_t ran = std::exchange(ran_, 0);
+    if (pending_.fetch_sub(ran, std::memory_order_acq_rel) > ran) {
         return false;
     }
     events->idle();

@@ -49,10 +49,11 @@ private:
     timeline* line_;
     queue_events* events_;
     record_ring records_;
-    std::uint64_t ran_ = 0;  ///< operations that ran since the last rest; the worker's
-    /// Operations submitted and not accounted for as run. Whoever raises it from 0 schedules the queue; while it is not 0
-    /// the queue is scheduled, or a worker has it, or it waits. Pairs with the ring's commit.
-    alignas(64) std::atomic<std::uint64_t> pending_{0};
+    std::int64_t ran_ = 0;  ///< operations that ran since the last rest; the worker's
+    /// Operations submitted and not accounted for as run. Whoever raises it from 0 schedules the queue; while it is above 0
+    /// the queue is scheduled, or a worker has it, or it waits. A worker that has run an operation before its submitter
+    /// got to count it leaves -1 behind, and the submitter finds that there is nothing left to schedule.
+    alignas(64) std::atomic<std::int64_t> pending_{0};
 };
 
 }  // namespace weir::backend::cpu
