@@ -83,9 +83,8 @@ public:
 
     /// How many timelines have work that is not known to be over.
     [[nodiscard]] std::size_t unfinished() const {
-        return static_cast<std::size_t>(std::count_if(streams_.begin(), streams_.end(), [](const one_stream& s) {
-            return s.completed < s.epochs.size();
-        }));
+        return static_cast<std::size_t>(std::count_if(
+            streams_.begin(), streams_.end(), [](const one_stream& s) { return s.completed < s.epochs.size(); }));
     }
 
     /// Plants a mistake: the watermarks run ahead of the work.

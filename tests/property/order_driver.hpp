@@ -19,10 +19,10 @@ namespace order_test {
 /// A mistake in the engine or in how it is driven.
 enum class fault : std::uint8_t {
     none,
-    smaller_clock,         ///< merging two clocks keeps the smaller epoch
-    clock_runs_ahead,      ///< after a wait the stream counts as ordered after all that the other stream holds
-    clocks_ignored,        ///< nobody learns what the operation waited for was itself ordered after
-    epochs_ignored,        ///< who knows any epoch of a timeline knows all
+    smaller_clock,     ///< merging two clocks keeps the smaller epoch
+    clock_runs_ahead,  ///< after a wait the stream counts as ordered after all that the other stream holds
+    clocks_ignored,    ///< nobody learns what the operation waited for was itself ordered after
+    epochs_ignored,    ///< who knows any epoch of a timeline knows all
     no_read_after_write,
     no_write_after_read,
     no_write_after_write,
@@ -36,8 +36,8 @@ enum class fault : std::uint8_t {
     wait_without_epoch,    ///< a wait moves a stream's clock and not its tail
     outermost_mode,        ///< of array, stream, scope and process the outermost wins
     host_does_not_wait,
-    watermark_ahead,       ///< work counts as over before it is
-    stale_entry,           ///< an entry takes the point of the entry before
+    watermark_ahead,  ///< work counts as over before it is
+    stale_entry,      ///< an entry takes the point of the entry before
     no_entry,
     no_exit,
     last,
@@ -46,8 +46,8 @@ const char* name(fault planted);
 
 struct drive_options {
     fault planted = fault::none;
-    bool completion = false;  ///< the device runs along, and what is over counts as ordered
-    std::uint64_t seed = 0;   ///< for the device's random progress
+    bool completion = false;                        ///< the device runs along, and what is over counts as ordered
+    std::uint64_t seed = 0;                         ///< for the device's random progress
     std::vector<weir::order::timeline_id> names{};  ///< of the timelines of the streams; by default their indices
 };
 
@@ -100,9 +100,9 @@ private:
     std::vector<mark> events_;
     std::vector<int> current_;
     std::vector<unsigned> shared_;
-    std::vector<mark> entries_;      // of each stream the last point made for an entry
-    std::vector<int> bare_waits_;    // of each stream how many waits its tail consists of
-    std::vector<bool> adopted_;      // streams that packages use, too
+    std::vector<mark> entries_;    // of each stream the last point made for an entry
+    std::vector<int> bare_waits_;  // of each stream how many waits its tail consists of
+    std::vector<bool> adopted_;    // streams that packages use, too
     outcome done_;
     drive_sizes sizes_;
 };
