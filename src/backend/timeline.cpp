@@ -1,45 +1,94 @@
 #include "backend/timeline.hpp"
 
+#include <algorithm>
 #include <condition_variable>
+#include <mutex>
 #include <new>
+
+#include "backend/spin.hpp"
 
 namespace weir::backend {
 
+namespace {
+
+/// Takes what waits for `at` or earlier out of `list`. Gives it as a list; `earliest` gets the least epoch of the rest.
+waiter* take_reached(waiter*& list, epoch at, epoch& earliest) noexcept {
+    waiter* reached = nullptr;
+    waiter** link = &list;
+    while (*link != nullptr) {
+        waiter* const one = *link;
+        if (one->wanted <= at) {
+            *link = one->next;
+            one->next = reached;
+            reached = one;
+        } else {
+            earliest = std::min(earliest, one->wanted);
+            link = &one->next;
+        }
+    }
+    return reached;
+}
+
+void tell_all(waiter* list) noexcept {
+    while (list != nullptr) {
+        waiter* const one = list;
+        list = one->next;  // `one` may be gone once it is told
+        one->reached();
+    }
+}
+
+waiter& last_of(waiter& list) noexcept {
+    waiter* last = &list;
+    while (last->next != nullptr) {
+        last = last->next;
+    }
+    return *last;
+}
+
+}  // namespace
+
+void timeline::add(waiter& first, waiter& last) noexcept {
+    last.next = newcomers_.load(std::memory_order_relaxed);
+    while (!newcomers_.compare_exchange_weak(last.next, &first, std::memory_order_seq_cst, std::memory_order_relaxed)) {
+    }
+}
+
 bool timeline::wait(waiter& who, epoch at) noexcept {
-    const std::lock_guard lock(mutex_);
-    waiting_.store(true, std::memory_order_seq_cst);  // before the look at completed_: see complete()
-    if (completed_.load(std::memory_order_seq_cst) >= at) {
-        waiting_.store(list_ != nullptr, std::memory_order_seq_cst);
+    if (completed() >= at) {
         return false;
     }
     who.wanted = at;
-    who.next = list_;
-    list_ = &who;
+    add(who, who);  // before the look at completed_: see complete(). From here on `who` may be gone.
+    if (completed_.load(std::memory_order_seq_cst) >= at) {
+        tell_newcomers();
+    }
     return true;
 }
 
-void timeline::tell(epoch at) noexcept {
-    waiter* ready = nullptr;
-    {
-        const std::lock_guard lock(mutex_);
-        waiter** link = &list_;
-        while (*link != nullptr) {
-            waiter* const one = *link;
-            if (one->wanted <= at) {
-                *link = one->next;
-                one->next = ready;
-                ready = one;
-            } else {
-                link = &one->next;
-            }
+/// For a newcomer whose epoch was completed while it came: perhaps nobody has seen it.
+void timeline::tell_newcomers() noexcept {
+    for (;;) {
+        waiter* rest = newcomers_.exchange(nullptr, std::memory_order_seq_cst);
+        epoch earliest = never;
+        waiter* const reached = take_reached(rest, completed_.load(std::memory_order_seq_cst), earliest);
+        if (rest != nullptr) {
+            add(*rest, last_of(*rest));
         }
-        waiting_.store(list_ != nullptr, std::memory_order_seq_cst);
+        tell_all(reached);
+        // A completion that came while the rest was in our hands has not seen it.
+        if (earliest == never || completed_.load(std::memory_order_seq_cst) < earliest) {
+            return;
+        }
     }
-    while (ready != nullptr) {
-        waiter* const one = ready;
-        ready = one->next;
-        one->reached();
+}
+
+void timeline::tell(epoch at) noexcept {
+    if (waiter* const newcomers = newcomers_.exchange(nullptr, std::memory_order_seq_cst); newcomers != nullptr) {
+        last_of(*newcomers).next = list_;
+        list_ = newcomers;
     }
+    earliest_ = never;
+    tell_all(take_reached(list_, at, earliest_));
 }
 
 timeline_table& timeline_table::instance() {
@@ -83,7 +132,8 @@ void timeline_table::host_wait(point p) const {
         }
     };
     timeline& line = at(p.timeline);
-    if (line.completed() >= p.at) {
+    // Costs less than a sleep and a wake where little is left to wait for.
+    if (line.completed() >= p.at || spin_until([&] { return line.completed() >= p.at; })) {
         return;
     }
     blocked self;

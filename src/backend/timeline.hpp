@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -20,7 +21,7 @@ public:
     /// Called once, on the thread that completes the epoch, under no lock. May destroy the waiter.
     virtual void reached() noexcept = 0;
 
-    // The timeline's own, under its lock.
+    // The timeline's own.
     epoch wanted = 0;
     waiter* next = nullptr;
 
@@ -29,30 +30,38 @@ protected:
     ~waiter() = default;
 };
 
-/// How far the work of one stream is, and who waits for it. Epochs complete in order.
+/// How far the work of one stream is, and who waits for it. Epochs complete in order. Free of locks, since in a program
+/// whose streams wait for each other every operation comes by here twice.
 class alignas(64) timeline {
 public:
     [[nodiscard]] epoch completed() const noexcept { return completed_.load(std::memory_order_acquire); }
 
     /// States that everything up to `at` is over, and tells those who wait for it. One thread at a time.
     void complete(epoch at) noexcept {
-        // Pairs with `wait`: either this sees that somebody waits, or they see the new epoch (both sequentially consistent).
+        // Pairs with `wait`: either this sees the newcomer, or the newcomer sees the new epoch (both sequentially
+        // consistent).
         completed_.store(at, std::memory_order_seq_cst);
-        if (waiting_.load(std::memory_order_seq_cst)) {
+        if (newcomers_.load(std::memory_order_seq_cst) != nullptr || at >= earliest_) {
             tell(at);
         }
     }
 
-    /// Has `who` told when `at` is over. false if it is over already: `who` is then not told and not kept.
+    /// Has `who` told when `at` is over, perhaps before this returns. false if it is over already: `who` is then not told
+    /// and not kept.
     [[nodiscard]] bool wait(waiter& who, epoch at) noexcept;
 
 private:
     void tell(epoch at) noexcept;
+    void tell_newcomers() noexcept;
+    void add(waiter& first, waiter& last) noexcept;
+
+    static constexpr epoch never = std::numeric_limits<epoch>::max();
 
     std::atomic<epoch> completed_{0};
-    std::atomic<bool> waiting_{false};  ///< whether list_ may have anybody
-    std::mutex mutex_;                  ///< guards list_; a leaf in the lock order
-    waiter* list_ = nullptr;
+    std::atomic<waiter*> newcomers_{nullptr};  ///< who has come to wait since the last completion
+    // Of the thread that completes.
+    waiter* list_ = nullptr;  ///< who else waits
+    epoch earliest_ = never;  ///< the least epoch that somebody in list_ waits for
 };
 
 /// All timelines of the process, by their number. Entries are never freed; a number is given out again once all work on
