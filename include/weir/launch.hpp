@@ -1,9 +1,11 @@
 // Work: operations that declare what they read and write. Layer: array.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <tuple>
 #include <type_traits>
@@ -83,14 +85,14 @@ template <class T>
 [[nodiscard]] WEIR_EXPORT access_argument<std::byte> out(const array& x) noexcept;
 [[nodiscard]] WEIR_EXPORT access_argument<std::byte> inout(const array& x) noexcept;
 
-/// The half-open range of indices [begin, end).
+/// The half-open range of indices [begin, end). An empty one if the count is not positive.
 struct range {
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-    template <class Integer>
-        requires std::is_integral_v<Integer> range(Integer count)
-    noexcept : end(static_cast<std::int64_t>(count)) {}  // NOLINT(google-explicit-constructor)
-    range(std::int64_t first, std::int64_t last) noexcept : begin(first), end(last) {}
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    template <std::integral Integer>
+    range(Integer count) noexcept  // NOLINT(google-explicit-constructor): a number alone is the common case
+        : end(count > 0 ? static_cast<std::size_t>(count) : 0) {}
+    range(std::size_t first, std::size_t last) noexcept : begin(first), end(last) {}
 };
 
 /// A stream as its device's own interfaces know it, for `access`. On the CPU there is none: the handle is null and the
@@ -121,8 +123,8 @@ completion parallel_for(const on& where, range over, F body, const access_argume
         [over, body = std::move(body), spans = std::tuple(arguments.data...)]() mutable {
             std::apply(
                 [&](auto&... span) {
-                    for (std::int64_t i = over.begin; i < over.end; ++i) {
-                        if constexpr (std::is_invocable_v<F&, std::int64_t, std::span<T>&...>) {
+                    for (std::size_t i = over.begin; i < over.end; ++i) {
+                        if constexpr (std::is_invocable_v<F&, std::size_t, std::span<T>&...>) {
                             body(i, span...);
                         } else {
                             body(i);
@@ -172,9 +174,47 @@ WEIR_EXPORT completion copy_from_host(const on& where, const array& dst, std::sp
 /// Sets every element of `dst` to `value`. Writes dst. Throws argument_error (imaginary part for a real type).
 WEIR_EXPORT completion fill(const on& where, const array& dst, std::complex<double> value);
 
-/// Keeps `objects` alive until `after` is over, then lets go of them exactly once, on a thread of Weir's or, if it is
-/// over already, at once (rule L2). Does not block.
+namespace detail {
+
+/// Objects that somebody keeps, whatever they are.
+class WEIR_EXPORT kept {
+public:
+    kept() = default;
+    kept(const kept&) = delete;
+    kept& operator=(const kept&) = delete;
+    virtual ~kept();
+};
+
 template <class... T>
-void keep_alive(const event& after, T&&... objects);
+class kept_objects final : public kept {
+public:
+    template <class... U>
+    explicit kept_objects(U&&... objects) : objects_(std::forward<U>(objects)...) {}
+
+private:
+    std::tuple<T...> objects_;
+};
+
+/// Waits for an operation's end in order to let go of objects. Made before they are taken, so that taking cannot fail.
+class keeper;
+struct WEIR_EXPORT keeper_deleter {
+    void operator()(keeper* one) const noexcept;
+};
+[[nodiscard]] WEIR_EXPORT std::unique_ptr<keeper, keeper_deleter> make_keeper();
+WEIR_EXPORT void keep(std::unique_ptr<keeper, keeper_deleter> by, std::unique_ptr<kept> objects,
+                      const completion& until) noexcept;
+
+}  // namespace detail
+
+/// Keeps `objects` alive until `after` is over, then lets go of them exactly once, on a thread of Weir's or, if it is
+/// over already, at once (rule L2). Does not block. Takes objects as std::make_tuple does: copies of what is named, unless
+/// it is moved. If it throws (std::bad_alloc), nothing was taken. Destructors of the objects must not wait for streams.
+template <class... T>
+void keep_alive(const event& after, T&&... objects) {
+    const completion until = after.recorded();
+    auto keeper = detail::make_keeper();
+    auto kept = std::make_unique<detail::kept_objects<std::decay_t<T>...>>(std::forward<T>(objects)...);
+    detail::keep(std::move(keeper), std::move(kept), until);
+}
 
 }  // namespace weir

@@ -9,6 +9,7 @@
 #include "weir/error.hpp"
 #include "weir/event.hpp"
 #include "weir/launch.hpp"
+#include "weir/memory.hpp"
 #include "weir/ordering.hpp"
 #include "weir/stream.hpp"
 #include "weir/testing.hpp"
