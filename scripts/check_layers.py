@@ -37,7 +37,7 @@ MAY_INCLUDE_HEADER = {
     "trace": ["runtime/observer.hpp", "weir/detail/submission.hpp", "weir/completion.hpp"],
 }
 
-# The layer of each public header.
+# The layer of each public header. Its first line says the same: "// What it is. Layer: base."
 PUBLIC_HEADERS = {
     "weir.hpp": "umbrella",
     "error.hpp": "base",
@@ -53,6 +53,7 @@ PUBLIC_HEADERS = {
     "device.hpp": "runtime",
     "event.hpp": "runtime",
     "stream.hpp": "runtime",
+    "testing.hpp": "runtime",
     "buffer.hpp": "memory",
     "memory.hpp": "memory",
     "array.hpp": "array",
@@ -65,6 +66,7 @@ PUBLIC_HEADERS = {
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?P<open>[<"])(?P<path>[^>"]+)[>"]')
+STATED_LAYER = re.compile(r"^//.*\bLayer: (\w+)")
 SUFFIXES = {".hpp", ".h", ".cpp", ".cu", ".inl"}
 
 
@@ -101,6 +103,9 @@ def check_file(path, root):
         yield f"{name}:1: belongs to no layer: add it to the tables of scripts/check_layers.py"
         return
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        stated = STATED_LAYER.match(line)
+        if stated and stated[1] != layer:
+            yield f"{name}:{number}: says layer {stated[1]}, but the tables say {layer}"
         match = INCLUDE.match(line)
         if not match:
             continue
@@ -135,7 +140,7 @@ def main():
     messages, count = check_tree(root)
     for message in messages:
         print(message)
-    print(f"layers: {count} files, {len(messages)} includes against the direction")
+    print(f"layers: {count} files, {len(messages)} mistakes")
     return 1 if messages else 0
 
 

@@ -4,6 +4,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# Each check stands left of "||" below, where the shell does not stop at errors: checks return their failures.
+
 # The tool of LLVM 14 where it is installed, else the distribution's own version.
 llvm() { command -v "$1-14" || command -v "$1"; }
 
@@ -16,12 +18,21 @@ check_layers() { python3 scripts/check_layers.py; }
 
 check_shell() { files run .ci/run 'scripts/*.sh' | xargs shellcheck --external-sources; }
 
-check_format() { files '*.cpp' '*.hpp' '*.h' | xargs -r "$(llvm clang-format)" --dry-run -Werror; }
+# Prints the places only; what to do about them is one command.
+check_format() {
+    local format
+    format=$(llvm clang-format) && "$format" --version >/dev/null || return 1
+    ! files '*.cpp' '*.hpp' '*.h' | xargs -r "$format" --dry-run 2>&1 | grep -E '^[^ ]+:[0-9]+:[0-9]+: ' || {
+        echo "to mend: git ls-files '*.cpp' '*.hpp' '*.h' | xargs $(basename "$format") -i"
+        return 1
+    }
+}
 
 check_headers() { scripts/check_headers.sh; }
 
 check_tidy() {
-    "${CMAKE:-cmake}" --preset lint -DCMAKE_CXX_COMPILER="$(llvm clang++)" --log-level=WARNING >/dev/null
+    "${CMAKE:-cmake}" --preset lint -DCMAKE_CXX_COMPILER="$(llvm clang++)" --log-level=WARNING >/dev/null ||
+        return 1
     files 'src/*.cpp' | xargs -r -P "$(nproc)" -n 1 "$(llvm clang-tidy)" -p build/lint --quiet \
         2> >(grep -Ev '^[0-9]+ warnings?( and [0-9]+ errors?)? generated|^Error while processing' >&2)
 }

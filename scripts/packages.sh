@@ -24,7 +24,7 @@ install_packages() {
             names+=("$(available_package "$choice")")
         done
         "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-            apt-get install -y -qq --no-install-recommends "${names[@]}" </dev/null
+            apt-get install -y -qq --no-install-recommends "${names[@]}" </dev/null >/dev/null
     }
     # The lists are fetched only when what is known does not suffice.
     local known=yes

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "weir/export.hpp"
+#include "weir/source_location.hpp"
 
 namespace weir {
 
@@ -19,11 +20,11 @@ public:
     completion() = default;
 
     /// Whether the operation is over. Never blocks. An answer of true orders what the program does next (rule V1).
-    [[nodiscard]] bool done() const noexcept;
+    [[nodiscard]] bool done(source_location where = source_location::current()) const;
 
     /// Blocks the calling thread until the operation is over. Throws operation_error if it, or an operation before it on
     /// its stream, failed.
-    void synchronize() const;
+    void synchronize(source_location where = source_location::current()) const;
 
     /// Position and past of the operation, for Weir's own use.
     [[nodiscard]] std::uint32_t timeline() const noexcept { return timeline_; }

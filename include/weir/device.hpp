@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "weir/export.hpp"
+#include "weir/source_location.hpp"
 
 namespace weir {
 
@@ -29,7 +30,7 @@ public:
 
     /// Blocks until everything that was enqueued before the call, on every stream of this device, is over (scenario C9).
     /// Throws operation_error if any of it failed and nobody was told yet.
-    void synchronize() const;
+    void synchronize(source_location where = source_location::current()) const;
 
     friend bool operator==(const device&, const device&) = default;
 

@@ -88,8 +88,8 @@ struct range {
     std::int64_t begin = 0;
     std::int64_t end = 0;
     template <class Integer>
-        requires std::is_integral_v<Integer>
-    range(Integer count) noexcept : end(static_cast<std::int64_t>(count)) {}  // NOLINT(google-explicit-constructor)
+        requires std::is_integral_v<Integer> range(Integer count)
+    noexcept : end(static_cast<std::int64_t>(count)) {}  // NOLINT(google-explicit-constructor)
     range(std::int64_t first, std::int64_t last) noexcept : begin(first), end(last) {}
 };
 
@@ -105,8 +105,7 @@ template <class F, class... T>
 completion submit_work(const on& where, runtime::work_kind kind, F&& body, const access_argument<T>&... arguments) {
     const std::array<runtime::access_request, sizeof...(T)> requests{arguments.request...};
     return with_task(std::forward<F>(body), [&](task_ref task) {
-        return runtime::submit(where.stream().state(),
-                               {requests, where.dependencies(), task, where.site(), kind});
+        return runtime::submit(where.stream().state(), {requests, where.dependencies(), task, where.site(), kind});
     });
 }
 
@@ -149,7 +148,8 @@ completion access(const on& where, Arguments&&... arguments) {
                 std::apply([&](auto&... span) { fn(native_stream{}, span...); }, spans);
             },
             std::get<I>(all)...);
-    }(std::make_index_sequence<accesses>());
+    }
+    (std::make_index_sequence<accesses>());
 }
 
 /// Enqueues `fn(spans...)` as a host task: it may block (on input and output, on locks of the program) and may enqueue

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "weir/export.hpp"
+
 namespace weir {
 
 /// Rule O5. `automatic`: Weir inserts the device-side waits that accesses need and that are not implied yet.
@@ -11,11 +13,11 @@ namespace weir {
 enum class ordering_mode : std::uint8_t { automatic, manual };
 
 /// Sets the mode of the whole process, which holds where no array, stream or scope says otherwise. Never blocks.
-void set_ordering(ordering_mode mode) noexcept;
+WEIR_EXPORT void set_ordering(ordering_mode mode) noexcept;
 
 /// Sets the mode of the calling thread for as long as the object lives, then restores what was there before. Nests.
 /// Must be destroyed on the thread that made it, innermost first (as a local variable is). Never blocks.
-class ordering_scope {
+class WEIR_EXPORT ordering_scope {
 public:
     explicit ordering_scope(ordering_mode mode) noexcept;
     ~ordering_scope();

@@ -12,8 +12,8 @@ bool timeline::wait(waiter& who, epoch at) noexcept {
         waiting_.store(list_ != nullptr, std::memory_order_seq_cst);
         return false;
     }
-    who.wanted_ = at;
-    who.next_ = list_;
+    who.wanted = at;
+    who.next = list_;
     list_ = &who;
     return true;
 }
@@ -25,19 +25,19 @@ void timeline::tell(epoch at) noexcept {
         waiter** link = &list_;
         while (*link != nullptr) {
             waiter* const one = *link;
-            if (one->wanted_ <= at) {
-                *link = one->next_;
-                one->next_ = ready;
+            if (one->wanted <= at) {
+                *link = one->next;
+                one->next = ready;
                 ready = one;
             } else {
-                link = &one->next_;
+                link = &one->next;
             }
         }
         waiting_.store(list_ != nullptr, std::memory_order_seq_cst);
     }
     while (ready != nullptr) {
         waiter* const one = ready;
-        ready = one->next_;
+        ready = one->next;
         one->reached();
     }
 }

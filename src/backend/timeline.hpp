@@ -20,14 +20,13 @@ public:
     /// Called once, on the thread that completes the epoch, under no lock. May destroy the waiter.
     virtual void reached() noexcept = 0;
 
+    // The timeline's own, under its lock.
+    epoch wanted = 0;
+    waiter* next = nullptr;
+
 protected:
     waiter() = default;
     ~waiter() = default;
-
-private:
-    friend class timeline;
-    epoch wanted_ = 0;
-    waiter* next_ = nullptr;
 };
 
 /// How far the work of one stream is, and who waits for it. Epochs complete in order.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "order/mark.hpp"
@@ -11,6 +12,9 @@ namespace weir::order {
 ///
 /// A backend that has to record an event for an epoch after the fact may record it later than asked, which waits for
 /// more than needed, but never behind a gate: that could wait for ever (rule O7).
+///
+/// An operation that waits for a point behind a gate (`holds_back`) ends no sooner than that gate and has to be noted as
+/// one: an event recorded behind it would wait for the gate as well.
 class gate_log {
 public:
     /// Notes that the operation at `at` may be a gate. Epochs are noted in increasing order.
@@ -22,13 +26,12 @@ public:
 
     /// The last epoch at which an event that stands for `wanted` may be recorded, given the timeline's tail.
     [[nodiscard]] epoch latest_record(epoch wanted, epoch tail) const noexcept {
-        for (const epoch gate : gates_) {
-            if (gate > wanted) {
-                return gate - 1 < tail ? gate - 1 : tail;
-            }
-        }
-        return tail;
+        const auto gate = std::upper_bound(gates_.begin(), gates_.end(), wanted);
+        return gate == gates_.end() ? tail : std::min(*gate - 1, tail);
     }
+
+    /// Whether the operation at `at` is a gate or stands behind one that is not over, as far as `prune` was told.
+    [[nodiscard]] bool holds_back(epoch at) const noexcept { return !gates_.empty() && gates_.front() <= at; }
 
     /// Forgets the gates that are over.
     void prune(epoch completed) {

@@ -22,22 +22,24 @@ void history::require(plan& into, const footprint& where, access_mode mode, bool
     });
 }
 
-void history::record(const footprint& where, access_mode mode, const mark& when,
-                     const watermarks& completed) noexcept {
+void history::record(const footprint& where, access_mode mode, const mark& when, const watermarks& completed) noexcept {
     if (where.empty()) {
         return;
     }
     const auto forgotten = [&](const past_access& past) {
         const bool same_kind = mode == access_mode::write || past.mode == access_mode::read;
-        return same_kind && weir::order::covers(where, past.where) &&
-               (weir::order::covers(when, past.when.at) || completed.is_complete(past.when.at));
+        const bool ordered = !past.former_owner && weir::order::covers(when, past.when.at);
+        return same_kind && weir::order::covers(where, past.where) && (ordered || completed.is_complete(past.when.at));
     };
     // The first access that is covered is overwritten in place: with one stream, or one writer, nothing ever moves.
     auto slot = std::find_if(accesses_.begin(), accesses_.end(), forgotten);
     if (slot == accesses_.end()) {
-        accesses_.push_back({where, when, mode, false});
-        if (accesses_.size() > bound) {
-            compact(completed);
+        if (accesses_.size() >= bound) {
+            prune(completed);
+        }
+        const past_access added{where, when, mode, false};
+        if (accesses_.size() < bound || !merge(added)) {
+            accesses_.push_back(added);
         }
         return;
     }
@@ -55,36 +57,24 @@ void history::prune(const watermarks& completed) noexcept {
     std::erase_if(accesses_, [&](const past_access& past) { return completed.is_complete(past.when.at); });
 }
 
-void history::compact(const watermarks& completed) noexcept {
-    prune(completed);
-    if (accesses_.size() <= bound) {
-        return;
+// Puts `added` into an access of the same timeline: the hull of both, at the later point, whose clock includes the
+// earlier one's; a write if one was. Later accesses may wait for more than they need, never for less. One pass, so that
+// many timelines on one piece of memory stay cheap. False if the timeline has no access here yet.
+bool history::merge(const past_access& added) noexcept {
+    const auto same = std::find_if(accesses_.begin(), accesses_.end(), [&](const past_access& past) {
+        return past.when.at.timeline == added.when.at.timeline && !past.former_owner;
+    });
+    if (same == accesses_.end()) {
+        return false;
     }
-    // One access for each timeline and owner: the hull of all, at the latest point, whose clock includes the earlier
-    // ones'. A write if any was one. Later accesses may wait for more than they need, never for less.
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < accesses_.size(); ++i) {
-        const auto end = accesses_.begin() + static_cast<std::ptrdiff_t>(kept);
-        const auto same = std::find_if(accesses_.begin(), end, [&](const past_access& other) {
-            return other.when.at.timeline == accesses_[i].when.at.timeline &&
-                   other.former_owner == accesses_[i].former_owner;
-        });
-        if (same == end) {
-            if (kept != i) {
-                accesses_[kept] = std::move(accesses_[i]);
-            }
-            ++kept;
-            continue;
-        }
-        same->where = hull(same->where, accesses_[i].where);
-        if (accesses_[i].mode == access_mode::write) {
-            same->mode = access_mode::write;
-        }
-        if (same->when.at.at < accesses_[i].when.at.at) {
-            same->when = std::move(accesses_[i].when);
-        }
+    same->where = hull(same->where, added.where);
+    if (added.mode == access_mode::write) {
+        same->mode = access_mode::write;
     }
-    accesses_.erase(accesses_.begin() + static_cast<std::ptrdiff_t>(kept), accesses_.end());
+    if (same->when.at.at < added.when.at.at) {
+        same->when = added.when;
+    }
+    return true;
 }
 
 void history::die(std::uint64_t size, const watermarks& completed) noexcept {

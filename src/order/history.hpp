@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -21,11 +24,12 @@ struct past_access {
 ///
 /// An access is forgotten when a later one that is *ordered after it* covers it: a write covers reads and writes, a
 /// read covers reads. A later access that is not ordered after it (rule O5, `manual`) leaves it in place, so that going
-/// back to automatic ordering is safe at once. Beyond `bound` accesses, those of one timeline merge conservatively
-/// (rule O3).
+/// back to automatic ordering is safe at once. Accesses of a former owner are forgotten only once they are over: the
+/// program may leave two accesses of its own unordered, but then neither may reach into the former owner's time (rule
+/// L1). Beyond `bound` accesses, a new one merges conservatively with an earlier one of its timeline (rule O3).
 class history {
 public:
-    /// The number of accesses kept exactly.
+    /// The number of accesses kept exactly. Never more are kept than this and one for each timeline.
     static constexpr std::size_t bound = 64;
 
     /// Tells `into` what an access to `where` must come after: all that conflicts (`hazards`), or only what a former
@@ -44,7 +48,12 @@ public:
     }
 
     /// Makes room for `more` accesses, so that as many calls of `record` cannot fail. May throw std::bad_alloc.
-    void reserve(std::size_t more) { accesses_.reserve(accesses_.size() + more); }
+    void reserve(std::size_t more) {
+        const std::size_t needed = accesses_.size() + more;
+        if (needed > accesses_.capacity()) {
+            accesses_.reserve(std::max(needed, 2 * accesses_.capacity()));
+        }
+    }
 
     /// Adds an access made at `when`, where `when.known` is what its operation is ordered after, waits included.
     /// Forgets what it covers. Call `reserve` before.
@@ -66,7 +75,7 @@ public:
 
 private:
     static reason why(const past_access& past, access_mode mode) noexcept;
-    void compact(const watermarks& completed) noexcept;
+    [[nodiscard]] bool merge(const past_access& added) noexcept;
 
     std::vector<past_access> accesses_;
 };

@@ -53,6 +53,9 @@ public:
     plan(timeline_id self, epoch tail, const clock& known, const watermarks& completed, bool keep_evidence)
         : self_(self), tail_(tail), known_(&known), completed_(&completed), keep_evidence_(keep_evidence) {}
 
+    /// The timeline of the operation.
+    [[nodiscard]] timeline_id self() const noexcept { return self_; }
+
     /// States that the operation must come after `target`. May throw std::bad_alloc.
     void need(const mark& target, reason why);
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "order/plan.hpp"
 
 namespace weir::order {
@@ -26,11 +28,19 @@ public:
         return {timeline_, tail_, known_, completed, keep_evidence};
     }
 
-    /// Takes the waits of a plan: from now on the stream is ordered after `after` (the plan's `clock_after`).
-    void advance_clock(clock after) noexcept { known_ = std::move(after); }
-
-    /// Reserves the epoch of the next operation.
+    /// Reserves the epoch of an operation that issues no waits.
     mark reserve() noexcept { return {{timeline_, ++tail_}, known_}; }
+
+    /// Commits a plan: reserves the epoch of the operation that issues its waits. From this epoch on the stream is
+    /// ordered after `after` (the plan's `clock_after`).
+    ///
+    /// The clock moves only together with the tail, so that a wait that the program asks for, with no operation behind
+    /// it, takes an epoch, too. Otherwise two events, recorded before and after that wait, would hold the same point,
+    /// and whoever knows the first would take the wait for the second, which means more, for implied.
+    mark reserve(clock after) noexcept {
+        known_ = std::move(after);
+        return reserve();
+    }
 
     /// A fresh epoch that stands for whatever others have put into this stream since Weir last looked (rules O2, X6):
     /// nothing known about an earlier epoch covers it, so elision never spans two entries.

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "weir/detail/intrusive.hpp"
 #include "weir/device.hpp"
 
 namespace weir::memory {
@@ -19,6 +21,9 @@ class stream_state;
 class device_state {
 public:
     device_state(device_kind kind, int id, std::unique_ptr<backend::driver> driver);
+    device_state(const device_state&) = delete;
+    device_state& operator=(const device_state&) = delete;
+    ~device_state() = delete;
 
     [[nodiscard]] device_kind kind() const noexcept { return kind_; }
     [[nodiscard]] int id() const noexcept { return id_; }
@@ -29,6 +34,9 @@ public:
     void add(stream_state& stream);
     void remove(stream_state& stream) noexcept;
 
+    /// The stream that is current where the program has said nothing; all threads share it (DESIGN, Decisions).
+    [[nodiscard]] stream_state& default_stream();
+
     /// The device's memory; made by the folder memory/ at the first allocation, kept here so that every device has one.
     std::atomic<memory::pool*> pool{nullptr};
 
@@ -38,6 +46,8 @@ private:
     std::unique_ptr<backend::driver> driver_;
     mutable std::mutex mutex_;  ///< guards streams_; after buffers, before streams
     std::vector<stream_state*> streams_;
+    std::mutex default_mutex_;  ///< guards default_; before mutex_
+    detail::owner<stream_state> default_;
 };
 
 /// The device `cpu`.

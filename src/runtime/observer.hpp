@@ -3,9 +3,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <span>
-#include <string_view>
+#include <exception>
 #include <shared_mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "order/plan.hpp"
 #include "weir/detail/footprint.hpp"
@@ -18,6 +21,8 @@ namespace weir::runtime {
 struct stream_info {
     std::uint64_t id = 0;
     frontiers::timeline_id timeline = 0;
+    /// The last epoch of the timeline that belonged to a former stream: points up to it are not this stream's.
+    frontiers::epoch before = 0;
     std::string_view name;
     std::string_view device;
 };
@@ -81,13 +86,48 @@ public:
     virtual void host_waited(frontiers::point /*target*/, const source_location&) {}
     /// The host reads or changes a resource itself; Weir has waited for what conflicts.
     virtual void host_access(const observed_access&, const source_location&) {}
-    /// A resource has a new owner (`former`: the id under which its memory was known before, 0 if none) or none any more.
+    /// A resource has a new owner, or none any more. What its memory was before does not show.
     virtual void allocated(std::uint64_t /*resource*/, std::uint64_t /*bytes*/, const stream_info&,
                            const source_location&) {}
     virtual void dropped(std::uint64_t /*resource*/) {}
     /// An operation ran, on the calling thread, between two readings of the steady clock.
     virtual void executed(frontiers::point /*which*/, std::chrono::steady_clock::time_point /*start*/,
                           std::chrono::steady_clock::time_point /*end*/) noexcept {}
+};
+
+/// What observers have to say to the program, kept for the calling thread until its call holds no lock any more.
+///
+/// Observers are told under locks, where nothing may block and nothing may be thrown. So they leave here what they want
+/// printed or thrown, and each call of Weir that tells observers of an operation or of an access of the host's ends with
+/// `settle`. By then the operation is enqueued and every lock is released: nothing is half done.
+class verdicts {
+public:
+    /// Has `text` written to the standard error output. May throw std::bad_alloc.
+    static void print_later(const std::string& text) { pending().text += text; }
+    /// Has `why` thrown. The first one wins.
+    static void raise_later(std::exception_ptr why) noexcept {
+        if (!pending().raise) {
+            pending().raise = std::move(why);
+        }
+    }
+    /// Prints, then throws, what was left on this thread. Call with no lock held, as the last step of a call.
+    static void settle() {
+        if (pending().any()) {
+            settle_now();
+        }
+    }
+
+private:
+    struct verdict {
+        std::string text;
+        std::exception_ptr raise;
+        [[nodiscard]] bool any() const noexcept { return !text.empty() || raise != nullptr; }
+    };
+    static verdict& pending() noexcept {
+        static thread_local verdict one;
+        return one;
+    }
+    static void settle_now();
 };
 
 /// The process's observers, at most `most` at a time.

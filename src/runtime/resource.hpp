@@ -23,7 +23,7 @@ struct host_views {
 /// Anything whose accesses are tracked: memory, and what is used like memory (plans, workspaces, library handles: P3).
 class resource {
 public:
-    resource() : id_(next_id()) {}
+    explicit resource(std::uint64_t size = 0) noexcept : id_(next_id()), size_(size) {}
     resource(const resource&) = delete;
     resource& operator=(const resource&) = delete;
 
@@ -34,7 +34,13 @@ public:
 
     /// Unique in the process. New for each owner of the same memory.
     [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
-    void renew_id() noexcept { id_ = next_id(); }
+    /// Bytes; footprints lie in [0, size).
+    [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+    /// From now on it belongs to somebody new. Nobody else may know it at this moment.
+    void renew(std::uint64_t size) noexcept {
+        id_ = next_id();
+        size_ = size;
+    }
 
     [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept {
         const std::uint8_t mode = mode_.load(std::memory_order_relaxed);
@@ -52,6 +58,7 @@ private:
     static std::uint64_t next_id() noexcept;
 
     std::uint64_t id_;
+    std::uint64_t size_;
     /// 0 for none, else 1 + ordering_mode. Alone: an operation sees the mode of before or after.
     std::atomic<std::uint8_t> mode_{0};
 };

@@ -77,6 +77,10 @@ class CheckLayers(unittest.TestCase):
         self.assertEqual(1, len(messages))
         self.assertIn("belongs to no layer", messages[0])
 
+    def test_a_header_that_states_another_layer_is_found(self):
+        messages = self.messages({"include/weir/array.hpp": "// An array. Layer: runtime.\n"})
+        self.assertEqual(["include/weir/array.hpp:1: says layer runtime, but the tables say array"], messages)
+
     def test_an_include_of_a_missing_file_is_found(self):
         self.assertEqual(1, len(self.messages({"src/order/history.cpp": '#include "missing.hpp"\n'})))
 

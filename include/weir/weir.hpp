@@ -1,0 +1,14 @@
+// Everything that Weir offers to C++ programs. Layer: umbrella.
+#pragma once
+
+#include "weir/array.hpp"
+#include "weir/buffer.hpp"
+#include "weir/completion.hpp"
+#include "weir/device.hpp"
+#include "weir/dtype.hpp"
+#include "weir/error.hpp"
+#include "weir/event.hpp"
+#include "weir/launch.hpp"
+#include "weir/ordering.hpp"
+#include "weir/stream.hpp"
+#include "weir/testing.hpp"

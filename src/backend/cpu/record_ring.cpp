@@ -1,0 +1,92 @@
+#include "backend/cpu/record_ring.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace weir::backend::cpu {
+
+record_ring::segment* record_ring::make(std::size_t capacity) {
+    void* const memory = ::operator new(sizeof(segment) + capacity);
+    auto* const made = ::new (memory) segment;
+    made->capacity = static_cast<std::uint32_t>(capacity);
+    return made;
+}
+
+void record_ring::destroy(segment* one) noexcept {
+    one->~segment();
+    ::operator delete(one);
+}
+
+record_ring::~record_ring() {
+    segment* one = head_ != nullptr ? head_ : first_.load(std::memory_order_acquire);
+    while (one != nullptr) {
+        segment* const next = one->next.load(std::memory_order_acquire);
+        destroy(one);
+        one = next;
+    }
+    if (segment* const spare = spare_.load(std::memory_order_acquire); spare != nullptr) {
+        destroy(spare);
+    }
+}
+
+void record_ring::reserve(std::size_t bytes) {
+    if (tail_ != nullptr && written_ + bytes <= tail_->capacity) {
+        return;
+    }
+    segment* fresh = spare_.exchange(nullptr, std::memory_order_acquire);
+    if (fresh != nullptr && fresh->capacity < bytes) {
+        destroy(fresh);
+        fresh = nullptr;
+    }
+    if (fresh != nullptr) {
+        fresh->committed.store(0, std::memory_order_relaxed);
+        fresh->next.store(nullptr, std::memory_order_relaxed);
+    } else {
+        fresh = make(std::max(rounded(bytes), next_capacity_));
+        next_capacity_ = std::min(next_capacity_ * 2, largest_capacity);
+    }
+    if (tail_ == nullptr) {
+        first_.store(fresh, std::memory_order_release);
+    } else {
+        // Nothing more is committed to the old segment: once it is read to its end, the consumer goes on here.
+        tail_->committed.store(written_, std::memory_order_release);
+        tail_->next.store(fresh, std::memory_order_release);
+    }
+    tail_ = fresh;
+    written_ = 0;
+}
+
+void* record_ring::push(std::size_t bytes) noexcept {
+    void* const at = data(tail_) + written_;
+    written_ += static_cast<std::uint32_t>(rounded(bytes));
+    return at;
+}
+
+void* record_ring::front() noexcept {
+    if (head_ == nullptr) {
+        head_ = first_.load(std::memory_order_acquire);
+        if (head_ == nullptr) {
+            return nullptr;
+        }
+    }
+    for (;;) {
+        if (read_ < head_->committed.load(std::memory_order_acquire)) {
+            return data(head_) + read_;
+        }
+        segment* const next = head_->next.load(std::memory_order_acquire);
+        if (next == nullptr) {
+            return nullptr;
+        }
+        if (read_ < head_->committed.load(std::memory_order_acquire)) {
+            continue;  // committed between the two looks
+        }
+        segment* const used = head_;
+        head_ = next;
+        read_ = 0;
+        if (segment* const old = spare_.exchange(used, std::memory_order_release); old != nullptr) {
+            destroy(old);
+        }
+    }
+}
+
+}  // namespace weir::backend::cpu

@@ -1,0 +1,21 @@
+#include "weir/error.hpp"
+
+#include <utility>
+
+namespace weir {
+
+// The destructors stand here so that each class has its type information in this library alone.
+error::~error() = default;
+argument_error::~argument_error() = default;
+argument_type_error::~argument_type_error() = default;
+state_error::~state_error() = default;
+out_of_memory::~out_of_memory() = default;
+operation_error::~operation_error() = default;
+device_error::~device_error() = default;
+missing_library::~missing_library() = default;
+race_error::~race_error() = default;
+
+operation_error::operation_error(const std::string& message, std::string label, source_location where)
+    : error(message), label_(std::move(label)), where_(where) {}
+
+}  // namespace weir

@@ -1,0 +1,34 @@
+#include "runtime/observer.hpp"
+
+#include <algorithm>
+
+#include "weir/error.hpp"
+
+namespace weir::runtime {
+
+void observers::add(observer& one) {
+    const std::lock_guard lock(mutex_);
+    auto* const free = std::find(std::begin(list_), std::end(list_), nullptr);
+    if (free == std::end(list_)) {
+        throw state_error("too many check and trace scopes are active at once (" + std::to_string(most) +
+                          "): end one of them first");
+    }
+    *free = &one;
+    count_.fetch_add(1, std::memory_order_relaxed);
+    safety_.fetch_add(one.wants_safety() ? 1 : 0, std::memory_order_relaxed);
+    times_.fetch_add(one.wants_times() ? 1 : 0, std::memory_order_relaxed);
+}
+
+void observers::remove(observer& one) noexcept {
+    const std::lock_guard lock(mutex_);
+    auto* const slot = std::find(std::begin(list_), std::end(list_), &one);
+    if (slot == std::end(list_)) {
+        return;
+    }
+    *slot = nullptr;
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    safety_.fetch_sub(one.wants_safety() ? 1 : 0, std::memory_order_relaxed);
+    times_.fetch_sub(one.wants_times() ? 1 : 0, std::memory_order_relaxed);
+}
+
+}  // namespace weir::runtime

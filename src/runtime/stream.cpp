@@ -1,0 +1,103 @@
+#include "weir/stream.hpp"
+
+#include <utility>
+
+#include "runtime/device_state.hpp"
+#include "runtime/event_state.hpp"
+#include "runtime/failures.hpp"
+#include "runtime/host.hpp"
+#include "runtime/stream_state.hpp"
+#include "weir/event.hpp"
+
+namespace weir {
+
+namespace {
+
+/// Device-side: `stream` goes on once `target` is over. A wait takes an epoch of its own, so that whoever waits for the
+/// stream's tail waits for it too. `event` is for observers, 0 if there is none.
+void wait_for(runtime::stream_state& stream, const order::mark& target, std::uint64_t event,
+              const source_location& where) {
+    const order::watermarks& completed = backend::timeline_table::instance();
+    const std::lock_guard lock(stream.mutex);
+    stream.expect_open();
+    order::plan plan = stream.sequence.next(completed);
+    plan.need(target, order::reason::dependency);
+    const bool issued = !plan.waits().empty();
+    // Observers, for whom completion orders nothing, must tell the moments before and after an implied wait apart: for
+    // them it takes an epoch as well.
+    if (issued || runtime::observers::any()) {
+        stream.queue->reserve(plan.waits().size(), {});
+        order::clock after = plan.clock_after();
+        if (issued) {
+            stream.queue->wait(target.at);
+        }
+        stream.queue->submit(stream.sequence.reserve(std::move(after)).at.at, {});
+    }
+    runtime::observers::tell(
+        [&](runtime::observer& one) { one.stream_waits(stream.info(), target.at, event, issued, where); });
+}
+
+}  // namespace
+
+void stream_ref::synchronize(source_location where) const {
+    const frontiers::point tail = state_->tail().at;
+    runtime::host_wait(tail, where);
+    runtime::failures::throw_first_unreported(tail);
+}
+
+bool stream_ref::done(source_location where) const { return runtime::host_ask(state_->tail().at, where); }
+
+void stream_ref::wait(const event& what, source_location where) const {
+    const completion recorded = what.recorded();
+    wait_for(*state_, {{recorded.timeline(), recorded.epoch()}, recorded.known()}, what.unique_id(), where);
+}
+
+void stream_ref::wait(const stream_ref& other, source_location where) const {
+    other.state_->expect_open();
+    wait_for(*state_, other.state_->tail(), 0, where);
+}
+
+void stream_ref::wait(const completion& what, source_location where) const {
+    wait_for(*state_, {{what.timeline(), what.epoch()}, what.known()}, 0, where);
+}
+
+event stream_ref::record(source_location where) const {
+    event made;
+    made.record(*this, where);
+    return made;
+}
+
+void stream_ref::set_ordering(std::optional<ordering_mode> mode) const noexcept { state_->set_ordering(mode); }
+
+device stream_ref::device() const noexcept { return weir::device(state_->device()); }
+
+int stream_ref::priority() const noexcept { return state_->priority(); }
+
+std::string_view stream_ref::name() const noexcept { return state_->info().name; }
+
+std::uint64_t stream_ref::unique_id() const noexcept { return state_->id(); }
+
+std::string stream_ref::to_string() const {
+    const bool closed = state_->closed.load(std::memory_order_acquire);
+    return "<weir.stream " + std::string(state_->info().device) + " #" + std::to_string(state_->id()) + " \"" +
+           std::string(name()) + "\" priority=" + std::to_string(priority()) + (closed ? " closed>" : " owned>");
+}
+
+stream::stream(weir::device on, stream_options options)
+    : stream(runtime::stream_state::make(on.state(), options.priority, std::move(options.name))) {}
+
+stream::stream(detail::owner<runtime::stream_state> state) noexcept : stream_ref(*state), keep_(std::move(state)) {}
+
+stream::stream(const stream& other) noexcept = default;
+stream& stream::operator=(const stream& other) noexcept = default;
+stream::~stream() = default;
+
+void stream::close() noexcept {
+    // Under the stream's lock: no call that has found it open is still under way when this returns.
+    const std::lock_guard lock(state().mutex);
+    state().closed.store(true, std::memory_order_release);
+}
+
+stream::operator bool() const noexcept { return !state().closed.load(std::memory_order_acquire); }
+
+}  // namespace weir

@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "backend/timeline.hpp"
+#include "order/mode.hpp"
+#include "runtime/host.hpp"
+#include "runtime/observer.hpp"
+#include "runtime/ordering.hpp"
+#include "runtime/resource.hpp"
+#include "runtime/stream_state.hpp"
+#include "weir/detail/submission.hpp"
+
+namespace weir::runtime {
+
+namespace {
+
+/// The distinct resources of an operation, locked in the order of their addresses (rule O8) while it lives.
+class locked_resources {
+public:
+    explicit locked_resources(std::span<const access_request> accesses) {
+        if (accesses.size() > few_.size()) {
+            many_.resize(accesses.size());
+        }
+        resource** const list = many_.empty() ? few_.data() : many_.data();
+        for (const access_request& access : accesses) {
+            if (access.target != nullptr) {
+                list[count_++] = access.target;
+            }
+        }
+        if (count_ > 1) {
+            std::sort(list, list + count_, std::less<>());
+            count_ = static_cast<std::size_t>(std::unique(list, list + count_) - list);
+        }
+        list_ = list;
+        for (std::size_t i = 0; i < count_; ++i) {
+            list_[i]->mutex.lock();
+        }
+    }
+    ~locked_resources() { unlock(); }
+    locked_resources(const locked_resources&) = delete;
+    locked_resources& operator=(const locked_resources&) = delete;
+
+    void unlock() noexcept {
+        for (; count_ > 0; --count_) {
+            list_[count_ - 1]->mutex.unlock();
+        }
+    }
+
+private:
+    std::array<resource*, 8> few_{};
+    std::vector<resource*> many_;
+    resource** list_ = nullptr;
+    std::size_t count_ = 0;
+};
+
+struct modes {
+    std::optional<ordering_mode> stream;
+    std::optional<ordering_mode> scope;
+    ordering_mode process;
+
+    explicit modes(const stream_state& of)
+        : stream(of.ordering()), scope(scope_ordering()), process(process_ordering()) {}
+    [[nodiscard]] ordering_mode of(const access_request& access) const noexcept {
+        return order::effective_mode(access.target->ordering(), stream, scope, process);
+    }
+};
+
+/// Tells `plan` everything that the operation must come after. `safety`: whoever orders an access, hazards count.
+void state_needs(order::plan& plan, const submission& what, const modes& mode, bool safety) {
+    for (const access_request& access : what.accesses) {
+        if (access.target != nullptr) {
+            const bool hazards = safety || mode.of(access) == ordering_mode::automatic;
+            access.target->history.require(plan, access.where, access.mode, hazards);
+        }
+    }
+    for (const completion& one : what.after) {
+        plan.need({{one.timeline(), one.epoch()}, one.known()}, order::reason::dependency);
+    }
+    plan.resolve();
+}
+
+/// What observers are told of one operation. Made before anything has changed, since it allocates.
+class observation {
+public:
+    observation(stream_state& stream, const submission& what, const order::plan& plan, const modes& mode, bool safety)
+        : elisions_(plan.elisions()) {
+        for (const access_request& access : what.accesses) {
+            if (access.target != nullptr) {
+                accesses_.push_back(
+                    {access.target->id(), access.target->size(), access.where, access.mode, mode.of(access)});
+            }
+        }
+        // What the program's own choice of ordering needs, without the waits for safety's sake.
+        order::plan own = stream.sequence.next(backend::timeline_table::instance());
+        if (safety) {
+            state_needs(own, what, mode, false);
+        }
+        for (const order::wait& issued : plan.waits()) {
+            const point target = issued.target.at;
+            const bool wanted = !safety || std::any_of(own.waits().begin(), own.waits().end(), [&](const auto& one) {
+                return order::covers(one.target, target);
+            });
+            waits_.push_back({target, issued.why, !wanted});
+        }
+    }
+
+    void tell(const stream_state& stream, frontiers::epoch at, const submission& what) const noexcept {
+        const observed_operation told{&stream.info(), at,         what.from, what.kind,
+                                      accesses_,      what.after, waits_,    elisions_};
+        observers::tell([&](observer& one) { one.operation(told); });
+    }
+
+private:
+    using point = frontiers::point;
+    std::vector<observed_access> accesses_;
+    std::vector<observed_wait> waits_;
+    std::span<const order::elision> elisions_;
+};
+
+}  // namespace
+
+completion submit(stream_state& stream, const submission& what) {
+    const order::watermarks& completed = backend::timeline_table::instance();
+    const modes mode(stream);
+    const bool observed = observers::any();
+    const bool safety = observed && observers::want_safety();
+
+    locked_resources resources(what.accesses);
+    std::unique_lock stream_lock(stream.mutex);
+    stream.expect_open();
+
+    // What can fail comes first and changes nothing.
+    order::plan plan = stream.sequence.next(completed, observed);
+    state_needs(plan, what, mode, safety);
+    stream.queue->reserve(plan.waits().size(), what.work);
+    bool seen_by_host = false;
+    for (const access_request& access : what.accesses) {
+        if (access.target != nullptr) {
+            access.target->history.reserve(what.accesses.size());
+            seen_by_host = seen_by_host || access.target->views.conflict_with(access.mode);
+        }
+    }
+    order::clock after = plan.clock_after();
+    std::optional<observation> observation;
+    if (observed) {
+        observation.emplace(stream, what, plan, mode, safety);
+    }
+
+    // What follows cannot fail.
+    for (const order::wait& issued : plan.waits()) {
+        stream.queue->wait(issued.target.at);
+    }
+    const order::mark end =
+        plan.waits().empty() ? stream.sequence.reserve() : stream.sequence.reserve(std::move(after));
+    for (const access_request& access : what.accesses) {
+        if (access.target != nullptr) {
+            access.target->history.record(access.where, access.mode, end, completed);
+        }
+    }
+    if (observation) {
+        observation->tell(stream, end.at.at, what);
+    }
+    stream.queue->submit(end.at.at, {what.work, what.from, what.kind, observed && observers::want_times()});
+    stream_lock.unlock();
+    resources.unlock();
+
+    if (seen_by_host) {
+        host_wait(end.at, what.from.where);
+    }
+    if (observed) {
+        verdicts::settle();
+    }
+    return {end.at.timeline, end.at.at, end.known};
+}
+
+}  // namespace weir::runtime

@@ -1,0 +1,124 @@
+// Frontiers: sets of points in time, and what it means to be at or before one (rule O10).
+#include "frontier/frontier.hpp"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+
+namespace {
+
+using weir::frontiers::frontier;
+using weir::frontiers::point;
+
+frontier of(std::initializer_list<point> points) {
+    frontier made;
+    for (const point& p : points) {
+        made.merge(p);
+    }
+    return made;
+}
+
+TEST(Frontier, AbsentTimelineIsNotCovered) {
+    const frontier f = of({{2, 7}});
+    EXPECT_EQ(f.at(1), 0U);
+    EXPECT_FALSE(f.covers({1, 1}));
+    EXPECT_FALSE(f.covers({3, 1}));
+}
+
+TEST(Frontier, CoversEverythingAtOrBeforeItsPoints) {
+    const frontier f = of({{2, 7}});
+    EXPECT_TRUE(f.covers({2, 1}));
+    EXPECT_TRUE(f.covers({2, 7}));
+    EXPECT_FALSE(f.covers({2, 8}));
+}
+
+TEST(Frontier, EpochZeroIsBeforeEverything) {
+    frontier f;
+    EXPECT_TRUE(f.covers({5, 0}));
+    f.merge(point{5, 0});
+    EXPECT_TRUE(f.empty()) << "a point before everything adds nothing";
+}
+
+TEST(Frontier, MergeOfAPointKeepsTheLargerEpoch) {
+    frontier f = of({{1, 5}});
+    f.merge(point{1, 3});
+    EXPECT_EQ(f.at(1), 5U);
+    f.merge(point{1, 9});
+    EXPECT_EQ(f.at(1), 9U);
+    EXPECT_EQ(f.size(), 1U);
+}
+
+TEST(Frontier, MergeKeepsTheLargerOfTwoClocks) {
+    frontier a = of({{1, 5}, {2, 2}, {7, 1}});
+    const frontier b = of({{0, 4}, {1, 3}, {2, 8}});
+    a.merge(b);
+    EXPECT_EQ(a, of({{0, 4}, {1, 5}, {2, 8}, {7, 1}}));
+}
+
+TEST(Frontier, MergeDoesNotDependOnTheOrder) {
+    const frontier a = of({{1, 5}, {3, 2}});
+    const frontier b = of({{1, 6}, {2, 1}});
+    frontier ab = a;
+    ab.merge(b);
+    frontier ba = b;
+    ba.merge(a);
+    EXPECT_EQ(ab, ba);
+    frontier again = ab;
+    again.merge(a);
+    EXPECT_EQ(again, ab) << "what is covered already adds nothing";
+}
+
+TEST(Frontier, MergeWithEmptyChangesNothing) {
+    frontier a = of({{1, 5}});
+    a.merge(frontier{});
+    EXPECT_EQ(a, of({{1, 5}}));
+    frontier b;
+    b.merge(a);
+    EXPECT_EQ(b, a);
+}
+
+TEST(Frontier, MergeWithItself) {
+    frontier a = of({{1, 5}, {2, 6}});
+    a.merge(a);
+    EXPECT_EQ(a, of({{1, 5}, {2, 6}}));
+}
+
+TEST(Frontier, PointsAreSortedByTimelineHoweverTheyCome) {
+    const frontier f = of({{9, 1}, {0, 2}, {4, 3}, {0, 1}});
+    ASSERT_EQ(f.size(), 3U);
+    EXPECT_EQ(f.points()[0], (point{0, 2}));
+    EXPECT_EQ(f.points()[1], (point{4, 3}));
+    EXPECT_EQ(f.points()[2], (point{9, 1}));
+}
+
+TEST(Frontier, DominatesWhenEveryPointIsCovered) {
+    const frontier big = of({{1, 5}, {2, 5}, {3, 5}});
+    EXPECT_TRUE(big.dominates(of({{1, 5}, {3, 4}})));
+    EXPECT_TRUE(big.dominates(frontier{}));
+    EXPECT_TRUE(big.dominates(big));
+    EXPECT_TRUE(frontier{}.dominates(frontier{}));
+}
+
+TEST(Frontier, DoesNotDominateALaterEpochOrAnAbsentTimeline) {
+    const frontier f = of({{1, 5}, {3, 5}});
+    EXPECT_FALSE(f.dominates(of({{1, 6}})));
+    EXPECT_FALSE(f.dominates(of({{0, 1}})));
+    EXPECT_FALSE(f.dominates(of({{2, 1}})));
+    EXPECT_FALSE(f.dominates(of({{1, 5}, {4, 1}})));
+    EXPECT_FALSE(frontier{}.dominates(f));
+}
+
+TEST(Frontier, TwoCanBeUnordered) {
+    const frontier a = of({{1, 5}, {2, 1}});
+    const frontier b = of({{1, 4}, {2, 2}});
+    EXPECT_FALSE(a.dominates(b));
+    EXPECT_FALSE(b.dominates(a));
+}
+
+TEST(O10, PruneDropsWhatIsComplete) {
+    frontier f = of({{1, 5}, {2, 3}, {3, 9}});
+    f.prune([](const point& p) { return p.at <= 5; });
+    EXPECT_EQ(f, of({{3, 9}}));
+}
+
+}  // namespace

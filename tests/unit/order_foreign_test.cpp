@@ -1,0 +1,101 @@
+// Peers: streams of packages that share memory with Weir (rules O2, X6, X7).
+#include "order/foreign.hpp"
+
+#include <gtest/gtest.h>
+
+#include "order_support.hpp"
+
+namespace weir::order::test {
+namespace {
+
+// One operation of `stream` on an operand that is shared with the package whose current stream is `package`.
+struct bracket {
+    std::size_t entries = 0;
+    std::size_t exits = 0;
+};
+
+bracket run(sequencer& stream, sequencer& package, const watermarks& completed) {
+    foreign_peer peer{package};
+    plan entry = stream.next(completed);
+    peer.enter(entry);
+    entry.resolve();
+    const mark done = stream.reserve(entry.clock_after());
+    const plan exit = peer.exit(done, completed);
+    if (!exit.waits().empty()) {
+        package.reserve(exit.clock_after());
+    }
+    return {entry.waits().size(), exit.waits().size()};
+}
+
+TEST(X6, AnOperationWaitsForThePackageAndThePackageForTheOperation) {
+    const nothing_completes completed;
+    sequencer stream{1};
+    sequencer package{2};
+    for (int i = 0; i < 3; ++i) {
+        const bracket waits = run(stream, package, completed);
+        EXPECT_EQ(waits.entries, 1U) << "each time anew: the package may have enqueued more";
+        EXPECT_EQ(waits.exits, 1U);
+    }
+    EXPECT_TRUE(package.known()->covers(stream.record().at));
+}
+
+TEST(X6, OnThePackagesOwnStreamItCostsNothing) {
+    const nothing_completes completed;
+    sequencer package{2};
+    const bracket waits = run(package, package, completed);
+    EXPECT_EQ(waits.entries + waits.exits, 0U);
+    EXPECT_EQ(package.tail(), 1U) << "the operation's own epoch and no other";
+}
+
+TEST(X6, EntryGivesThePointToRecord) {
+    const nothing_completes completed;
+    sequencer stream{1};
+    sequencer package{2};
+    foreign_peer peer{package};
+    plan p = stream.next(completed);
+    const auto first = peer.enter(p);
+    ASSERT_TRUE(first);
+    EXPECT_EQ(first->at, package.record().at);
+    plan own = package.next(completed);
+    EXPECT_FALSE(peer.enter(own));
+}
+
+TEST(X6, ReasonsSayEntryAndExit) {
+    const nothing_completes completed;
+    sequencer stream{1};
+    sequencer package{2};
+    foreign_peer peer{package};
+    plan p = stream.next(completed);
+    peer.enter(p);
+    ASSERT_EQ(p.waits().size(), 1U);
+    EXPECT_EQ(p.waits()[0].why, reason::entry);
+    const plan exit = peer.exit(stream.reserve(), completed);
+    ASSERT_EQ(exit.waits().size(), 1U);
+    EXPECT_EQ(exit.waits()[0].why, reason::exit);
+}
+
+TEST(X6, AnOperationThatIsOverNeedsNoExit) {
+    set_watermarks completed;
+    sequencer stream{1};
+    sequencer package{2};
+    const mark done = stream.reserve();
+    completed.set(1, done.at.at);
+    EXPECT_TRUE(foreign_peer{package}.exit(done, completed).waits().empty());
+}
+
+TEST(X6, TheEntryImpliesWhatThePackageAlreadyWaitedFor) {
+    const nothing_completes completed;
+    sequencer first{1};
+    sequencer package{2};
+    run(first, package, completed);
+    sequencer second{3};
+    plan p = second.next(completed);
+    foreign_peer{package}.enter(p);
+    p.need(first.record(), reason::read_after_write);
+    p.resolve();
+    ASSERT_EQ(p.waits().size(), 1U) << "the package handed back after the first operation";
+    EXPECT_EQ(p.waits()[0].why, reason::entry);
+}
+
+}  // namespace
+}  // namespace weir::order::test

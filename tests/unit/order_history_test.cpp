@@ -1,0 +1,282 @@
+// Histories: the pending accesses of one piece of memory (rules O1, O3, O5).
+#include "order/history.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "order_support.hpp"
+
+namespace weir::order::test {
+namespace {
+
+constexpr footprint whole{0, 100};
+constexpr footprint left{0, 50};
+constexpr footprint right{50, 100};
+
+// A piece of memory, and the waits that the next access of timeline 9, which knows nothing, would need.
+struct tracked {
+    void record(const footprint& where, access_mode mode, const mark& when) {
+        past.reserve(1);
+        past.record(where, mode, when, completed);
+    }
+    void write(const footprint& where, const mark& when) { record(where, access_mode::write, when); }
+    void read(const footprint& where, const mark& when) { record(where, access_mode::read, when); }
+
+    std::vector<wait> needed(const footprint& where, access_mode mode, bool hazards = true) {
+        plan p{9, 0, nothing, completed, false};
+        past.require(p, where, mode, hazards);
+        p.resolve();
+        return p.waits();
+    }
+    std::vector<wait> to_read(const footprint& where) { return needed(where, access_mode::read); }
+    std::vector<wait> to_write(const footprint& where) { return needed(where, access_mode::write); }
+
+    history past;
+    set_watermarks completed;
+    const clock nothing;
+};
+
+TEST(O1, ReadAfterWrite) {
+    tracked memory;
+    memory.write(whole, mark_at(1, 1));
+    const auto waits = memory.to_read(whole);
+    ASSERT_EQ(waits.size(), 1U);
+    EXPECT_EQ(waits[0].target.at, (point{1, 1}));
+    EXPECT_EQ(waits[0].why, reason::read_after_write);
+}
+
+TEST(O1, WriteAfterRead) {
+    tracked memory;
+    memory.read(whole, mark_at(1, 1));
+    const auto waits = memory.to_write(whole);
+    ASSERT_EQ(waits.size(), 1U);
+    EXPECT_EQ(waits[0].why, reason::write_after_read);
+}
+
+TEST(O1, WriteAfterWrite) {
+    tracked memory;
+    memory.write(whole, mark_at(1, 1));
+    const auto waits = memory.to_write(whole);
+    ASSERT_EQ(waits.size(), 1U);
+    EXPECT_EQ(waits[0].why, reason::write_after_write);
+}
+
+TEST(O1, ReadsDoNotOrderReads) {
+    tracked memory;
+    memory.read(whole, mark_at(1, 1));
+    EXPECT_TRUE(memory.to_read(whole).empty());
+}
+
+TEST(O1, AWriteWaitsForAllReadsSinceTheLastWrite) {
+    tracked memory;
+    memory.write(whole, mark_at(1, 1));
+    memory.read(whole, mark_at(2, 1, {{1, 1}}));
+    memory.read(whole, mark_at(3, 1, {{1, 1}}));
+    EXPECT_EQ(memory.to_write(whole).size(), 2U) << "the write is implied by either read";
+    EXPECT_EQ(memory.to_read(whole).size(), 1U) << "a read waits for the write alone";
+}
+
+TEST(O3, DisjointRangesDoNotOrderEachOther) {
+    tracked memory;
+    memory.write(left, mark_at(1, 1));
+    EXPECT_TRUE(memory.to_write(right).empty());
+    EXPECT_EQ(memory.to_write({49, 51}).size(), 1U);
+}
+
+TEST(O3, EmptyAccessesTouchNothing) {
+    tracked memory;
+    memory.write({30, 30}, mark_at(1, 1));
+    EXPECT_TRUE(memory.past.empty());
+    memory.write(whole, mark_at(1, 2));
+    EXPECT_TRUE(memory.to_write({30, 30}).empty());
+    EXPECT_TRUE(memory.to_write({40, 30}).empty());
+}
+
+TEST(O3, AnOrderedCoveringWriteDropsWhatItCovers) {
+    tracked memory;
+    memory.write(left, mark_at(1, 1));
+    memory.read(right, mark_at(2, 1));
+    memory.write(whole, mark_at(3, 1, {{1, 1}, {2, 1}}));
+    ASSERT_EQ(memory.past.accesses().size(), 1U);
+    EXPECT_EQ(memory.past.accesses()[0].when.at, (point{3, 1}));
+}
+
+TEST(O3, AnUnorderedCoveringWriteDropsNothing) {
+    tracked memory;
+    memory.write(whole, mark_at(1, 2));
+    memory.write(whole, mark_at(2, 1, {{1, 1}}));
+    EXPECT_EQ(memory.past.accesses().size(), 2U);
+    EXPECT_EQ(memory.to_write(whole).size(), 2U);
+}
+
+TEST(O3, ACoveringWriteDropsOnlyWhatItIsOrderedAfter) {
+    tracked memory;
+    memory.write(whole, mark_at(1, 1));
+    memory.read(whole, mark_at(2, 1));
+    memory.write(whole, mark_at(3, 1, {{1, 1}}));
+    EXPECT_EQ(memory.past.accesses().size(), 2U);
+    EXPECT_EQ(memory.to_write(whole).size(), 2U) << "the read and the second write";
+}
+
+TEST(O3, ACoveringWriteDropsWhatIsComplete) {
+    tracked memory;
+    memory.write(whole, mark_at(1, 1));
+    memory.completed.set(1, 1);
+    memory.write(whole, mark_at(2, 1));
+    EXPECT_EQ(memory.past.accesses().size(), 1U);
+}
+
+TEST(O3, AReadDropsAnEarlierReadThatItCovers) {
+    tracked memory;
+    memory.read(left, mark_at(1, 1));
+    memory.read(whole, mark_at(1, 2));
+    ASSERT_EQ(memory.past.accesses().size(), 1U);
+    EXPECT_EQ(memory.past.accesses()[0].when.at, (point{1, 2}));
+}
+
+TEST(O3, AReadDropsNeitherWritesNorUnorderedReads) {
+    tracked memory;
+    memory.write(whole, mark_at(1, 1));
+    memory.read(whole, mark_at(2, 1, {{1, 1}}));
+    memory.read(whole, mark_at(3, 1, {{1, 1}}));
+    EXPECT_EQ(memory.past.accesses().size(), 3U);
+}
+
+TEST(O3, PartialOverlapKeepsBoth) {
+    tracked memory;
+    memory.write(whole, mark_at(1, 1));
+    memory.write(left, mark_at(2, 1, {{1, 1}}));
+    EXPECT_EQ(memory.past.accesses().size(), 2U);
+    EXPECT_EQ(memory.to_write(right)[0].target.at, (point{1, 1}));
+    ASSERT_EQ(memory.to_write(left).size(), 1U);
+    EXPECT_EQ(memory.to_write(left)[0].target.at, (point{2, 1}));
+}
+
+TEST(O3, AReadThatIsOverwrittenInPlaceBecomesTheWrite) {
+    tracked memory;
+    memory.read(whole, mark_at(1, 1, {{2, 7}}));
+    memory.write(whole, mark_at(1, 2, {{2, 8}}));
+    ASSERT_EQ(memory.past.accesses().size(), 1U);
+    const past_access& kept = memory.past.accesses()[0];
+    EXPECT_EQ(kept.mode, access_mode::write);
+    EXPECT_EQ(kept.when.at, (point{1, 2}));
+    EXPECT_TRUE(kept.when.known->covers({2, 8})) << "with the clock of the later access";
+}
+
+TEST(O3, OneStreamAndOneRangeKeepOneAccess) {
+    tracked memory;
+    for (epoch at = 1; at <= 1000; ++at) {
+        memory.write(whole, mark_at(1, at));
+    }
+    EXPECT_EQ(memory.past.accesses().size(), 1U);
+}
+
+TEST(O3, BeyondTheBoundAccessesOfATimelineMerge) {
+    tracked memory;
+    for (epoch at = 1; at <= 10 * history::bound; ++at) {
+        memory.write({10 * at, 10 * at + 5}, mark_at(1 + static_cast<timeline_id>(at % 2), at));
+        EXPECT_LE(memory.past.accesses().size(), history::bound);
+    }
+}
+
+TEST(O3, MergingIsConservative) {
+    tracked memory;
+    // Every write has a range of its own and stays ordered before whoever touches that range, at its point or later.
+    const epoch last = 3 * history::bound;
+    for (epoch at = 1; at <= last; ++at) {
+        memory.write({10 * at, 10 * at + 5}, mark_at(1, at));
+    }
+    for (epoch at = 1; at <= last; ++at) {
+        const auto waits = memory.to_read({10 * at, 10 * at + 1});
+        ASSERT_EQ(waits.size(), 1U);
+        EXPECT_GE(waits[0].target.at.at, at);
+    }
+}
+
+TEST(O3, AWriteMergedWithReadsIsAWrite) {
+    tracked memory;
+    for (epoch at = 1; at <= history::bound; ++at) {
+        memory.read({10 * at, 10 * at + 5}, mark_at(1, at));
+    }
+    const footprint written{10'000, 10'005};
+    memory.write(written, mark_at(1, history::bound + 1));
+    EXPECT_EQ(memory.past.accesses().size(), history::bound);
+    ASSERT_EQ(memory.to_read(written).size(), 1U);
+    EXPECT_EQ(memory.to_read(written)[0].target.at, (point{1, history::bound + 1}));
+}
+
+TEST(O3, AtTheBoundWhatIsCompleteGoesBeforeAnythingMerges) {
+    tracked memory;
+    for (epoch at = 1; at <= history::bound; ++at) {
+        memory.write({10 * at, 10 * at + 5}, mark_at(1, at));
+    }
+    memory.completed.set(1, history::bound - 1);
+    memory.write({5'000, 5'005}, mark_at(1, history::bound + 1));
+    EXPECT_EQ(memory.past.accesses().size(), 2U);
+    EXPECT_TRUE(memory.to_write({3'000, 3'005}).empty()) << "nothing between the two was touched";
+}
+
+TEST(O3, MoreTimelinesThanTheBoundKeepOneAccessEach) {
+    tracked memory;
+    const timeline_id timelines = 3 * history::bound;
+    for (epoch round = 1; round <= 3; ++round) {
+        for (timeline_id t = 0; t < timelines; ++t) {
+            memory.read({round, round + 1}, mark_at(10 + t, round));
+        }
+    }
+    EXPECT_LE(memory.past.accesses().size(), history::bound + timelines);
+    EXPECT_EQ(memory.to_write(whole).size(), timelines);
+}
+
+TEST(O3, PruneForgetsWhatIsComplete) {
+    tracked memory;
+    memory.write(left, mark_at(1, 1));
+    memory.write(right, mark_at(2, 1));
+    memory.completed.set(1, 1);
+    memory.past.prune(memory.completed);
+    ASSERT_EQ(memory.past.accesses().size(), 1U);
+    EXPECT_EQ(memory.past.accesses()[0].when.at, (point{2, 1}));
+}
+
+TEST(O3, ReserveGrowsGeometrically) {
+    tracked memory;
+    // Otherwise a history that grows moves all its accesses at each operation.
+    int moves = 0;
+    const past_access* before = nullptr;
+    for (epoch at = 1; at <= history::bound; ++at) {
+        memory.read({at, at + 1}, mark_at(1, at));
+        if (memory.past.accesses().data() != before) {
+            ++moves;
+            before = memory.past.accesses().data();
+        }
+    }
+    EXPECT_LE(moves, 8);
+}
+
+TEST(O5, ManualOrderingNeedsNoHazardWaits) {
+    tracked memory;
+    memory.write(whole, mark_at(1, 1));
+    EXPECT_TRUE(memory.needed(whole, access_mode::write, false).empty());
+}
+
+TEST(O5, ReturningToAutomaticWaitsForWhatManualLeftUnordered) {
+    tracked memory;
+    memory.write(whole, mark_at(1, 1));
+    EXPECT_TRUE(memory.needed(whole, access_mode::write, false).empty());
+    memory.write(whole, mark_at(2, 1));  // manual: not ordered after the first
+    const auto waits = memory.to_write(whole);
+    ASSERT_EQ(waits.size(), 2U);
+}
+
+TEST(O1, ConflictsAreVisitedWithTheirReason) {
+    tracked memory;
+    memory.write(left, mark_at(1, 1));
+    memory.read(right, mark_at(2, 1));
+    std::vector<reason> reasons;
+    memory.past.conflicts(whole, access_mode::write, [&](const past_access&, reason why) { reasons.push_back(why); });
+    EXPECT_EQ(reasons, (std::vector{reason::write_after_write, reason::write_after_read}));
+}
+
+}  // namespace
+}  // namespace weir::order::test

@@ -1,0 +1,42 @@
+// What the unit tests of order/ share: watermarks that a test sets, and short ways to write marks.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <memory>
+
+#include "order/mark.hpp"
+
+namespace weir::order::test {
+
+/// Watermarks that a test sets by hand.
+class set_watermarks final : public watermarks {
+public:
+    [[nodiscard]] epoch completed(timeline_id timeline) const noexcept override {
+        const auto found = completed_.find(timeline);
+        return found == completed_.end() ? 0 : found->second;
+    }
+    void set(timeline_id timeline, epoch at) { completed_[timeline] = at; }
+
+private:
+    std::map<timeline_id, epoch> completed_;
+};
+
+/// A clock that covers `points`; null for none, as the engine writes it.
+inline clock clock_of(std::initializer_list<point> points) {
+    if (points.size() == 0) {
+        return nullptr;
+    }
+    frontier made;
+    for (const point& p : points) {
+        made.merge(p);
+    }
+    return std::make_shared<const frontier>(made);
+}
+
+/// The point `at` on `timeline`, ordered after `known`.
+inline mark mark_at(timeline_id timeline, epoch at, std::initializer_list<point> known = {}) {
+    return {{timeline, at}, clock_of(known)};
+}
+
+}  // namespace weir::order::test
