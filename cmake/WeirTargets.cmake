@@ -33,6 +33,7 @@ function(weir_add_test name label)
     if(NOT label STREQUAL "property")
         list(APPEND properties TIMEOUT 300)
     endif()
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     gtest_discover_tests(${target}
         TEST_PREFIX ${label}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
     add_dependencies(weir-tests ${target})

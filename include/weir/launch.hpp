@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <tuple>
 #include <type_traits>
@@ -172,9 +173,47 @@ WEIR_EXPORT completion copy_from_host(const on& where, const array& dst, std::sp
 /// Sets every element of `dst` to `value`. Writes dst. Throws argument_error (imaginary part for a real type).
 WEIR_EXPORT completion fill(const on& where, const array& dst, std::complex<double> value);
 
-/// Keeps `objects` alive until `after` is over, then lets go of them exactly once, on a thread of Weir's or, if it is
-/// over already, at once (rule L2). Does not block.
+namespace detail {
+
+/// Objects that somebody keeps, whatever they are.
+class WEIR_EXPORT kept {
+public:
+    kept() = default;
+    kept(const kept&) = delete;
+    kept& operator=(const kept&) = delete;
+    virtual ~kept();
+};
+
 template <class... T>
-void keep_alive(const event& after, T&&... objects);
+class kept_objects final : public kept {
+public:
+    template <class... U>
+    explicit kept_objects(U&&... objects) : objects_(std::forward<U>(objects)...) {}
+
+private:
+    std::tuple<T...> objects_;
+};
+
+/// Waits for an operation's end in order to let go of objects. Made before they are taken, so that taking cannot fail.
+class keeper;
+struct WEIR_EXPORT keeper_deleter {
+    void operator()(keeper* one) const noexcept;
+};
+[[nodiscard]] WEIR_EXPORT std::unique_ptr<keeper, keeper_deleter> make_keeper();
+WEIR_EXPORT void keep(std::unique_ptr<keeper, keeper_deleter> by, std::unique_ptr<kept> objects,
+                      const completion& until) noexcept;
+
+}  // namespace detail
+
+/// Keeps `objects` alive until `after` is over, then lets go of them exactly once, on a thread of Weir's or, if it is
+/// over already, at once (rule L2). Does not block. Takes objects as std::make_tuple does: copies of what is named, unless
+/// it is moved. If it throws (std::bad_alloc), nothing was taken. Destructors of the objects must not wait for streams.
+template <class... T>
+void keep_alive(const event& after, T&&... objects) {
+    const completion until = after.recorded();
+    auto keeper = detail::make_keeper();
+    auto kept = std::make_unique<detail::kept_objects<std::decay_t<T>...>>(std::forward<T>(objects)...);
+    detail::keep(std::move(keeper), std::move(kept), until);
+}
 
 }  // namespace weir

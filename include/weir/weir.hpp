@@ -10,6 +10,7 @@
 #include "weir/event.hpp"
 #include "weir/fft.hpp"
 #include "weir/launch.hpp"
+#include "weir/memory.hpp"
 #include "weir/ordering.hpp"
 #include "weir/stream.hpp"
 #include "weir/testing.hpp"

@@ -33,8 +33,9 @@ void wait_for(runtime::stream_state& stream, const order::mark& target, std::uin
         }
         stream.queue->submit(stream.sequence.reserve(std::move(after)).at.at, {});
     }
-    runtime::observers::tell(
-        [&](runtime::observer& one) { one.stream_waits(stream.info(), target.at, event, issued, where); });
+    runtime::observers::tell([&](runtime::observer& one) {
+        one.stream_waits(stream.info(), stream.sequence.tail(), target.at, event, issued, where);
+    });
 }
 
 }  // namespace

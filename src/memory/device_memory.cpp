@@ -1,0 +1,59 @@
+#include "memory/device_memory.hpp"
+
+#include <memory>
+
+#include "backend/timeline.hpp"
+#include "runtime/observer.hpp"
+#include "weir/error.hpp"
+
+namespace weir::memory {
+
+pool& pool_of(runtime::device_state& device) {
+    // Pairs with the exchange below: whoever sees the pointer sees the pool.
+    pool* known = device.pool.load(std::memory_order_acquire);
+    if (known != nullptr) {
+        return *known;
+    }
+    auto made = std::make_unique<pool>(device.driver(), backend::timeline_table::instance(), &device);
+    if (device.pool.compare_exchange_strong(known, made.get(), std::memory_order_acq_rel)) {
+        return *made.release();
+    }
+    return *known;  // another thread was faster
+}
+
+namespace {
+
+block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on) {
+    for (;;) {
+        const pool::answer answer = from.take(bytes, {on.timeline(), on.tail().known});
+        if (answer.taken != nullptr) {
+            return *answer.taken;
+        }
+        if (!answer.wait_for) {
+            throw out_of_memory(from.explain_shortage(bytes));
+        }
+        // Not told to observers: the program did not ask for this wait and must not count on it.
+        backend::timeline_table::instance().host_wait(*answer.wait_for);
+    }
+}
+
+}  // namespace
+
+detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, const source_location& where) {
+    on.expect_open();
+    pool& from = pool_of(on.device());
+    block* taken = from.take_recent(bytes, on.timeline());
+    if (taken == nullptr) {
+        taken = &take_slowly(from, bytes, on);
+    }
+    detail::owner<block> made(taken);
+    if (frees_on_allocating_stream()) {
+        made->history.reserve(1);
+        made->forgets_all_but = detail::owner<runtime::stream_state>(&on);
+    }
+    runtime::observers::tell(
+        [&](runtime::observer& one) { one.allocated(made->id(), made->size(), on.info(), where); });
+    return made;
+}
+
+}  // namespace weir::memory

@@ -1,0 +1,177 @@
+#include "memory/free_index.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace weir::memory {
+
+namespace {
+
+/// Whether whoever may use `big` may also use what has the death frontier `small`.
+bool dominates(const order::history& big, const order::history& small) noexcept {
+    return std::all_of(small.accesses().begin(), small.accesses().end(), [&](const order::past_access& one) {
+        return std::any_of(big.accesses().begin(), big.accesses().end(), [&](const order::past_access& other) {
+            return order::covers(other.when, one.when.at);
+        });
+    });
+}
+
+bool on_one_timeline(const order::history& a, const order::history& b) noexcept {
+    return a.accesses().size() == 1 && b.accesses().size() == 1 &&
+           a.accesses()[0].when.at.timeline == b.accesses()[0].when.at.timeline;
+}
+
+}  // namespace
+
+bool free_index::mergeable(block& low, block& high, merging how) const noexcept {
+    low.history.prune(*completed_);
+    high.history.prune(*completed_);
+    if (low.history.empty() && high.history.empty()) {
+        return true;
+    }
+    if (how == merging::equals) {
+        return on_one_timeline(low.history, high.history);
+    }
+    return dominates(low.history, high.history) || dominates(high.history, low.history);
+}
+
+void free_index::absorb_upper(block& low, block_list& spares) noexcept {
+    block& high = *low.upper;
+    // The two compare: the larger frontier is that of both. Swapping the histories cannot fail, copying could.
+    if (!dominates(low.history, high.history)) {
+        std::swap(low.history, high.history);
+    }
+    low.capacity += high.capacity;
+    low.history.die(low.capacity, *completed_);
+    low.freed_at = std::max(low.freed_at, high.freed_at);
+    low.upper = high.upper;
+    if (low.upper != nullptr) {
+        low.upper->lower = &low;
+    }
+    high.history.clear();
+    high.where = place::aside;
+    spares.push_back(high);
+}
+
+void free_index::insert(block& b, merging how, block_list& spares) noexcept {
+    block* merged = &b;
+    while (merged->upper != nullptr && merged->upper->where == place::indexed &&
+           mergeable(*merged, *merged->upper, how)) {
+        remove(*merged->upper);
+        absorb_upper(*merged, spares);
+    }
+    while (merged->lower != nullptr && merged->lower->where == place::indexed &&
+           mergeable(*merged->lower, *merged, how)) {
+        merged = merged->lower;
+        remove(*merged);
+        absorb_upper(*merged, spares);
+    }
+    merged->history.prune(*completed_);
+    merged->where = place::indexed;
+    merged->counts_as_pending = !merged->history.empty();
+    *pending_ += merged->counts_as_pending ? merged->capacity : 0;
+    lists_[class_below(merged->capacity)].push_back(*merged);
+}
+
+void free_index::remove(block& b) noexcept {
+    lists_[class_below(b.capacity)].remove(b);
+    *pending_ -= b.counts_as_pending ? b.capacity : 0;
+    b.where = place::aside;
+}
+
+void free_index::take_all(block_list& all) noexcept {
+    for (block_list& list : lists_) {
+        while (block* const b = list.first()) {
+            remove(*b);
+            all.push_back(*b);
+        }
+    }
+}
+
+void free_index::merge_all(merging how, block_list& spares) noexcept {
+    block_list all;
+    take_all(all);
+    while (block* const b = all.first()) {
+        all.remove(*b);
+        insert(*b, how, spares);
+    }
+}
+
+template <class Suits>
+block* free_index::search(std::size_t size, Suits&& suits) const noexcept {
+    for (std::size_t index = class_below(size); index < class_count; ++index) {
+        int seen = 0;
+        for (block* b = lists_[index].first(); b != nullptr && seen < most_seen; b = b->next, ++seen) {
+            if (b->capacity >= size && suits(*b)) {
+                return b;
+            }
+        }
+    }
+    return nullptr;
+}
+
+std::size_t free_index::waits_for(const block& b, const requester& who) const noexcept {
+    const auto accesses = b.history.accesses();
+    return static_cast<std::size_t>(
+        std::count_if(accesses.begin(), accesses.end(), [&](const order::past_access& past) {
+            const order::point at = past.when.at;
+            return at.timeline != who.line && !(who.known && who.known->covers(at)) && !completed_->is_complete(at);
+        }));
+}
+
+block* free_index::find_ordered(std::size_t size, const requester& who) const noexcept {
+    return search(size, [&](const block& b) { return waits_for(b, who) == 0; });
+}
+
+block* free_index::find_any(std::size_t size, const requester& who) const noexcept {
+    block* best = nullptr;
+    std::size_t fewest = std::numeric_limits<std::size_t>::max();
+    search(size, [&](block& b) {
+        const std::size_t waits = waits_for(b, who);
+        if (waits < fewest) {
+            fewest = waits;
+            best = &b;
+        }
+        return fewest == 0;
+    });
+    return best;
+}
+
+std::optional<frontiers::point> free_index::oldest_pending() const noexcept {
+    const block* oldest = nullptr;
+    std::optional<frontiers::point> point;
+    for (const block_list& list : lists_) {
+        for (const block* b = list.first(); b != nullptr; b = b->next) {
+            if (oldest != nullptr && oldest->freed_at < b->freed_at) {
+                continue;
+            }
+            for (const order::past_access& past : b->history.accesses()) {
+                if (!completed_->is_complete(past.when.at)) {
+                    oldest = b;
+                    point = past.when.at;
+                    break;
+                }
+            }
+        }
+    }
+    return point;
+}
+
+void free_index::take_complete_pieces(block_list& whole) noexcept {
+    for (block_list& list : lists_) {
+        for (block* b = list.first(); b != nullptr;) {
+            block* const after = b->next;
+            if (b->lower == nullptr && b->upper == nullptr) {
+                b->history.prune(*completed_);
+                if (b->history.empty()) {
+                    remove(*b);
+                    whole.push_back(*b);
+                }
+            }
+            b = after;
+        }
+    }
+}
+
+}  // namespace weir::memory

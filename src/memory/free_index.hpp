@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+
+#include "memory/block.hpp"
+#include "memory/size_class.hpp"
+#include "order/mark.hpp"
+
+namespace weir::memory {
+
+/// Who asks for memory: a stream, by its timeline and what it is ordered after.
+struct requester {
+    frontiers::timeline_id line = 0;
+    order::clock known;
+};
+
+/// Which neighbours become one block.
+enum class merging : std::uint8_t {
+    /// Those that lose nothing by it: both complete, or both free on the same timeline alone.
+    equals,
+    /// All that rule L1 allows: one death frontier dominates the other. The smaller one is lost, and with it the chance to
+    /// be handed out without a wait to a stream that dominates it alone: only where memory is short.
+    comparable,
+};
+
+/// The free blocks of a pool that are in no bin, by size class, oldest first. Not synchronised: the pool's lock guards it.
+class free_index {
+public:
+    /// `pending` is the pool's sum of the bytes in free blocks that were not complete when last looked at.
+    free_index(const order::watermarks& completed, std::size_t& pending) noexcept
+        : completed_(&completed), pending_(&pending) {}
+
+    /// Adds a free block, merged with its free neighbours where `how` allows. The descriptions of blocks that vanish so
+    /// go to `spares`.
+    void insert(block& b, merging how, block_list& spares) noexcept;
+    void remove(block& b) noexcept;
+
+    /// Removes all and lists them in `all`.
+    void take_all(block_list& all) noexcept;
+
+    /// Brings all up to date with what is complete by now, and merges what can be merged.
+    void merge_all(merging how, block_list& spares) noexcept;
+
+    /// A block of at least `size` bytes that `who` may use without a wait; null if there is none among those that a
+    /// bounded search sees.
+    [[nodiscard]] block* find_ordered(std::size_t size, const requester& who) const noexcept;
+    /// A block of at least `size` bytes with the fewest points that `who` would have to wait for.
+    [[nodiscard]] block* find_any(std::size_t size, const requester& who) const noexcept;
+    /// What to wait for first: a point of the block that is free for the longest time among those that are not complete.
+    /// None if all are.
+    [[nodiscard]] std::optional<frontiers::point> oldest_pending() const noexcept;
+
+    /// Removes the pieces that are free and complete from end to end, as the driver gave them, and lists them in `whole`.
+    void take_complete_pieces(block_list& whole) noexcept;
+
+    /// Hands each block to `look`, which leaves it where it is.
+    template <class Look>
+    void visit(Look&& look) noexcept {
+        for (block_list& list : lists_) {
+            for (block* b = list.first(); b != nullptr; b = b->next) {
+                look(*b);
+            }
+        }
+    }
+
+private:
+    /// A search looks at this many blocks of a class: it stays bounded, and the oldest are the likeliest to be complete.
+    static constexpr int most_seen = 32;
+
+    template <class Suits>
+    block* search(std::size_t size, Suits&& suits) const noexcept;
+    [[nodiscard]] std::size_t waits_for(const block& b, const requester& who) const noexcept;
+    [[nodiscard]] bool mergeable(block& low, block& high, merging how) const noexcept;
+    void absorb_upper(block& low, block_list& spares) noexcept;
+
+    const order::watermarks* completed_;
+    std::size_t* pending_;
+    std::array<block_list, class_count> lists_;
+};
+
+}  // namespace weir::memory

@@ -1,0 +1,49 @@
+#include <mutex>
+
+#include "memory/access.hpp"
+#include "runtime/resource.hpp"
+#include "weir/buffer.hpp"
+
+namespace weir {
+
+namespace {
+
+std::uint32_t& count_of(runtime::resource& of, order::access_mode mode) noexcept {
+    return mode == order::access_mode::read ? of.views.readers : of.views.writers;
+}
+
+void leave(runtime::resource& of, order::access_mode mode) noexcept {
+    const std::lock_guard lock(of.mutex);
+    --count_of(of, mode);
+}
+
+}  // namespace
+
+host_access::host_access(const buffer& of, const order::footprint& where, order::access_mode mode, source_location from)
+    : keep_(of), where_(where), mode_(mode) {
+    runtime::resource* const target = keep_.resource();
+    if (target == nullptr) {
+        return;
+    }
+    {
+        const std::lock_guard lock(target->mutex);
+        ++count_of(*target, mode_);
+    }
+    try {
+        memory::wait_for_conflicts(*target, where_, mode_, from);
+    } catch (...) {
+        leave(*target, mode_);
+        throw;
+    }
+}
+
+host_access::host_access(host_access&& other) noexcept
+    : keep_(std::move(other.keep_)), where_(other.where_), mode_(other.mode_) {}
+
+host_access::~host_access() {
+    if (runtime::resource* const target = keep_.resource()) {
+        leave(*target, mode_);
+    }
+}
+
+}  // namespace weir

@@ -1,0 +1,310 @@
+#include "memory/pool.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace weir::memory {
+
+namespace {
+
+constexpr std::size_t most_bytes = std::numeric_limits<std::size_t>::max() / 4;
+
+void make_ready(block& b, std::size_t bytes) noexcept {
+    b.renew(bytes);
+    b.set_ordering(std::nullopt);
+}
+
+}  // namespace
+
+pool::pool(backend::driver& driver, const order::watermarks& completed, runtime::device_state* device)
+    : driver_(&driver),
+      completed_(&completed),
+      device_(device),
+      total_(driver.total_memory() == 0 ? most_bytes : std::min(driver.total_memory(), most_bytes)),
+      limit_(total_),
+      index_(completed, pending_) {}
+
+pool::~pool() {
+    gather(merging::equals);
+    block_list all;
+    index_.take_all(all);
+    for (block* b = all.first(); b != nullptr; b = b->next) {
+        if (b->lower == nullptr) {
+            std::size_t bytes = 0;
+            for (const block* part = b; part != nullptr; part = part->upper) {
+                bytes += part->capacity;
+            }
+            driver_->deallocate(b->address, bytes);
+        }
+    }
+    for (block_list* list : {&all, &spares_}) {
+        while (block* const b = list->pop_back()) {
+            delete b;  // NOLINT(cppcoreguidelines-owning-memory): the lists own what is in them
+        }
+    }
+}
+
+// --- the common case ----------------------------------------------------------------------------------------------
+
+block* pool::take_recent(std::size_t bytes, frontiers::timeline_id line) noexcept {
+    block* b = nullptr;
+    {
+        const std::lock_guard guard(mutex_);
+        if (line < bins_.size() && bins_[line]) {
+            b = bins_[line]->take(bytes);
+            if (b != nullptr) {
+                hand_over(*b, line);
+            }
+        }
+    }
+    if (b != nullptr) {
+        make_ready(*b, bytes);
+    }
+    return b;
+}
+
+void pool::put(block& b) noexcept {
+    b.history.die(b.capacity, *completed_);
+    const std::span<const order::past_access> past = b.history.accesses();
+    const std::lock_guard guard(mutex_);
+    live_ -= b.capacity;
+    b.freed_at = ++frees_;
+    // What only one timeline still uses, that timeline may reuse at once: it runs its operations in order.
+    if (past.size() > 1 || !bin(b, past.empty() ? b.line : past.front().when.at.timeline)) {
+        index_.insert(b, merging::equals, spares_);
+    }
+}
+
+bool pool::bin(block& b, frontiers::timeline_id line) noexcept {
+    if (line >= bins_.size() || !bins_[line]) {
+        return false;  // it never asked for memory
+    }
+    bins& own = *bins_[line];
+    if (own.keep(b)) {
+        return true;
+    }
+    // Full: the oldest makes room. One alone, so that a drop stays cheap.
+    if (block* const old = own.take_oldest(b.capacity)) {
+        index_.insert(*old, merging::equals, spares_);
+    }
+    return own.keep(b);
+}
+
+void pool::hand_over(block& b, frontiers::timeline_id line) noexcept {
+    b.where = place::owned;
+    b.line = line;
+    live_ += b.capacity;
+    peak_ = std::max(peak_, live_ + pending_);
+}
+
+// --- all other cases ----------------------------------------------------------------------------------------------
+
+pool::answer pool::take(std::size_t bytes, const requester& who) {
+    lock held(mutex_);
+    if (bytes > limit_) {
+        return {};
+    }
+    make_bins(who.line);
+    const std::size_t rounded = rounded_size(bytes);
+    const std::size_t size = rounded <= limit_ ? rounded : round_up(bytes, granule);
+    block* b = carve(index_.find_ordered(size, who), size);
+    if (b == nullptr) {
+        gather(merging::equals);
+        b = carve(index_.find_ordered(size, who), size);
+    }
+    if (b == nullptr) {
+        b = grow(held, size, preferred_ceiling(size));
+    }
+    if (b == nullptr) {
+        reclaim(held);
+        b = grow(held, size, preferred_ceiling(size));
+    }
+    if (b == nullptr) {
+        gather(merging::comparable);
+        b = carve(index_.find_any(size, who), size);
+    }
+    if (b == nullptr) {
+        b = grow(held, size, limit_);
+    }
+    if (b == nullptr) {
+        gather(merging::comparable);  // what came back while the driver was asked
+        b = carve(index_.find_any(size, who), size);
+    }
+    if (b == nullptr) {
+        return {nullptr, index_.oldest_pending()};
+    }
+    hand_over(*b, who.line);
+    held.unlock();
+    make_ready(*b, bytes);
+    return {b, std::nullopt};
+}
+
+/// A description of memory to come. Throws std::bad_alloc.
+std::unique_ptr<block> pool::spare() {
+    if (block* const kept = spares_.pop_back()) {
+        return std::unique_ptr<block>(kept);
+    }
+    return std::make_unique<block>();
+}
+
+void pool::make_bins(frontiers::timeline_id line) {
+    if (line >= bins_.size()) {
+        bins_.resize(line + std::size_t{1});
+    }
+    if (!bins_[line]) {
+        bins_[line] = std::make_unique<bins>(pending_);
+    }
+}
+
+/// Takes `size` bytes out of the index, from the start of the block that was found. Changes nothing if it throws.
+block* pool::carve(block* found, std::size_t size) {
+    if (found == nullptr) {
+        return nullptr;
+    }
+    if (found->capacity - size < granule) {
+        index_.remove(*found);
+        return found;
+    }
+    std::unique_ptr<block> rest = spare();
+    rest->history = found->history;  // both parts were in the same use
+    index_.remove(*found);
+    cut(*found, size, *rest.release());
+    return found;
+}
+
+/// Makes `rest` the part of `b` beyond `size` bytes, with the history that it has, and adds it to the index.
+void pool::cut(block& b, std::size_t size, block& rest) noexcept {
+    rest.home = this;
+    rest.address = b.address + size;
+    rest.capacity = b.capacity - size;
+    rest.freed_at = b.freed_at;
+    rest.lower = &b;
+    rest.upper = b.upper;
+    if (rest.upper != nullptr) {
+        rest.upper->lower = &rest;
+    }
+    b.upper = &rest;
+    b.capacity = size;
+    b.history.die(b.capacity, *completed_);
+    rest.history.die(rest.capacity, *completed_);
+    index_.insert(rest, merging::equals, spares_);
+}
+
+/// New memory from the driver, so that the pool has at most `ceiling` bytes; null if there is none. Opens the lock.
+block* pool::grow(lock& held, std::size_t size, std::size_t ceiling) {
+    if (reserved_ > ceiling || ceiling - reserved_ < size) {
+        return nullptr;
+    }
+    const std::size_t room = (ceiling - reserved_) / granule * granule;
+    const std::size_t piece = std::clamp(reserved_ / smallest_piece * smallest_piece, smallest_piece, largest_piece);
+    std::size_t got = std::max(size, std::min(piece, room));
+    std::unique_ptr<block> made = spare();
+    std::unique_ptr<block> rest = got > size ? spare() : nullptr;
+
+    // Other threads may be served while the driver is at work; what it was asked for counts already.
+    reserved_ += got;
+    held.unlock();
+    std::byte* memory = driver_->allocate(got);
+    std::size_t refused = 0;
+    if (memory == nullptr && got > size) {
+        refused = got - size;
+        got = size;
+        memory = driver_->allocate(got);
+    }
+    held.lock();
+    reserved_ -= refused;
+    if (memory == nullptr) {
+        reserved_ -= got;
+        return nullptr;
+    }
+    made->home = this;
+    made->address = memory;
+    made->capacity = got;
+    made->lower = nullptr;
+    made->upper = nullptr;
+    if (got > size) {
+        cut(*made, size, *rest.release());
+    }
+    return made.release();
+}
+
+/// How large the pool may become rather than make a stream wait (rule L1): 1.25 times the peak of live and pending bytes,
+/// this request included.
+std::size_t pool::preferred_ceiling(std::size_t size) const noexcept {
+    const std::size_t peak = std::max(peak_, live_ + pending_ + size);
+    return std::min(limit_, round_up(peak + peak / 4, smallest_piece));
+}
+
+/// Brings all free memory together and up to date.
+void pool::gather(merging how) noexcept {
+    for (const std::unique_ptr<bins>& one : bins_) {
+        if (one) {
+            one->empty_into([&](block& b) { index_.insert(b, merging::equals, spares_); });
+        }
+    }
+    index_.merge_all(how, spares_);
+}
+
+/// Gives the pieces that are free from end to end back to the driver. Opens the lock.
+void pool::reclaim(lock& held) noexcept {
+    block_list whole;
+    index_.take_complete_pieces(whole);
+    if (whole.empty()) {
+        return;
+    }
+    held.unlock();
+    std::size_t bytes = 0;
+    for (const block* b = whole.first(); b != nullptr; b = b->next) {
+        driver_->deallocate(b->address, b->capacity);
+        bytes += b->capacity;
+    }
+    held.lock();
+    reserved_ -= bytes;
+    while (block* const b = whole.pop_back()) {
+        spares_.push_back(*b);
+    }
+}
+
+// --- seen from outside --------------------------------------------------------------------------------------------
+
+void pool::trim() noexcept {
+    lock held(mutex_);
+    gather(merging::equals);
+    reclaim(held);
+}
+
+statistics pool::stats() noexcept {
+    const std::lock_guard guard(mutex_);
+    const auto look = [&](block& b) {
+        b.history.prune(*completed_);
+        if (b.counts_as_pending && b.history.empty()) {
+            b.counts_as_pending = false;
+            pending_ -= b.capacity;
+        }
+    };
+    for (const std::unique_ptr<bins>& one : bins_) {
+        if (one) {
+            one->visit(look);
+        }
+    }
+    index_.visit(look);
+    return {.live = live_, .pending = pending_, .cached = reserved_ - live_ - pending_, .peak = peak_, .limit = limit_};
+}
+
+void pool::set_limit(std::size_t bytes) noexcept {
+    const std::lock_guard guard(mutex_);
+    limit_ = std::min(bytes, total_);
+}
+
+std::string pool::explain_shortage(std::size_t bytes) {
+    const statistics now = stats();
+    const auto text = [](std::size_t n) { return std::to_string(n) + " bytes"; };
+    return "out of memory on " + std::string(driver_->name()) + ": " + text(bytes) + " wanted, while " +
+           text(now.live) + " are live, " + text(now.pending) + " pending, " + text(now.cached) +
+           " cached; the limit is " + text(now.limit) + ", the device has " +
+           (total_ == most_bytes ? "an unknown number of bytes" : text(total_)) +
+           ". Drop arrays that are no longer needed, work in smaller parts, or raise weir::memory::limit.";
+}
+
+}  // namespace weir::memory

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "memory/bins.hpp"
+#include "memory/block.hpp"
+#include "memory/free_index.hpp"
+#include "weir/memory.hpp"
+
+namespace weir::memory {
+
+/// The memory of one device (rules L1, L6). Knows streams only as timelines and clocks, and never waits.
+///
+/// A block that comes back goes, with its death frontier, into the bins of the timeline on which that frontier lies, where
+/// the next request of that stream finds it at once. Everything else goes through the index of all free blocks:
+///
+///     drop --> history::die --> on one timeline? --yes--> its bins --take_recent--> the same stream
+///                                    |                       | too many, or somebody else needs memory
+///                                    +--no--> index <--------+ --take--> any stream
+///
+/// Any thread may call. One lock, a leaf in the lock order, after those of buffers and streams; the driver is never
+/// called under it.
+class pool {
+public:
+    /// Pieces from the driver are as large as all before them together, within these bounds.
+    static constexpr std::size_t smallest_piece = std::size_t{2} << 20;
+    static constexpr std::size_t largest_piece = std::size_t{64} << 20;
+
+    /// Serves the device whose driver this is. Unit tests of the pool have no `device`.
+    pool(backend::driver& driver, const order::watermarks& completed, runtime::device_state* device = nullptr);
+    /// Gives everything back to the driver. Nobody may own a block or use its memory any more. Only tests do this: the
+    /// pools of devices live for ever.
+    ~pool();
+    pool(const pool&) = delete;
+    pool& operator=(const pool&) = delete;
+
+    /// Memory that `line` used last: the common case, at the price of a lock. Null if there is none of that size.
+    [[nodiscard]] block* take_recent(std::size_t bytes, frontiers::timeline_id line) noexcept;
+
+    /// What came of asking for memory.
+    struct answer {
+        block* taken = nullptr;
+        /// If nothing was: what to wait for before asking again. Nothing either: there is no memory left.
+        std::optional<frontiers::point> wait_for;
+    };
+
+    /// Memory for `who`, from where it costs least, in the order of rule L1:
+    /// 1. free and ordered before `who` (or complete); 2. new from the driver, up to 1.25 times the peak of live and
+    /// pending bytes; 3. free, but `who` will have to wait on the device; 4. new from the driver up to the limit;
+    /// 5. nothing, but something is pending: the caller waits on the host and asks again. Step 4 comes before 5 because
+    /// allocating does not block as long as memory can be had without. Throws std::bad_alloc; nothing is lost then.
+    [[nodiscard]] answer take(std::size_t bytes, const requester& who);
+
+    /// Takes a block back whose last owner is gone. Neither waits nor fails.
+    void put(block& b) noexcept;
+
+    /// Gives complete cached memory back to the driver, as far as its pieces are free from end to end. Never waits.
+    void trim() noexcept;
+
+    [[nodiscard]] statistics stats() noexcept;
+    /// The most bytes the pool may have from the driver. What is beyond a lower limit already goes back as it is freed
+    /// and trimmed.
+    void set_limit(std::size_t bytes) noexcept;
+
+    /// The message of out_of_memory: who wanted how much, and where the memory is.
+    [[nodiscard]] std::string explain_shortage(std::size_t bytes);
+
+    [[nodiscard]] const order::watermarks& completed() const noexcept { return *completed_; }
+    [[nodiscard]] runtime::device_state& device() const noexcept { return *device_; }
+
+private:
+    using lock = std::unique_lock<std::mutex>;
+
+    std::unique_ptr<block> spare();
+    void make_bins(frontiers::timeline_id line);
+    [[nodiscard]] bool bin(block& b, frontiers::timeline_id line) noexcept;
+    void hand_over(block& b, frontiers::timeline_id line) noexcept;
+    [[nodiscard]] block* carve(block* found, std::size_t size);
+    void cut(block& b, std::size_t size, block& rest) noexcept;
+    [[nodiscard]] block* grow(lock& held, std::size_t size, std::size_t ceiling);
+    [[nodiscard]] std::size_t preferred_ceiling(std::size_t size) const noexcept;
+    void gather(merging how) noexcept;
+    void reclaim(lock& held) noexcept;
+
+    backend::driver* driver_;
+    const order::watermarks* completed_;
+    runtime::device_state* device_;
+    const std::size_t total_;  ///< bytes that the device has
+
+    std::mutex mutex_;  ///< guards all that follows
+    std::vector<std::unique_ptr<bins>> bins_;  ///< by timeline; null for those that never asked for memory
+    std::size_t live_ = 0;
+    std::size_t pending_ = 0;   ///< an upper bound: what becomes complete leaves it when somebody looks
+    std::size_t reserved_ = 0;  ///< had from the driver, or being asked for
+    std::size_t peak_ = 0;
+    std::size_t limit_;
+    std::uint64_t frees_ = 0;
+    free_index index_;
+    block_list spares_;  ///< descriptions without memory
+};
+
+}  // namespace weir::memory

@@ -1,0 +1,234 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "runtime/observer.hpp"
+#include "support/tracked.hpp"
+#include "weir/error.hpp"
+#include "weir/testing.hpp"
+
+namespace weir {
+namespace {
+
+using test::enqueue;
+using test::tracked;
+using testing::gate;
+
+/// Counts the waits that are issued and elided while it lives.
+class counter final : public runtime::observer {
+public:
+    counter() { runtime::observers::add(*this); }
+    ~counter() override { runtime::observers::remove(*this); }
+    counter(const counter&) = delete;
+    counter& operator=(const counter&) = delete;
+
+    void operation(const runtime::observed_operation& one) override {
+        issued += one.waits.size();
+        elided += one.elisions.size();
+    }
+    std::atomic<std::size_t> issued{0};
+    std::atomic<std::size_t> elided{0};
+};
+
+/// `x` is 1 after the held writer. What a reader on another stream sees, with the writer held back until the reader is
+/// enqueued: 1 if it was ordered, 0 if it ran at once.
+int what_a_reader_sees(ordering_mode mode) {
+    const ordering_scope scope(mode);
+    gate held;
+    const stream writer;
+    const stream reader;
+    tracked memory;
+    std::atomic<int> x{0};
+    int seen = -1;
+    held.hold(writer);
+    enqueue(writer, {memory.writes()}, [&] { x = 1; });
+    const completion read = enqueue(reader, {memory.reads()}, [&] { seen = x; });
+    if (mode == ordering_mode::manual) {
+        read.synchronize();  // nothing holds it back: a wait of Weir's would hang here
+    }
+    held.open();
+    read.synchronize();
+    writer.synchronize();
+    return seen;
+}
+
+TEST(O1, AReadIsOrderedAfterAWriteOnAnotherStream) { EXPECT_EQ(what_a_reader_sees(ordering_mode::automatic), 1); }
+
+TEST(O1, ControlWithoutOrderingTheReadComesTooEarly) { EXPECT_EQ(what_a_reader_sees(ordering_mode::manual), 0); }
+
+TEST(O1, AWriteIsOrderedAfterReadsAndWritesOnOtherStreams) {
+    gate held;
+    std::vector<stream> readers(3);
+    const stream writer;
+    tracked memory;
+    std::atomic<int> reads{0};
+    for (const stream& reader : readers) {
+        held.hold(reader);
+        enqueue(reader, {memory.reads()}, [&] { ++reads; });
+    }
+    int seen = -1;
+    const completion write = enqueue(writer, {memory.writes()}, [&] { seen = reads; });
+    EXPECT_FALSE(write.done());
+    held.open();
+    write.synchronize();
+    EXPECT_EQ(seen, 3);
+}
+
+TEST(O1, ReadsDoNotOrderReads) {
+    gate held;
+    const stream first;
+    const stream second;
+    tracked memory;
+    held.hold(first);
+    enqueue(first, {memory.reads()}, [] {});
+    enqueue(second, {memory.reads()}, [] {}).synchronize();  // hangs if the reads were ordered
+    held.open();
+    first.synchronize();
+}
+
+TEST(O2, AWaitThatIsImpliedIsNotIssued) {
+    gate held;  // nothing completes, so nothing is elided for being over
+    const stream a;
+    const stream b;
+    const stream c;
+    tracked x;
+    tracked y;
+    held.hold(a);
+    counter count;
+    enqueue(a, {x.writes()}, [] {});
+    enqueue(b, {x.reads(), y.writes()}, [] {});  // waits for a
+    enqueue(c, {y.reads(), x.reads()}, [] {});   // waits for b, which implies a
+    enqueue(c, {x.reads()}, [] {});              // known already
+    EXPECT_EQ(count.issued, 2U);
+    EXPECT_EQ(count.elided, 2U);
+    held.open();
+    c.synchronize();
+}
+
+TEST(O3, DisjointRangesDoNotOrderEachOther) {
+    gate held;
+    const stream first;
+    const stream second;
+    tracked memory(100);
+    held.hold(first);
+    enqueue(first, {memory.writes(0, 50)}, [] {});
+    enqueue(second, {memory.writes(50, 100)}, [] {}).synchronize();
+    const completion overlapping = enqueue(second, {memory.reads(49, 51)}, [] {});
+    EXPECT_FALSE(overlapping.done());
+    held.open();
+    overlapping.synchronize();
+}
+
+TEST(O4, AProgramThatUsesOneStreamIssuesNoWaits) {
+    counter count;
+    const stream s;
+    tracked memory;
+    for (int i = 0; i < 100; ++i) {
+        enqueue(s, {memory.writes()}, [] {});
+    }
+    s.synchronize();
+    EXPECT_EQ(count.issued, 0U);
+}
+
+TEST(O5, AfterAddsADependencyInEveryMode) {
+    for (const ordering_mode mode : {ordering_mode::automatic, ordering_mode::manual}) {
+        const ordering_scope scope(mode);
+        gate held;
+        const stream a;
+        const stream b;
+        std::atomic<bool> ran{false};
+        held.hold(a);
+        const completion first = enqueue(a, {}, [&] { ran = true; });
+        bool seen = false;
+        const completion second = enqueue(b, {}, [&] { seen = ran; }, {first});
+        EXPECT_FALSE(second.done());
+        held.open();
+        second.synchronize();
+        EXPECT_TRUE(seen);
+    }
+}
+
+TEST(O5, TheArraysModeWinsOverStreamScopeAndProcess) {
+    gate held;
+    const ordering_scope scope(ordering_mode::manual);
+    const stream a;
+    const stream b;
+    tracked memory;
+    memory.set_ordering(ordering_mode::automatic);
+    held.hold(a);
+    enqueue(a, {memory.writes()}, [] {});
+    const completion ordered = enqueue(b, {memory.reads()}, [] {});
+    EXPECT_FALSE(ordered.done());
+    held.open();
+    ordered.synchronize();
+}
+
+TEST(O5, ReturningToAutomaticIsSafeAtOnce) {
+    gate held;
+    const stream a;
+    const stream b;
+    tracked memory;
+    held.hold(a);
+    {
+        const ordering_scope scope(ordering_mode::manual);
+        enqueue(a, {memory.writes()}, [] {});
+        enqueue(b, {memory.writes()}, [] {}).synchronize();  // unordered, as asked
+    }
+    const stream c;
+    const completion ordered = enqueue(c, {memory.reads()}, [] {});
+    EXPECT_FALSE(ordered.done()) << "the write on the held stream is still pending";
+    held.open();
+    ordered.synchronize();
+}
+
+TEST(O8, EightThreadsMayUseTheSameStreamsAndMemory) {
+    constexpr int threads = 8;
+    constexpr int each = 500;
+    std::vector<stream> streams(4);
+    std::vector<tracked> memory(3);
+    std::vector<long> value(memory.size(), 0);  // changed by operations only; a lost update shows
+    std::vector<std::thread> all;
+    for (int t = 0; t < threads; ++t) {
+        all.emplace_back([&, t] {
+            for (int i = 0; i < each; ++i) {
+                const auto first = static_cast<std::size_t>(t + i) % memory.size();
+                const auto second = static_cast<std::size_t>(t + 2 * i + 1) % memory.size();
+                enqueue(streams[static_cast<std::size_t>(t * i) % streams.size()],
+                        {memory[first].writes(), memory[second].writes()}, [&value, first, second] {
+                            ++value[first];
+                            ++value[second];
+                        });
+            }
+        });
+    }
+    for (std::thread& one : all) {
+        one.join();
+    }
+    cpu().synchronize();
+    EXPECT_EQ(value[0] + value[1] + value[2], 2L * threads * each);
+}
+
+TEST(D5, EventsHandedFromThreadToThreadOrderWork) {
+    gate held;
+    const stream a;
+    const stream b;
+    int value = 0;
+    held.hold(a);
+    enqueue(a, {}, [&] { value = 7; });
+    const event handed = a.record();
+    completion read;
+    int seen = 0;
+    std::thread([&] {
+        b.wait(handed);
+        read = enqueue(b, {}, [&] { seen = value; });
+    }).join();
+    EXPECT_FALSE(read.done());
+    held.open();
+    read.synchronize();
+    EXPECT_EQ(seen, 7);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,90 @@
+#include "backend/timeline.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace weir::backend {
+namespace {
+
+struct counting final : waiter {
+    std::atomic<int> told{0};
+    void reached() noexcept override { ++told; }
+};
+
+TEST(Timeline, TellsAWaiterOnceItsEpochIsOver) {
+    timeline line;
+    counting first;
+    counting second;
+    ASSERT_TRUE(line.wait(first, 2));
+    ASSERT_TRUE(line.wait(second, 3));
+    line.complete(1);
+    EXPECT_EQ(first.told, 0);
+    line.complete(2);
+    EXPECT_EQ(first.told, 1);
+    EXPECT_EQ(second.told, 0);
+    line.complete(5);
+    EXPECT_EQ(first.told, 1);
+    EXPECT_EQ(second.told, 1);
+}
+
+TEST(Timeline, DoesNotKeepAWaiterWhoseEpochIsOver) {
+    timeline line;
+    line.complete(4);
+    counting late;
+    EXPECT_FALSE(line.wait(late, 4));
+    line.complete(5);
+    EXPECT_EQ(late.told, 0);
+}
+
+TEST(Timeline, LosesNoWaiterWhoRacesWithTheCompletion) {
+    constexpr epoch rounds = 20000;
+    timeline line;
+    std::vector<counting> waiters(rounds + 1);
+    std::vector<char> kept(rounds + 1);
+    std::thread completes([&] {
+        for (epoch at = 1; at <= rounds; ++at) {
+            line.complete(at);
+        }
+    });
+    for (epoch at = 1; at <= rounds; ++at) {
+        kept[at] = line.wait(waiters[at], at) ? 1 : 0;
+    }
+    completes.join();
+    for (epoch at = 1; at <= rounds; ++at) {
+        ASSERT_EQ(waiters[at].told, kept[at]) << "epoch " << at;
+    }
+}
+
+TEST(TimelineTable, GivesANumberOutAgainAndItsEpochsGoOn) {
+    timeline_table& table = timeline_table::instance();
+    const timeline_id first = table.acquire();
+    const epoch before = table.completed(first);
+    table.at(first).complete(before + 7);
+    table.release(first);
+    const timeline_id again = table.acquire();
+    ASSERT_EQ(again, first);
+    EXPECT_TRUE(table.is_complete({first, before + 7})) << "a point of the former stream must stay complete";
+    EXPECT_FALSE(table.is_complete({first, before + 8}));
+    table.release(again);
+}
+
+TEST(TimelineTable, HostWaitReturnsOnlyOnceThePointIsOver) {
+    timeline_table& table = timeline_table::instance();
+    const timeline_id id = table.acquire();
+    const epoch at = table.completed(id) + 1;
+    std::atomic<bool> completed{false};
+    std::thread completes([&] {
+        completed = true;
+        table.at(id).complete(at);
+    });
+    table.host_wait({id, at});
+    EXPECT_TRUE(completed);
+    completes.join();
+    table.release(id);
+}
+
+}  // namespace
+}  // namespace weir::backend
