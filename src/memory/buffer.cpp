@@ -13,6 +13,7 @@ buffer::buffer(std::size_t bytes, const stream_ref& on, source_location where) {
     }
 }
 
+buffer::buffer() noexcept = default;
 buffer::buffer(const buffer&) noexcept = default;
 buffer::buffer(buffer&&) noexcept = default;
 buffer& buffer::operator=(const buffer&) noexcept = default;

@@ -78,10 +78,10 @@ public:
     /// An event was recorded: it holds `at`.
     virtual void event_recorded(std::uint64_t /*event*/, const stream_info&, frontiers::point /*at*/,
                                 const source_location&) {}
-    /// The program made a stream wait for a point, through event `event` if not 0. `issued`: the device-side wait was
-    /// missing; else it was implied and elided.
-    virtual void stream_waits(const stream_info&, frontiers::point /*target*/, std::uint64_t /*event*/, bool /*issued*/,
-                              const source_location&) {}
+    /// The program made a stream wait for a point, through event `event` if not 0. The wait is the stream's epoch `at`.
+    /// `issued`: the device-side wait was missing; else it was implied and elided.
+    virtual void stream_waits(const stream_info&, frontiers::epoch /*at*/, frontiers::point /*target*/,
+                              std::uint64_t /*event*/, bool /*issued*/, const source_location&) {}
     /// The calling thread knows by a wait that returned, or a question answered "done", that `target` is over.
     virtual void host_waited(frontiers::point /*target*/, const source_location&) {}
     /// The host reads or changes a resource itself; Weir has waited for what conflicts.

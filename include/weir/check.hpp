@@ -1,0 +1,120 @@
+// The race detector: reports what the program's own ordering lacks. Layer: check.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weir/detail/footprint.hpp"
+#include "weir/export.hpp"
+
+namespace weir {
+
+namespace check {
+class detector;
+}
+
+/// What a check_scope does about a race, besides keeping the program safe and noting it in the report.
+enum class check_mode : std::uint8_t {
+    collect,  ///< nothing
+    warn,     ///< prints it once to the standard error output, when the call that completes it returns
+    raise,    ///< the call that completes it throws race_error, each time. Its operation is enqueued, safely
+};
+
+struct check_options {
+    check_mode mode = check_mode::collect;
+    /// Counts none of the waits that Weir inserts: reports what would go wrong if the whole program ran under
+    /// `ordering_mode::manual`.
+    bool assume_manual = false;
+};
+
+/// One of the two accesses of a race.
+struct race_access {
+    std::string file;
+    std::uint32_t line = 0;
+    std::string function;
+    std::string stream;           ///< its name; "host" for an access of the host's
+    std::uint64_t stream_id = 0;  ///< stream_ref::unique_id; 0 for the host
+    std::string label;            ///< the operation's label; empty if it has none
+    order::access_mode mode = order::access_mode::read;
+    std::uint64_t resource = 0;  ///< buffer::unique_id of the memory
+    std::string array;           ///< the memory in words: its number, size and where it was allocated
+    order::footprint range;      ///< bytes of the memory
+};
+
+/// Two accesses to the same bytes, at least one a write, that nothing in the program orders (rule V1).
+struct race {
+    /// "RAW", "WAR", "WAW" (read after write and so on, named in the order of enqueueing), or "host": the host touches
+    /// what an operation may still be using.
+    std::string kind;
+    std::string certainty;    ///< "definite": both footprints are exact
+    race_access first;        ///< the access that was enqueued first
+    race_access second;       ///< the other
+    std::string mend;         ///< C++ that adds the missing edge, streams called by their names
+    std::uint64_t times = 1;  ///< how often accesses from this pair of source lines raced
+};
+
+/// What a check_scope has found. A value: later races do not show in it.
+class WEIR_EXPORT report {
+public:
+    report() = default;
+    report(std::vector<race> races, std::vector<std::string> unseen)
+        : races_(std::move(races)), unseen_(std::move(unseen)) {}
+
+    /// One for each pair of source lines, in the order in which they were found.
+    [[nodiscard]] const std::vector<race>& races() const noexcept { return races_; }
+    /// What could not be seen, in words. Where this is not empty, silence proves less.
+    [[nodiscard]] const std::vector<std::string>& unseen() const noexcept { return unseen_; }
+    [[nodiscard]] std::size_t size() const noexcept { return races_.size(); }
+    [[nodiscard]] bool empty() const noexcept { return races_.empty(); }
+    [[nodiscard]] auto begin() const noexcept { return races_.begin(); }
+    [[nodiscard]] auto end() const noexcept { return races_.end(); }
+
+    /// For people: what raced, why it matters, what to add where.
+    [[nodiscard]] std::string to_string() const;
+    /// For programs: {"races": [...], "unseen": [...]} with the fields of `race` under their names.
+    [[nodiscard]] std::string to_json() const;
+
+private:
+    std::vector<race> races_;
+    std::vector<std::string> unseen_;
+};
+
+/// Watches the whole process while it lives (rule V1). The program stays safe: Weir inserts the waits that accesses need,
+/// also where the program chose to order them itself, and reports each pair of conflicting accesses that the program's
+/// *own* ordering leaves unordered. That ordering consists of
+///  - the order of each stream,
+///  - the events, waits and `after` that the program asked for,
+///  - the host: what is enqueued after a wait of the host's has returned, or a question was answered "done", comes after
+///    what that was about. All threads of the host count as one, since check does not see the program's own locks,
+///  - what Weir orders in `ordering_mode::automatic`, unless `assume_manual`. So a program that leaves ordering to Weir
+///    has nothing to report.
+/// Work that merely happened to be over orders nothing: the verdict does not depend on how fast a device was.
+///
+/// Accesses made before the scope are not seen, nor is work that declares no accesses. An access that a later one, ordered
+/// after it, covers is represented by that later one. Scopes may nest; each keeps its own record.
+///
+/// \code
+/// weir::check_scope scope;
+/// run();
+/// std::cout << scope.report().to_string();
+/// \endcode
+class WEIR_EXPORT check_scope {
+public:
+    /// Starts to watch. Does not block. Throws state_error if too many scopes are active, std::bad_alloc.
+    explicit check_scope(check_options options = {});
+    /// Stops. Does not block on devices.
+    ~check_scope();
+    check_scope(const check_scope&) = delete;
+    check_scope& operator=(const check_scope&) = delete;
+
+    /// What was found up to now. Any thread; blocks on no device.
+    [[nodiscard]] weir::report report() const;
+
+private:
+    std::unique_ptr<check::detector> detector_;
+};
+
+}  // namespace weir

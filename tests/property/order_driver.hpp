@@ -1,0 +1,113 @@
+// Plays a program through src/order as the runtime would: need, resolve, reserve, record; and notes which waits it
+// issued. Mistakes can be planted, so that the oracle can show that it sees them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "order/foreign.hpp"
+#include "order/history.hpp"
+#include "order/sequencer.hpp"
+#include "order_device.hpp"
+#include "order_program.hpp"
+
+namespace order_test {
+
+/// A mistake in the engine or in how it is driven.
+enum class fault : std::uint8_t {
+    none,
+    smaller_clock,     ///< merging two clocks keeps the smaller epoch
+    clock_runs_ahead,  ///< after a wait the stream counts as ordered after all that the other stream holds
+    clocks_ignored,    ///< nobody learns what the operation waited for was itself ordered after
+    epochs_ignored,    ///< who knows any epoch of a timeline knows all
+    no_read_after_write,
+    no_write_after_read,
+    no_write_after_write,
+    no_reuse,
+    no_dependency,
+    unordered_dropped,     ///< a covering write makes earlier accesses forgotten that it is not ordered after
+    former_owner_dropped,  ///< a covering write makes the former owner forgotten
+    death_forgotten,       ///< memory comes to its new owner without its death frontier
+    late_event,            ///< a wait takes the tail of the event's stream at the wait, not at the record
+    first_event,           ///< recording again does not overwrite
+    wait_without_epoch,    ///< a wait moves a stream's clock and not its tail
+    outermost_mode,        ///< of array, stream, scope and process the outermost wins
+    host_does_not_wait,
+    watermark_ahead,  ///< work counts as over before it is
+    stale_entry,      ///< an entry takes the point of the entry before
+    no_entry,
+    no_exit,
+    last,
+};
+const char* name(fault planted);
+
+struct drive_options {
+    fault planted = fault::none;
+    bool completion = false;                        ///< the device runs along, and what is over counts as ordered
+    std::uint64_t seed = 0;                         ///< for the device's random progress
+    std::vector<weir::order::timeline_id> names{};  ///< of the timelines of the streams; by default their indices
+};
+
+/// How large things became.
+struct drive_sizes {
+    std::size_t clock = 0;
+    std::size_t clock_over_unfinished = 0;  ///< the most by which a new clock had more points than unfinished timelines
+    std::size_t history = 0;
+};
+
+class driver {
+public:
+    driver(const program& p, drive_options options);
+
+    outcome run();
+    [[nodiscard]] const drive_sizes& sizes() const noexcept { return sizes_; }
+
+private:
+    using plan = weir::order::plan;
+    using mark = weir::order::mark;
+    using reason = weir::order::reason;
+
+    weir::order::sequencer& stream(int index) { return streams_[static_cast<std::size_t>(index)]; }
+    int stream_of(weir::order::timeline_id timeline) const;
+    [[nodiscard]] bool is(fault planted) const { return options_.planted == planted; }
+
+    void play(const step& at, int index);
+    void launch(const step& at, int index);
+    void wait(int on, const mark& target, int index);
+    void host(const step& at, int index);
+    void make(int buffer);
+    void hand_out(const step& at, int index);
+
+    bool by_weir(const touch& t, const step& at) const;
+    std::vector<int> peers(const step& at) const;
+    mark tail_of(int index, int step);
+    void need(plan& into, const mark& target, reason why);
+    void need_accesses(plan& into, const step& at);
+    void need_entry(plan& into, int peer, int step);
+    weir::order::clock clock_after(const plan& from) const;
+    mark commit(int on, const plan& from, int position);
+    void remember(const touch& t, const mark& when);
+
+    const program& program_;
+    drive_options options_;
+    std::mt19937_64 random_;
+    device device_;
+    std::vector<weir::order::sequencer> streams_;
+    std::vector<weir::order::history> histories_;
+    std::vector<mark> events_;
+    std::vector<int> current_;
+    std::vector<unsigned> shared_;
+    std::vector<mark> entries_;    // of each stream the last point made for an entry
+    std::vector<int> bare_waits_;  // of each stream how many waits its tail consists of
+    std::vector<bool> adopted_;    // streams that packages use, too
+    outcome done_;
+    drive_sizes sizes_;
+};
+
+/// As `driver{p, options}.run()`.
+outcome drive(const program& p, drive_options options = {});
+
+}  // namespace order_test

@@ -1,0 +1,272 @@
+// Rule V1, on made-up programs: which pairs of accesses are reported.
+#include "check/detector.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "observer_script.hpp"
+#include "weir/error.hpp"
+
+namespace weir::check {
+namespace {
+
+using testing::automatic;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::observer_script;
+using testing::reads;
+using ::testing::UnorderedElementsAre;
+using testing::writes;
+
+class Detector : public ::testing::Test {
+protected:
+    /// The races found, as "RAW 1->2" with the lines of the two accesses.
+    [[nodiscard]] std::vector<std::string> found() const {
+        std::vector<std::string> all;
+        for (const race& one : detector_.report()) {
+            all.push_back(one.kind + " " + std::to_string(one.first.line) + "->" + std::to_string(one.second.line));
+        }
+        return all;
+    }
+
+    detector detector_{{}};
+    observer_script program_{detector_};
+    observer_script::stream& a_ = program_.make_stream("a");
+    observer_script::stream& b_ = program_.make_stream("b");
+    observer_script::stream& c_ = program_.make_stream("c");
+};
+
+TEST_F(Detector, V1_names_read_after_write_write_after_read_and_write_after_write) {
+    program_.enqueue(a_, 1, {writes(1), reads(2), writes(3)});
+    program_.enqueue(b_, 2, {reads(1)});
+    program_.enqueue(b_, 3, {writes(2)});
+    program_.enqueue(b_, 4, {writes(3)});
+    EXPECT_THAT(found(), ElementsAre("RAW 1->2", "WAR 1->3", "WAW 1->4"));
+}
+
+TEST_F(Detector, V1_one_stream_is_ordered) {
+    program_.enqueue(a_, 1, {writes(1)});
+    program_.enqueue(a_, 2, {writes(1), reads(1)});
+    EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(Detector, F1_two_readers_are_fine) {
+    program_.enqueue(a_, 1, {reads(1)});
+    program_.enqueue(b_, 2, {reads(1)});
+    EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(Detector, F1_a_write_after_two_readers_of_which_one_is_ordered) {
+    program_.enqueue(a_, 1, {reads(1)});
+    program_.enqueue(b_, 2, {reads(1)});
+    program_.wait(c_, program_.record(a_, 7));
+    program_.enqueue(c_, 3, {writes(1)});
+    EXPECT_THAT(found(), ElementsAre("WAR 2->3"));
+}
+
+TEST_F(Detector, F2_a_chain_of_events_over_ten_streams_is_transitive) {
+    program_.enqueue(a_, 1, {writes(1)});
+    frontiers::point last = program_.record(a_, 100);
+    for (int i = 0; i < 10; ++i) {
+        observer_script::stream& next = program_.make_stream("chain");
+        program_.wait(next, last);
+        last = program_.record(next, 101);  // nothing but the wait stands before the record
+    }
+    program_.wait(b_, last);
+    program_.enqueue(b_, 2, {writes(1)});
+    EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(Detector, F2_merging_keeps_the_larger_of_two_clocks) {
+    const auto early = program_.enqueue(a_, 1, {});
+    const auto late = program_.enqueue(a_, 2, {writes(1)});
+    program_.wait(b_, late);
+    program_.wait(b_, early);
+    program_.enqueue(b_, 3, {reads(1)});
+    EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(Detector, F3_work_after_the_record_is_not_covered) {
+    program_.enqueue(a_, 1, {});
+    const auto event = program_.record(a_, 7);
+    program_.enqueue(a_, 2, {writes(1)});
+    program_.wait(b_, event, 7);
+    program_.enqueue(b_, 3, {reads(1)});
+    EXPECT_THAT(found(), ElementsAre("RAW 2->3"));
+}
+
+TEST_F(Detector, F3_a_wait_before_any_record_orders_nothing) {
+    program_.enqueue(a_, 1, {writes(1)});
+    program_.wait(b_, {0, 0}, 7, false);
+    program_.enqueue(b_, 2, {reads(1)});
+    EXPECT_THAT(found(), ElementsAre("RAW 1->2"));
+}
+
+TEST_F(Detector, S2_what_a_stream_waits_for_after_the_record_is_not_in_the_event) {
+    program_.enqueue(a_, 1, {writes(1)});
+    const auto before = program_.record(b_, 7);
+    program_.wait(b_, a_.at());
+    const auto after = program_.record(b_, 8);
+    program_.wait(c_, before, 7);
+    program_.enqueue(c_, 2, {reads(1)});
+    EXPECT_THAT(found(), ElementsAre("RAW 1->2"));
+    program_.wait(c_, after, 8);
+    program_.enqueue(c_, 3, {reads(1)});
+    EXPECT_THAT(found(), ElementsAre("RAW 1->2"));
+}
+
+TEST_F(Detector, O5_after_orders) {
+    const auto written = program_.enqueue(a_, 1, {writes(1)});
+    program_.enqueue(b_, 2, {reads(1)}, {written});
+    EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(Detector, F4_a_host_wait_orders_what_is_enqueued_later) {
+    const auto written = program_.enqueue(a_, 1, {writes(1)});
+    program_.enqueue(b_, 2, {reads(1)});
+    program_.host_waits(written);
+    program_.enqueue(c_, 3, {reads(1)});
+    EXPECT_THAT(found(), ElementsAre("RAW 1->2"));
+}
+
+TEST_F(Detector, F10_a_new_stream_comes_after_what_the_host_waited_for) {
+    program_.host_waits(program_.enqueue(a_, 1, {writes(1)}));
+    observer_script::stream& young = program_.make_stream("young");
+    program_.enqueue(young, 2, {writes(1)});
+    EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(Detector, V1_that_a_timeline_is_used_again_orders_nothing) {
+    // The runtime gives the timeline of a dropped stream to the next one once its work is over: that is luck.
+    program_.enqueue(a_, 1, {writes(1)});
+    observer_script::stream& heir = program_.make_stream("heir", &a_);
+    program_.enqueue(heir, 2, {reads(1)});
+    EXPECT_THAT(found(), ElementsAre("RAW 1->2"));
+}
+
+TEST_F(Detector, V1_what_weir_orders_is_silent_whatever_waits_it_found_missing) {
+    program_.enqueue(a_, 1, {automatic(writes(1))});
+    program_.enqueue(b_, 2, {automatic(reads(1))});
+    EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(Detector, V1_waits_of_weir_hold_back_the_whole_operation) {
+    program_.enqueue(a_, 1, {automatic(writes(1)), writes(2)});
+    program_.enqueue(b_, 2, {automatic(reads(1)), reads(2)});
+    program_.enqueue(c_, 3, {reads(2)});
+    EXPECT_THAT(found(), ElementsAre("RAW 1->3"));
+}
+
+TEST_F(Detector, V1_assume_manual_counts_no_wait_of_weir) {
+    detector strict({check_mode::collect, true});
+    observer_script program(strict);
+    auto& a = program.make_stream("a");
+    auto& b = program.make_stream("b");
+    program.enqueue(a, 1, {automatic(writes(1))});
+    program.enqueue(b, 2, {automatic(reads(1))}, {}, nullptr, {{a.at(), order::reason::read_after_write, false}});
+    EXPECT_EQ(strict.report().size(), 1U);
+}
+
+TEST_F(Detector, V1_disjoint_ranges_do_not_race) {
+    program_.enqueue(a_, 1, {writes(1, {0, 32})});
+    program_.enqueue(b_, 2, {writes(1, {32, 64})});
+    program_.enqueue(c_, 3, {reads(1, {31, 33})});
+    EXPECT_THAT(found(), UnorderedElementsAre("RAW 1->3", "RAW 2->3"));
+}
+
+TEST_F(Detector, V1_a_covered_access_is_represented_by_the_later_one) {
+    program_.enqueue(a_, 1, {writes(1)});
+    program_.enqueue(a_, 2, {writes(1, {16, 32})});
+    program_.enqueue(b_, 3, {reads(1, {16, 32})});
+    program_.enqueue(c_, 4, {reads(1, {0, 8})});
+    program_.enqueue(c_, 5, {reads(1, {60, 64})});
+    EXPECT_THAT(found(), ElementsAre("RAW 2->3", "RAW 1->4", "RAW 1->5"));
+}
+
+TEST_F(Detector, V1_an_access_that_raced_is_not_forgotten) {
+    program_.enqueue(a_, 1, {writes(1)});
+    program_.enqueue(b_, 2, {writes(1)});
+    program_.wait(c_, b_.at());
+    program_.enqueue(c_, 3, {reads(1)});
+    EXPECT_THAT(found(), ElementsAre("WAW 1->2", "RAW 1->3"));
+}
+
+TEST_F(Detector, V1_a_pair_of_lines_is_reported_once_and_counted) {
+    for (int i = 0; i < 5; ++i) {
+        program_.enqueue(a_, 1, {writes(1)});
+        program_.enqueue(b_, 2, {reads(1)});
+        program_.wait(a_, b_.at());
+    }
+    ASSERT_THAT(found(), ElementsAre("RAW 1->2"));
+    EXPECT_EQ(detector_.report().races()[0].times, 5U);
+}
+
+TEST_F(Detector, F12_independent_faults_are_all_reported) {
+    program_.enqueue(a_, 1, {writes(1)});
+    program_.enqueue(a_, 2, {writes(2)});
+    program_.enqueue(b_, 3, {reads(2)});
+    program_.enqueue(b_, 4, {reads(1)});
+    program_.enqueue(c_, 5, {reads(3)});
+    program_.enqueue(a_, 6, {writes(3)});
+    EXPECT_THAT(found(), ElementsAre("RAW 2->3", "RAW 1->4", "WAR 5->6"));
+}
+
+TEST_F(Detector, V1_the_host_touches_what_is_in_use) {
+    const auto written = program_.enqueue(a_, 1, {writes(1)});
+    program_.host_accesses(reads(1), 2);
+    program_.host_waits(written);
+    program_.host_accesses(reads(1), 3);
+    ASSERT_THAT(found(), ElementsAre("host 1->2"));
+    EXPECT_EQ(detector_.report().races()[0].second.stream, "host");
+}
+
+TEST_F(Detector, O6_an_access_of_the_host_that_weir_orders_orders_what_follows) {
+    program_.enqueue(a_, 1, {writes(1)});
+    program_.host_accesses(automatic(reads(1)), 2);
+    program_.enqueue(b_, 3, {writes(1)});
+    EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(Detector, V1_a_new_owner_starts_without_a_history) {
+    program_.enqueue(a_, 1, {writes(1)});
+    detector_.dropped(1);
+    detector_.allocated(2, 64, b_.info, observer_script::line(9));
+    program_.enqueue(b_, 2, {writes(2)});
+    EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(Detector, V1_raise_throws_once_the_call_holds_no_lock) {
+    detector raising({check_mode::raise, false});
+    observer_script program(raising);
+    auto& a = program.make_stream("a");
+    auto& b = program.make_stream("b");
+    program.enqueue(a, 1, {writes(1)});
+    program.enqueue(b, 2, {reads(1)});
+    EXPECT_THROW(runtime::verdicts::settle(), race_error);
+    EXPECT_NO_THROW(runtime::verdicts::settle());
+    EXPECT_EQ(raising.report().size(), 1U);
+}
+
+TEST_F(Detector, V1_warn_prints_each_race_once) {
+    detector warning({check_mode::warn, false});
+    observer_script program(warning);
+    auto& a = program.make_stream("a");
+    auto& b = program.make_stream("b");
+    ::testing::internal::CaptureStderr();
+    for (int i = 0; i < 2; ++i) {
+        program.enqueue(a, 1, {writes(1)});
+        runtime::verdicts::settle();
+        program.enqueue(b, 2, {reads(1)});
+        runtime::verdicts::settle();
+    }
+    const std::string printed = ::testing::internal::GetCapturedStderr();
+    const auto first = printed.find("RAW race");
+    EXPECT_NE(first, std::string::npos);
+    EXPECT_EQ(printed.find("RAW race", first + 1), std::string::npos) << printed;
+}
+
+}  // namespace
+}  // namespace weir::check

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "runtime/observer.hpp"
+
+namespace weir::testing {
+
+/// A made-up program whose story is told to one observer, as the runtime would tell it: unit tests of observers need
+/// neither a device nor luck.
+class observer_script {
+public:
+    explicit observer_script(runtime::observer& told) : told_(&told) {}
+
+    struct stream {
+        runtime::stream_info info;
+        std::string name;
+        frontiers::epoch tail = 0;
+        [[nodiscard]] frontiers::point at() const { return {info.timeline, tail}; }
+    };
+    struct access {
+        std::uint64_t resource = 1;
+        order::access_mode mode = order::access_mode::read;
+        order::footprint where = {0, 64};
+        ordering_mode ordering = ordering_mode::manual;
+    };
+
+    /// A new stream; on a timeline that had another one before if `after` is given.
+    stream& make_stream(const std::string& name, const stream* after = nullptr) {
+        stream& made = streams_.emplace_back();
+        made.name = name;
+        made.info.id = streams_.size() + 10;  // not the number of the timeline
+        made.info.timeline = after == nullptr ? next_timeline_++ : after->info.timeline;
+        made.info.before = made.tail = after == nullptr ? 0 : after->tail;
+        made.info.name = made.name;
+        made.info.device = "cpu";
+        told_->stream_made(made.info);
+        return made;
+    }
+
+    static source_location line(std::uint32_t number) { return {"program.cpp", "run", number}; }
+
+    /// Enqueues an operation; its label is a literal.
+    frontiers::point enqueue(stream& on, std::uint32_t number, const std::vector<access>& accesses,
+                             const std::vector<frontiers::point>& after = {}, const char* label = nullptr,
+                             const std::vector<runtime::observed_wait>& waits = {},
+                             const std::vector<order::elision>& elisions = {}) {
+        std::vector<runtime::observed_access> observed;
+        for (const access& one : accesses) {
+            observed.push_back({one.resource, 64, one.where, one.mode, one.ordering});
+        }
+        std::vector<completion> completions;
+        for (const frontiers::point& one : after) {
+            completions.emplace_back(one.timeline, one.at, nullptr);
+        }
+        told_->operation({&on.info,
+                          ++on.tail,
+                          {label, line(number)},
+                          runtime::work_kind::device,
+                          observed,
+                          completions,
+                          waits,
+                          elisions});
+        return on.at();
+    }
+
+    /// Records event `event` at the stream's tail.
+    frontiers::point record(stream& on, std::uint64_t event, std::uint32_t number = 0) {
+        told_->event_recorded(event, on.info, on.at(), line(number));
+        return on.at();
+    }
+    void wait(stream& on, frontiers::point target, std::uint64_t event = 0, bool issued = true,
+              std::uint32_t number = 0) {
+        ++on.tail;
+        told_->stream_waits(on.info, on.tail, target, event, issued, line(number));
+    }
+    void host_waits(frontiers::point target) { told_->host_waited(target, line(0)); }
+    void host_accesses(const access& one, std::uint32_t number) {
+        told_->host_access({one.resource, 64, one.where, one.mode, one.ordering}, line(number));
+    }
+
+private:
+    runtime::observer* told_;
+    std::deque<stream> streams_;
+    frontiers::timeline_id next_timeline_ = 0;
+};
+
+inline observer_script::access reads(std::uint64_t resource, order::footprint where = {0, 64}) {
+    return {resource, order::access_mode::read, where, ordering_mode::manual};
+}
+inline observer_script::access writes(std::uint64_t resource, order::footprint where = {0, 64}) {
+    return {resource, order::access_mode::write, where, ordering_mode::manual};
+}
+inline observer_script::access automatic(observer_script::access one) {
+    one.ordering = ordering_mode::automatic;
+    return one;
+}
+
+}  // namespace weir::testing
