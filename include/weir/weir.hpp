@@ -8,6 +8,7 @@
 #include "weir/dtype.hpp"
 #include "weir/error.hpp"
 #include "weir/event.hpp"
+#include "weir/fft.hpp"
 #include "weir/launch.hpp"
 #include "weir/memory.hpp"
 #include "weir/ordering.hpp"

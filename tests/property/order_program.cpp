@@ -16,7 +16,7 @@ public:
 
     program make() {
         const bool modes = how_.modes && chance(50);
-        const int streams = 2 + below(3);
+        const int streams = 2 + below(how_.streams - 1);
         for (int s = 0; s < streams; ++s) {
             made_.streams.push_back(modes ? mode() : order_by::silent);
         }
