@@ -11,8 +11,8 @@ using table = std::vector<float>;
 
 // The operation reads a temporary of its caller's through a plain pointer.
 weir::completion scale(const weir::stream& s, const weir::array& y, const table& factors) {
-    return weir::parallel_for(s, y.size(), [f = factors.data()](auto i, auto y) { y[i] *= f[i]; },
-                              weir::inout(y.view<float>()));
+    return weir::parallel_for(
+        s, y.size(), [f = factors.data()](auto i, auto out) { out[i] *= f[i]; }, weir::inout(y.view<float>()));
 }
 
 // First way: wait before the temporary goes. Simple, and the host stands still.
@@ -24,8 +24,8 @@ void by_waiting(const weir::stream& s, const weir::array& y) {
 // Second way: the operation owns what it reads, and lets go of it when it is over.
 void by_owning(const weir::stream& s, const weir::array& y) {
     auto factors = std::make_shared<const table>(static_cast<std::size_t>(y.size()), 2.0F);
-    weir::parallel_for(s, y.size(), [factors](auto i, auto y) { y[i] *= (*factors)[static_cast<std::size_t>(i)]; },
-                       weir::inout(y.view<float>()));
+    weir::parallel_for(
+        s, y.size(), [factors](auto i, auto out) { out[i] *= (*factors)[i]; }, weir::inout(y.view<float>()));
 }
 
 // Third way: hand the object over with the event after which nobody needs it.

@@ -26,9 +26,7 @@ class resource;
 /// (rule L1). Any thread.
 class WEIR_EXPORT buffer {
 public:
-    /// No memory.
-    buffer() noexcept;  // not here, where the block is unknown
-
+    buffer() noexcept;
     /// `bytes` of uninitialised memory, aligned to 256 bytes, on the device of `on`, taken from what is best for that
     /// stream. 0 bytes is no memory. Does not block as long as memory can be had without (rule L1). Throws out_of_memory.
     explicit buffer(std::size_t bytes, const stream_ref& on = current_stream(),

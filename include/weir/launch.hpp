@@ -1,6 +1,7 @@
 // Work: operations that declare what they read and write. Layer: array.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -84,14 +85,14 @@ template <class T>
 [[nodiscard]] WEIR_EXPORT access_argument<std::byte> out(const array& x) noexcept;
 [[nodiscard]] WEIR_EXPORT access_argument<std::byte> inout(const array& x) noexcept;
 
-/// The half-open range of indices [begin, end).
+/// The half-open range of indices [begin, end). An empty one if the count is not positive.
 struct range {
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-    template <class Integer>
-        requires std::is_integral_v<Integer> range(Integer count)
-    noexcept : end(static_cast<std::int64_t>(count)) {}  // NOLINT(google-explicit-constructor)
-    range(std::int64_t first, std::int64_t last) noexcept : begin(first), end(last) {}
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    template <std::integral Integer>
+    range(Integer count) noexcept  // NOLINT(google-explicit-constructor): a number alone is the common case
+        : end(count > 0 ? static_cast<std::size_t>(count) : 0) {}
+    range(std::size_t first, std::size_t last) noexcept : begin(first), end(last) {}
 };
 
 /// A stream as its device's own interfaces know it, for `access`. On the CPU there is none: the handle is null and the
@@ -122,8 +123,8 @@ completion parallel_for(const on& where, range over, F body, const access_argume
         [over, body = std::move(body), spans = std::tuple(arguments.data...)]() mutable {
             std::apply(
                 [&](auto&... span) {
-                    for (std::int64_t i = over.begin; i < over.end; ++i) {
-                        if constexpr (std::is_invocable_v<F&, std::int64_t, std::span<T>&...>) {
+                    for (std::size_t i = over.begin; i < over.end; ++i) {
+                        if constexpr (std::is_invocable_v<F&, std::size_t, std::span<T>&...>) {
                             body(i, span...);
                         } else {
                             body(i);

@@ -28,8 +28,8 @@ array::array(weir::buffer memory, weir::dtype type, const weir::shape& extents, 
                              ": make a larger buffer or a smaller array");
     }
     if (offset % alignment_of(type) != 0) {
-        throw argument_error(what + " cannot begin at byte " + std::to_string(offset) + ": the offset must be a multiple of " +
-                             std::to_string(alignment_of(type)));
+        throw argument_error(what + " cannot begin at byte " + std::to_string(offset) +
+                             ": the offset must be a multiple of " + std::to_string(alignment_of(type)));
     }
 }
 

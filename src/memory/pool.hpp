@@ -93,7 +93,7 @@ private:
     runtime::device_state* device_;
     const std::size_t total_;  ///< bytes that the device has
 
-    std::mutex mutex_;  ///< guards all that follows
+    std::mutex mutex_;                         ///< guards all that follows
     std::vector<std::unique_ptr<bins>> bins_;  ///< by timeline; null for those that never asked for memory
     std::size_t live_ = 0;
     std::size_t pending_ = 0;   ///< an upper bound: what becomes complete leaves it when somebody looks

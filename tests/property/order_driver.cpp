@@ -20,8 +20,6 @@ using order::timeline_id;
 
 namespace {
 
-constexpr int faults = static_cast<int>(fault::last);
-
 std::vector<timeline_id> names_or_indices(std::vector<timeline_id> names, std::size_t streams) {
     if (names.empty()) {
         names.resize(streams);
@@ -37,59 +35,43 @@ std::optional<weir::ordering_mode> mode_of(order_by mode) {
     return mode == order_by::weir ? weir::ordering_mode::automatic : weir::ordering_mode::manual;
 }
 
-footprint bytes(const touch& t) {
-    return {static_cast<std::uint64_t>(t.begin), static_cast<std::uint64_t>(t.end)};
-}
+footprint bytes(const touch& t) { return {static_cast<std::uint64_t>(t.begin), static_cast<std::uint64_t>(t.end)}; }
 
 std::uint64_t size_of(const buffer& b) { return static_cast<std::uint64_t>(b.size); }
 
 const char* name(reason why) {
     switch (why) {
-    case reason::read_after_write: return "read after write";
-    case reason::write_after_read: return "write after read";
-    case reason::write_after_write: return "write after write";
-    case reason::reuse: return "reuse";
-    case reason::dependency: return "dependency";
-    case reason::entry: return "entry";
-    case reason::exit: return "exit";
+        case reason::read_after_write:
+            return "read after write";
+        case reason::write_after_read:
+            return "write after read";
+        case reason::write_after_write:
+            return "write after write";
+        case reason::reuse:
+            return "reuse";
+        case reason::dependency:
+            return "dependency";
+        case reason::entry:
+            return "entry";
+        case reason::exit:
+            return "exit";
     }
     return "?";
 }
 
 }  // namespace
 
-const char* name(fault planted) {
-    constexpr const char* names[faults] = {"none",
-                                           "smaller_clock",
-                                           "clock_runs_ahead",
-                                           "clocks_ignored",
-                                           "epochs_ignored",
-                                           "no_read_after_write",
-                                           "no_write_after_read",
-                                           "no_write_after_write",
-                                           "no_reuse",
-                                           "no_dependency",
-                                           "unordered_dropped",
-                                           "former_owner_dropped",
-                                           "death_forgotten",
-                                           "late_event",
-                                           "first_event",
-                                           "wait_without_epoch",
-                                           "outermost_mode",
-                                           "host_does_not_wait",
-                                           "watermark_ahead",
-                                           "stale_entry",
-                                           "no_entry",
-                                           "no_exit"};
-    return names[static_cast<int>(planted)];
-}
-
 driver::driver(const program& p, drive_options options)
-    : program_(p), options_(std::move(options)), random_(options_.seed),
-      device_((options_.names = names_or_indices(options_.names, p.streams.size())), options_.completion,
+    : program_(p),
+      options_(std::move(options)),
+      device_((options_.names = names_or_indices(options_.names, p.streams.size())), options_.completion, options_.pace,
               options_.seed),
-      histories_(p.buffers.size()), events_(static_cast<std::size_t>(p.events)), current_(p.packages),
-      entries_(p.streams.size()), bare_waits_(p.streams.size(), 0), adopted_(p.streams.size(), false) {
+      histories_(p.buffers.size()),
+      events_(static_cast<std::size_t>(p.events)),
+      current_(p.packages),
+      entries_(p.streams.size()),
+      bare_waits_(p.streams.size(), 0),
+      adopted_(p.streams.size(), false) {
     for (const timeline_id timeline : options_.names) {
         streams_.emplace_back(timeline);
     }
@@ -112,7 +94,7 @@ driver::driver(const program& p, drive_options options)
 outcome driver::run() {
     for (std::size_t i = 0; i < program_.steps.size(); ++i) {
         device_.progress();
-        const auto facts = device_.known_over(operation(static_cast<int>(i)));
+        const auto facts = device_.newly_over(operation(static_cast<int>(i)));
         done_.over.insert(done_.over.end(), facts.begin(), facts.end());
         play(program_.steps[i], static_cast<int>(i));
     }
@@ -121,44 +103,52 @@ outcome driver::run() {
 
 void driver::play(const step& at, int index) {
     switch (at.what) {
-    case action::launch: launch(at, index); break;
-    case action::record: {
-        mark& event = events_[static_cast<std::size_t>(at.object)];
-        if (event.at.at == 0 || !is(fault::first_event)) {
-            event = tail_of(at.stream, index);
+        case action::launch:
+            launch(at, index);
+            break;
+        case action::record: {
+            mark& event = events_[static_cast<std::size_t>(at.object)];
+            if (event.at.at == 0 || !is(fault::first_event)) {
+                event = tail_of(at.stream, index);
+            }
+            break;
         }
-        break;
-    }
-    case action::wait_event: {
-        mark target = events_[static_cast<std::size_t>(at.object)];
-        if (is(fault::late_event) && target.at.at != 0) {
-            target = tail_of(stream_of(target.at.timeline), index);
+        case action::wait_event: {
+            mark target = events_[static_cast<std::size_t>(at.object)];
+            if (is(fault::late_event) && target.at.at != 0) {
+                target = tail_of(stream_of(target.at.timeline), index);
+            }
+            wait(at.stream, target, index);
+            break;
         }
-        wait(at.stream, target, index);
-        break;
-    }
-    case action::wait_stream:
-        if (at.object != at.stream) {
-            wait(at.stream, tail_of(at.object, index), index);
+        case action::wait_stream:
+            if (at.object != at.stream) {
+                wait(at.stream, tail_of(at.object, index), index);
+            }
+            break;
+        case action::host:
+            host(at, index);
+            break;
+        case action::drop: {
+            const auto b = static_cast<std::size_t>(at.object);
+            histories_[b].die(size_of(program_.buffers[b]), device_);
+            break;
         }
-        break;
-    case action::host: host(at, index); break;
-    case action::drop: {
-        const auto b = static_cast<std::size_t>(at.object);
-        histories_[b].die(size_of(program_.buffers[b]), device_);
-        break;
-    }
-    case action::make: make(at.object); break;
-    case action::foreign:
-        device_.enqueue(current_[static_cast<std::size_t>(at.package)], operation(index), {});
-        break;
-    case action::move_package: {
-        int& current = current_[static_cast<std::size_t>(at.package)];
-        device_.enqueue(at.stream, operation(index), {{current, operation(index) - 1, at.stream, 0, ""}});
-        current = at.stream;
-        break;
-    }
-    case action::hand_out: hand_out(at, index); break;
+        case action::make:
+            make(at.object);
+            break;
+        case action::foreign:
+            device_.enqueue(current_[static_cast<std::size_t>(at.package)], operation(index), {});
+            break;
+        case action::move_package: {
+            int& current = current_[static_cast<std::size_t>(at.package)];
+            device_.enqueue(at.stream, operation(index), {{current, operation(index) - 1, at.stream, 0, ""}});
+            current = at.stream;
+            break;
+        }
+        case action::hand_out:
+            hand_out(at, index);
+            break;
     }
 }
 
@@ -242,9 +232,8 @@ void driver::hand_out(const step& at, int index) {
     const int to = current_[static_cast<std::size_t>(at.package)];
     plan waits = stream(to).next(device_);
     const footprint whole{0, size_of(program_.buffers[b])};
-    histories_[b].conflicts(whole, access_mode::write, [&](const order::past_access& access, reason) {
-        need(waits, access.when, reason::exit);
-    });
+    histories_[b].conflicts(whole, access_mode::write,
+                            [&](const order::past_access& access, reason) { need(waits, access.when, reason::exit); });
     for (std::size_t package = 0; package < current_.size(); ++package) {
         if ((shared_[b] >> package & 1U) != 0) {
             need_entry(waits, current_[package], index);
@@ -264,7 +253,8 @@ int driver::stream_of(timeline_id timeline) const {
 
 bool driver::by_weir(const touch& t, const step& at) const {
     const auto array = mode_of(program_.buffers[static_cast<std::size_t>(t.buffer)].mode);
-    const auto on = at.what == action::host ? std::nullopt : mode_of(program_.streams[static_cast<std::size_t>(at.stream)]);
+    const auto on =
+        at.what == action::host ? std::nullopt : mode_of(program_.streams[static_cast<std::size_t>(at.stream)]);
     const auto process = *mode_of(program_.process);
     if (is(fault::outermost_mode)) {
         return process == weir::ordering_mode::automatic;
@@ -300,8 +290,9 @@ order::mark driver::tail_of(int index, int step) {
 }
 
 void driver::need(plan& into, const mark& target, reason why) {
-    const fault skipped[] = {fault::no_read_after_write, fault::no_write_after_read, fault::no_write_after_write,
-                             fault::no_reuse,            fault::no_dependency,       fault::no_entry};
+    const fault skipped[] = {fault::no_read_after_write,  fault::no_write_after_read,
+                             fault::no_write_after_write, fault::no_reuse,
+                             fault::no_dependency,        fault::no_entry};
     if (static_cast<std::size_t>(why) < std::size(skipped) && is(skipped[static_cast<std::size_t>(why)])) {
         return;
     }

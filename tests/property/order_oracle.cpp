@@ -110,7 +110,8 @@ private:
             }
             contents after = memory;
             if (run(nodes_[v], v, after) != serial_[v] && compare_) {
-                text << "the operation at " << nodes_[v].position << " sees other contents than in the serial program; ";
+                text << "the operation at " << nodes_[v].position
+                     << " sees other contents than in the serial program; ";
             }
             wrong = text.str();
             if (wrong.empty()) {
@@ -131,7 +132,8 @@ private:
 
 bool conflict(const node& a, const node& b) {
     const auto meet = [](const std::vector<int>& x, const std::vector<int>& y) {
-        return std::any_of(x.begin(), x.end(), [&](int cell) { return std::find(y.begin(), y.end(), cell) != y.end(); });
+        return std::any_of(x.begin(), x.end(),
+                           [&](int cell) { return std::find(y.begin(), y.end(), cell) != y.end(); });
     };
     return meet(a.written, b.cells) || meet(b.written, a.cells);
 }

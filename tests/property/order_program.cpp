@@ -16,7 +16,7 @@ public:
 
     program make() {
         const bool modes = how_.modes && chance(50);
-        const int streams = 2 + below(3);
+        const int streams = 2 + below(how_.streams - 1);
         for (int s = 0; s < streams; ++s) {
             made_.streams.push_back(modes ? mode() : order_by::silent);
         }
@@ -203,16 +203,26 @@ private:
 
 const char* name(action what) {
     switch (what) {
-    case action::launch: return "launch";
-    case action::record: return "record";
-    case action::wait_event: return "wait for event";
-    case action::wait_stream: return "wait for stream";
-    case action::host: return "host";
-    case action::drop: return "drop";
-    case action::make: return "make";
-    case action::foreign: return "foreign";
-    case action::move_package: return "move package";
-    case action::hand_out: return "hand out";
+        case action::launch:
+            return "launch";
+        case action::record:
+            return "record";
+        case action::wait_event:
+            return "wait for event";
+        case action::wait_stream:
+            return "wait for stream";
+        case action::host:
+            return "host";
+        case action::drop:
+            return "drop";
+        case action::make:
+            return "make";
+        case action::foreign:
+            return "foreign";
+        case action::move_package:
+            return "move package";
+        case action::hand_out:
+            return "hand out";
     }
     return "?";
 }

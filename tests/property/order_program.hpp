@@ -86,7 +86,8 @@ struct outcome {
 
 /// Which kinds of steps a random program has.
 struct recipe {
-    int steps = 12;  ///< at most
+    int steps = 12;   ///< at most
+    int streams = 4;  ///< at most
     bool modes = true;
     bool reuse = true;
     bool host = true;

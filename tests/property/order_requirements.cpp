@@ -11,7 +11,9 @@ namespace {
 class reader {
 public:
     explicit reader(const program& p)
-        : program_(p), last_(p.streams.size() + 1, none), recorded_(static_cast<std::size_t>(p.events), none),
+        : program_(p),
+          last_(p.streams.size() + 1, none),
+          recorded_(static_cast<std::size_t>(p.events), none),
           current_(p.packages) {
         for (const buffer& b : p.buffers) {
             shared_.push_back(b.packages);
@@ -151,25 +153,40 @@ private:
 
     void read(const step& at, int index) {
         switch (at.what) {
-        case action::launch: read_launch(at, index); break;
-        case action::record: recorded_[static_cast<std::size_t>(at.object)] = last(at.stream); break;
-        case action::wait_event: read_wait(at, index, recorded_[static_cast<std::size_t>(at.object)]); break;
-        case action::wait_stream: read_wait(at, index, last(at.object)); break;
-        case action::host: read_host(at, index); break;
-        case action::drop:
-        case action::make: break;
-        case action::foreign: read_foreign(at, index); break;
-        case action::move_package: {
-            int& current = current_[static_cast<std::size_t>(at.package)];
-            const int self = add(at.stream, operation(index), false);
-            if (current != at.stream && last(current) != none) {
-                made_.given[static_cast<std::size_t>(self)] |= set{1} << last(current);
-                order(self);
+            case action::launch:
+                read_launch(at, index);
+                break;
+            case action::record:
+                recorded_[static_cast<std::size_t>(at.object)] = last(at.stream);
+                break;
+            case action::wait_event:
+                read_wait(at, index, recorded_[static_cast<std::size_t>(at.object)]);
+                break;
+            case action::wait_stream:
+                read_wait(at, index, last(at.object));
+                break;
+            case action::host:
+                read_host(at, index);
+                break;
+            case action::drop:
+            case action::make:
+                break;
+            case action::foreign:
+                read_foreign(at, index);
+                break;
+            case action::move_package: {
+                int& current = current_[static_cast<std::size_t>(at.package)];
+                const int self = add(at.stream, operation(index), false);
+                if (current != at.stream && last(current) != none) {
+                    made_.given[static_cast<std::size_t>(self)] |= set{1} << last(current);
+                    order(self);
+                }
+                current = at.stream;
+                break;
             }
-            current = at.stream;
-            break;
-        }
-        case action::hand_out: read_hand_out(at, index); break;
+            case action::hand_out:
+                read_hand_out(at, index);
+                break;
         }
     }
 
@@ -265,8 +282,8 @@ private:
 requirements derive(const program& p) { return reader{p}.read(); }
 
 const char* name_of_kind(int bit) {
-    constexpr const char* names[kinds] = {"read after write", "write after read", "write after write", "reuse",
-                                          "dependency",       "entry",            "exit"};
+    constexpr const char* names[kinds] = {
+        "read after write", "write after read", "write after write", "reuse", "dependency", "entry", "exit"};
     return names[bit];
 }
 
