@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <string>
@@ -23,6 +24,10 @@ class performance {
 public:
     explicit performance(const demo_options& options)
         : options_(options), original_(read_recording(options.file, options.seconds)), cut_(original_) {
+        // Silence is right whoever orders it.
+        if (std::all_of(original_.samples.begin(), original_.samples.end(), [](float each) { return each == 0; })) {
+            throw argument_error(options_.file.string() + " holds nothing but silence");
+        }
         std::error_code failure;
         std::filesystem::create_directories(options_.output, failure);
         if (failure) {
@@ -151,8 +156,8 @@ void performance::show_race() const {
     fmt::print("\nWhat check says of act 1, for the first of {} pairs of lines (all are in act1-check.txt):\n\n{}\n",
                races_.size(), weir::report({races_.races().front()}, {}).to_string());
     for (const race& each : races_) {
-        fmt::print("  {}  {:<28} {:<28} {:>4} times\n", each.kind, name(each.first) + " " + each.first.label,
-                   name(each.second) + " " + each.second.label, each.times);
+        fmt::print("  {}  {:<16} {:<16} then {:<16} {:<16} {:>4} times\n", each.kind, name(each.first), each.first.label,
+                   name(each.second), each.second.label, each.times);
     }
 }
 
