@@ -95,8 +95,8 @@ TEST(DemoFilter, TakesTheClicksOutAndLeavesTheTone) {
     for (std::int64_t i = 16000; i < 30000; ++i) {
         const auto at = static_cast<std::size_t>(i);
         const double wanted = 0.3 * std::sin(2 * std::numbers::pi * 440 * static_cast<double>(i) / 8000);
-        (i % 2000 < 8 ? click : tone) = std::max(i % 2000 < 8 ? click : tone,
-                                                 std::abs(static_cast<double>(result.samples[at]) - wanted));
+        (i % 2000 < 8 ? click : tone) =
+            std::max(i % 2000 < 8 ? click : tone, std::abs(static_cast<double>(result.samples[at]) - wanted));
     }
     EXPECT_LT(tone, 0.15);
     EXPECT_LT(click, 0.25) << "half of what it was, or less";

@@ -26,8 +26,7 @@ enum class version { weir, nobody, nobody_checked, program };
 class scenario_run {
 public:
     explicit scenario_run(version which)
-        : which_(which),
-          ordering_(which == version::weir ? ordering_mode::automatic : ordering_mode::manual) {}
+        : which_(which), ordering_(which == version::weir ? ordering_mode::automatic : ordering_mode::manual) {}
 
     stream s1{cpu(), {0, "s1"}};
     stream s2{cpu(), {0, "s2"}};
