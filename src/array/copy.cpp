@@ -55,7 +55,10 @@ completion copy_from_host(const on& where, const array& dst, std::span<const std
     const auto to = out(dst);
     return detail::submit_work(
         where, runtime::work_kind::device,
-        [to = to.data, kept = std::move(kept)] { move_bytes(to, {kept.get(), to.size()}); }, to);
+        [to = to.data, kept = std::move(kept)] {
+            move_bytes(to, {kept.get(), to.size()});
+        },
+        to);
 }
 
 }  // namespace weir

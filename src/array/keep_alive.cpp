@@ -27,8 +27,7 @@ std::unique_ptr<keeper, keeper_deleter> make_keeper() {
 void keep(std::unique_ptr<keeper, keeper_deleter> by, std::unique_ptr<kept> objects, const completion& until) noexcept {
     by->objects = std::move(objects);
     // No epoch: nothing was recorded, so there is nothing to wait for.
-    if (until.epoch() != 0 &&
-        backend::timeline_table::instance().at(until.timeline()).wait(*by, until.epoch())) {
+    if (until.epoch() != 0 && backend::timeline_table::instance().at(until.timeline()).wait(*by, until.epoch())) {
         // Told on another thread, perhaps already: only the address may still be looked at.
         static_cast<void>(by.release());
     }

@@ -1,6 +1,7 @@
 #include "check/program_order.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace weir::check {
 
@@ -11,24 +12,14 @@ agent program_order::of(const runtime::stream_info& stream) {
     }
     const auto made = static_cast<agent>(streams_.size());
     streams_.push_back({stream.id, std::string(stream.name), nullptr, {}, 0});
-    by_timeline_[stream.timeline].push_back({stream.before, made});
+    directory_.add(stream);
     by_id_.emplace(stream.id, made);
     return made;
 }
 
 std::optional<moment> program_order::find(frontiers::point p) const {
-    const auto found = by_timeline_.find(p.timeline);
-    if (found == by_timeline_.end()) {
-        return std::nullopt;
-    }
-    // Streams of one timeline follow each other.
-    const auto& owners = found->second;
-    const auto owner =
-        std::find_if(owners.rbegin(), owners.rend(), [&](const timeline_owner& o) { return o.after < p.at; });
-    if (owner == owners.rend()) {
-        return std::nullopt;
-    }
-    return moment{owner->who, p.at};
+    const auto found = by_id_.find(directory_.stream_of(p));
+    return found == by_id_.end() ? std::nullopt : std::optional(moment{found->second, p.at});
 }
 
 void program_order::join_host(agent who) {

@@ -11,6 +11,7 @@
 
 #include "frontier/frontier.hpp"
 #include "runtime/observer.hpp"
+#include "runtime/stream_directory.hpp"
 
 namespace weir::check {
 
@@ -64,16 +65,11 @@ private:
         std::vector<version> versions;   ///< increasing `from`
         std::uint64_t host_version = 0;  ///< of the host's clock when it was last joined
     };
-    struct timeline_owner {
-        frontiers::epoch after = 0;  ///< points after this one
-        agent who = 0;
-    };
-
     [[nodiscard]] clock clock_at(moment m) const;
 
     std::vector<stream_clock> streams_;
     std::unordered_map<std::uint64_t, agent> by_id_;
-    std::unordered_map<frontiers::timeline_id, std::vector<timeline_owner>> by_timeline_;
+    runtime::stream_directory directory_;
     frontiers::frontier host_;
     std::uint64_t host_version_ = 0;
 };

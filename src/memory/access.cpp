@@ -48,8 +48,8 @@ bool nothing_pending(runtime::resource& of, const order::footprint& where, order
 
 void wait_for_conflicts(runtime::resource& of, const order::footprint& where, order::access_mode mode,
                         const source_location& from) {
-    const ordering_mode ordering = order::effective_mode(of.ordering(), std::nullopt, runtime::scope_ordering(),
-                                                         runtime::process_ordering());
+    const ordering_mode ordering =
+        order::effective_mode(of.ordering(), std::nullopt, runtime::scope_ordering(), runtime::process_ordering());
     const bool hazards = ordering == ordering_mode::automatic || runtime::observers::want_safety();
     std::vector<frontiers::point> pending;
     do {
@@ -69,6 +69,7 @@ void wait_for_conflicts(runtime::resource& of, const order::footprint& where, or
             enter(of, where, mode, ordering, from);
         }
     } while (!pending.empty());
+    runtime::verdicts::settle();
 }
 
 }  // namespace weir::memory

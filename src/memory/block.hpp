@@ -36,7 +36,7 @@ public:
     block* upper = nullptr;
     block* next = nullptr;  ///< in the list that the block is in
     block* previous = nullptr;
-    std::uint64_t freed_at = 0;  ///< counts frees: tells old ones from new ones
+    std::uint64_t freed_at = 0;       ///< counts frees: tells old ones from new ones
     frontiers::timeline_id line = 0;  ///< the timeline it was handed out for last
     place where = place::aside;
     bool counts_as_pending = false;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "backend/timeline.hpp"
+#include "runtime/fork.hpp"
 #include "runtime/observer.hpp"
 #include "weir/error.hpp"
 
@@ -40,6 +41,7 @@ block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on) {
 }  // namespace
 
 detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, const source_location& where) {
+    runtime::fork_guard::expect_not_forked();
     on.expect_open();
     pool& from = pool_of(on.device());
     block* taken = from.take_recent(bytes, on.timeline());

@@ -11,9 +11,8 @@ namespace {
 /// Whether whoever may use `big` may also use what has the death frontier `small`.
 bool dominates(const order::history& big, const order::history& small) noexcept {
     return std::all_of(small.accesses().begin(), small.accesses().end(), [&](const order::past_access& one) {
-        return std::any_of(big.accesses().begin(), big.accesses().end(), [&](const order::past_access& other) {
-            return order::covers(other.when, one.when.at);
-        });
+        return std::any_of(big.accesses().begin(), big.accesses().end(),
+                           [&](const order::past_access& other) { return order::covers(other.when, one.when.at); });
     });
 }
 

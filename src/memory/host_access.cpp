@@ -8,13 +8,9 @@ namespace weir {
 
 namespace {
 
-std::uint32_t& count_of(runtime::resource& of, order::access_mode mode) noexcept {
-    return mode == order::access_mode::read ? of.views.readers : of.views.writers;
-}
-
-void leave(runtime::resource& of, order::access_mode mode) noexcept {
+void leave(runtime::resource& of, const order::footprint& where, order::access_mode mode) noexcept {
     const std::lock_guard lock(of.mutex);
-    --count_of(of, mode);
+    of.views.leave(where, mode);
 }
 
 }  // namespace
@@ -27,12 +23,12 @@ host_access::host_access(const buffer& of, const order::footprint& where, order:
     }
     {
         const std::lock_guard lock(target->mutex);
-        ++count_of(*target, mode_);
+        target->views.enter(where_, mode_);
     }
     try {
         memory::wait_for_conflicts(*target, where_, mode_, from);
     } catch (...) {
-        leave(*target, mode_);
+        leave(*target, where_, mode_);
         throw;
     }
 }
@@ -42,7 +38,7 @@ host_access::host_access(host_access&& other) noexcept
 
 host_access::~host_access() {
     if (runtime::resource* const target = keep_.resource()) {
-        leave(*target, mode_);
+        leave(*target, where_, mode_);
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include "runtime/event_state.hpp"
 #include "runtime/failures.hpp"
+#include "runtime/fork.hpp"
 #include "runtime/host.hpp"
 #include "runtime/stream_state.hpp"
 
@@ -25,6 +26,7 @@ event::event() : state_(std::make_shared<runtime::event_state>()) {}
 event::event(const completion& of) : event() { state_->recorded = {{of.timeline(), of.epoch()}, of.known()}; }
 
 void event::record(const stream_ref& on, source_location where) {
+    runtime::fork_guard::expect_not_forked();
     runtime::stream_state& stream = on.state();
     const std::lock_guard lock(state_->mutex);
     const std::lock_guard stream_lock(stream.mutex);

@@ -1,4 +1,5 @@
 #include "backend/timeline.hpp"
+#include "runtime/fork.hpp"
 #include "runtime/stream_state.hpp"
 #include "weir/testing.hpp"
 
@@ -16,6 +17,7 @@ gate::~gate() {
 }
 
 void gate::hold(const stream_ref& stream, source_location where) {
+    runtime::fork_guard::expect_not_forked();
     runtime::stream_state& held = stream.state();
     const std::lock_guard lock(held.mutex);
     held.expect_open();

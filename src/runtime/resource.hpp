@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "order/history.hpp"
 #include "weir/ordering.hpp"
@@ -11,13 +13,32 @@
 namespace weir::runtime {
 
 /// The host's live views of one resource. A conflicting operation is over before its call returns (rule X7).
-struct host_views {
-    std::uint32_t readers = 0;
-    std::uint32_t writers = 0;
-
-    [[nodiscard]] bool conflict_with(order::access_mode mode) const noexcept {
-        return writers > 0 || (mode == order::access_mode::write && readers > 0);
+class host_views {
+public:
+    /// May throw std::bad_alloc; nothing is entered then.
+    void enter(const order::footprint& where, order::access_mode mode) { views_.push_back({where, mode}); }
+    /// Takes out one view that was entered with the same arguments.
+    void leave(const order::footprint& where, order::access_mode mode) noexcept {
+        const auto found = std::find(views_.begin(), views_.end(), view{where, mode});
+        if (found != views_.end()) {
+            *found = views_.back();
+            views_.pop_back();
+        }
     }
+    [[nodiscard]] bool conflict_with(const order::footprint& where, order::access_mode mode) const noexcept {
+        return std::any_of(views_.begin(), views_.end(), [&](const view& one) {
+            const bool writes = one.mode == order::access_mode::write || mode == order::access_mode::write;
+            return writes && order::overlap(one.where, where);
+        });
+    }
+
+private:
+    struct view {
+        order::footprint where;
+        order::access_mode mode;
+        friend bool operator==(const view&, const view&) = default;
+    };
+    std::vector<view> views_;
 };
 
 /// Anything whose accesses are tracked: memory, and what is used like memory (plans, workspaces, library handles: P3).

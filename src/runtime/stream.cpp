@@ -5,6 +5,7 @@
 #include "runtime/device_state.hpp"
 #include "runtime/event_state.hpp"
 #include "runtime/failures.hpp"
+#include "runtime/fork.hpp"
 #include "runtime/host.hpp"
 #include "runtime/stream_state.hpp"
 #include "weir/event.hpp"
@@ -17,6 +18,7 @@ namespace {
 /// stream's tail waits for it too. `event` is for observers, 0 if there is none.
 void wait_for(runtime::stream_state& stream, const order::mark& target, std::uint64_t event,
               const source_location& where) {
+    runtime::fork_guard::expect_not_forked();
     const order::watermarks& completed = backend::timeline_table::instance();
     const std::lock_guard lock(stream.mutex);
     stream.expect_open();

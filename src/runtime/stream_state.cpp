@@ -4,6 +4,7 @@
 
 #include "runtime/device_state.hpp"
 #include "runtime/failures.hpp"
+#include "runtime/fork.hpp"
 #include "weir/error.hpp"
 
 namespace weir::runtime {
@@ -20,6 +21,8 @@ std::uint64_t next_stream_id() noexcept {
 }  // namespace
 
 detail::owner<stream_state> stream_state::make(device_state& device, int priority, std::string name) {
+    fork_guard::expect_not_forked();
+    fork_guard::arm();
     const frontiers::timeline_id timeline = timelines().acquire();
     try {
         detail::owner<stream_state> made(new stream_state(device, timeline, priority, std::move(name)));
@@ -74,6 +77,7 @@ void stream_state::set_ordering(std::optional<ordering_mode> mode) noexcept {
 }
 
 order::mark stream_state::tail() {
+    fork_guard::expect_not_forked();
     const std::lock_guard lock(mutex);
     return sequence.record();
 }

@@ -6,6 +6,7 @@
 
 #include "backend/timeline.hpp"
 #include "order/mode.hpp"
+#include "runtime/fork.hpp"
 #include "runtime/host.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/ordering.hpp"
@@ -123,6 +124,7 @@ private:
 }  // namespace
 
 completion submit(stream_state& stream, const submission& what) {
+    fork_guard::expect_not_forked();
     const order::watermarks& completed = backend::timeline_table::instance();
     const modes mode(stream);
     const bool observed = observers::any();
@@ -140,7 +142,7 @@ completion submit(stream_state& stream, const submission& what) {
     for (const access_request& access : what.accesses) {
         if (access.target != nullptr) {
             access.target->history.reserve(what.accesses.size());
-            seen_by_host = seen_by_host || access.target->views.conflict_with(access.mode);
+            seen_by_host = seen_by_host || access.target->views.conflict_with(access.where, access.mode);
         }
     }
     order::clock after = plan.clock_after();

@@ -1,0 +1,98 @@
+#include "trace/collector.hpp"
+
+#include <new>
+#include <utility>
+
+namespace weir::trace {
+
+template <class Make>
+void collector::note(Make&& make) noexcept {
+    const std::lock_guard lock(mutex_);
+    try {
+        auto made = make();
+        // Under the lock, so that times rise from record to record.
+        log_.records.push_back({std::chrono::steady_clock::now() - begin_, std::move(made)});
+    } catch (const std::bad_alloc&) {
+        ++log_.lost;
+    }
+}
+
+void collector::meet(const runtime::stream_info& stream) {
+    if (directory_.add(stream)) {
+        log_.records.push_back({std::chrono::steady_clock::now() - begin_,
+                                trace::stream_made{stream.id, log_.keep(stream.name), log_.keep(stream.device)}});
+    }
+}
+
+void collector::stream_made(const runtime::stream_info& stream) {
+    const std::lock_guard lock(mutex_);
+    try {
+        meet(stream);
+    } catch (const std::bad_alloc&) {
+        ++log_.lost;
+    }
+}
+
+void collector::operation(const runtime::observed_operation& what) {
+    note([&] {
+        meet(*what.stream);
+        trace::operation one{{what.stream->id, what.epoch}, what.from, what.kind, {}, {}, {}, {}};
+        one.accesses.assign(what.accesses.begin(), what.accesses.end());
+        one.after.reserve(what.after.size());
+        for (const completion& after : what.after) {
+            one.after.push_back(moment_of({after.timeline(), after.epoch()}));
+        }
+        one.waits.reserve(what.waits.size());
+        for (const runtime::observed_wait& wait : what.waits) {
+            one.waits.push_back({moment_of(wait.target), wait.why, wait.hazard_of_manual});
+        }
+        one.elisions.reserve(what.elisions.size());
+        for (const order::elision& elided : what.elisions) {
+            one.elisions.push_back({moment_of(elided.target), elided.why, elided.kind, moment_of(elided.witness)});
+        }
+        return one;
+    });
+}
+
+void collector::event_recorded(std::uint64_t event, const runtime::stream_info& stream, frontiers::point at,
+                               const source_location& where) {
+    note([&] {
+        meet(stream);
+        return trace::event_recorded{event, {stream.id, at.at}, where};
+    });
+}
+
+void collector::stream_waits(const runtime::stream_info& stream, frontiers::epoch at, frontiers::point target,
+                             std::uint64_t event, bool issued, const source_location& where) {
+    note([&] {
+        meet(stream);
+        return stream_wait{{stream.id, at}, moment_of(target), event, issued, where};
+    });
+}
+
+void collector::host_waited(frontiers::point target, const source_location& where) {
+    note([&] { return host_wait{moment_of(target), where}; });
+}
+
+void collector::host_access(const runtime::observed_access& what, const source_location& where) {
+    note([&] { return trace::host_access{what, where}; });
+}
+
+void collector::allocated(std::uint64_t resource, std::uint64_t bytes, const runtime::stream_info& stream,
+                          const source_location& where) {
+    note([&] {
+        meet(stream);
+        return allocation{resource, bytes, stream.id, where};
+    });
+}
+
+void collector::dropped(std::uint64_t resource) {
+    note([&] { return drop{resource}; });
+}
+
+void collector::executed(frontiers::point which, std::chrono::steady_clock::time_point start,
+                         std::chrono::steady_clock::time_point end) noexcept {
+    note([&] { return execution{moment_of(which), start - begin_, end - begin_}; });
+}
+
+}  // namespace weir::trace

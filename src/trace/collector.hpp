@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <mutex>
+
+#include "runtime/observer.hpp"
+#include "runtime/stream_directory.hpp"
+#include "trace/log.hpp"
+#include "weir/trace.hpp"
+
+namespace weir::trace {
+
+/// The observer behind a trace_scope: takes notes, formats nothing. Any thread.
+class collector final : public runtime::observer {
+public:
+    /// What was noted up to now, for `read(const log&)`. Holds up those who have news.
+    template <class Read>
+    auto read(Read&& read) const {
+        const std::lock_guard lock(mutex_);
+        return read(static_cast<const log&>(log_));
+    }
+
+    [[nodiscard]] bool wants_times() const noexcept override { return true; }
+    void stream_made(const runtime::stream_info& stream) override;
+    void operation(const runtime::observed_operation& what) override;
+    void event_recorded(std::uint64_t event, const runtime::stream_info& stream, frontiers::point at,
+                        const source_location& where) override;
+    void stream_waits(const runtime::stream_info& stream, frontiers::epoch at, frontiers::point target,
+                      std::uint64_t event, bool issued, const source_location& where) override;
+    void host_waited(frontiers::point target, const source_location& where) override;
+    void host_access(const runtime::observed_access& what, const source_location& where) override;
+    void allocated(std::uint64_t resource, std::uint64_t bytes, const runtime::stream_info& stream,
+                   const source_location& where) override;
+    void dropped(std::uint64_t resource) override;
+    void executed(frontiers::point which, std::chrono::steady_clock::time_point start,
+                  std::chrono::steady_clock::time_point end) noexcept override;
+
+private:
+    /// Adds what `make()` gives, under the lock. Observers cannot throw: news without memory are counted as lost.
+    template <class Make>
+    void note(Make&& make) noexcept;
+    void meet(const runtime::stream_info& stream);
+    [[nodiscard]] moment moment_of(frontiers::point p) const { return {directory_.stream_of(p), p.at}; }
+
+    const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+    mutable std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    log log_;
+    runtime::stream_directory directory_;
+};
+
+}  // namespace weir::trace

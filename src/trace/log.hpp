@@ -1,0 +1,131 @@
+// The folder trace/ notes what observers are told, and turns it into evidence logs, timelines and numbers. It knows
+// nothing of how Weir orders work; it includes the observers' interface.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <variant>
+#include <vector>
+
+#include "order/plan.hpp"
+#include "runtime/observer.hpp"
+
+namespace weir::trace {
+
+/// A position in a stream. Stream 0: a stream that was over before the log began; epoch 0: before everything.
+struct moment {
+    std::uint64_t stream = 0;
+    frontiers::epoch at = 0;
+    friend bool operator==(const moment&, const moment&) = default;
+};
+
+struct stream_made {
+    std::uint64_t stream = 0;
+    const char* name = "";
+    const char* device = "";
+};
+
+struct issued_wait {
+    moment target;
+    order::reason why = order::reason::dependency;
+    bool for_check = false;  ///< the program orders this itself; the wait was inserted to keep it safe under check
+};
+
+struct elided_wait {
+    moment target;
+    order::reason why = order::reason::dependency;
+    order::witness_kind kind = order::witness_kind::same_stream;
+    moment witness;
+};
+
+struct operation {
+    moment at;
+    runtime::site from;
+    runtime::work_kind kind = runtime::work_kind::device;
+    std::vector<runtime::observed_access> accesses;
+    std::vector<moment> after;
+    std::vector<issued_wait> waits;
+    std::vector<elided_wait> elisions;
+};
+
+struct event_recorded {
+    std::uint64_t event = 0;
+    moment at;
+    source_location from;
+};
+
+struct stream_wait {
+    moment at;
+    moment target;
+    std::uint64_t event = 0;  ///< 0 if there is none
+    bool issued = false;
+    source_location from;
+};
+
+struct host_wait {
+    moment target;
+    source_location from;
+};
+
+struct host_access {
+    runtime::observed_access access;
+    source_location from;
+};
+
+struct allocation {
+    std::uint64_t resource = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t stream = 0;
+    source_location from;
+};
+
+struct drop {
+    std::uint64_t resource = 0;
+};
+
+struct execution {
+    moment at;
+    std::chrono::nanoseconds start{0};
+    std::chrono::nanoseconds end{0};
+};
+
+using news = std::variant<stream_made, operation, event_recorded, stream_wait, host_wait, host_access, allocation, drop,
+                          execution>;
+
+/// One line of a log: what was told, and when, from the log's beginning.
+struct record {
+    std::chrono::nanoseconds when{0};
+    news what;
+};
+
+/// What was told, in the order in which it was. Texts are literals of the program, or kept here.
+class log {
+public:
+    log() = default;
+    log(log&&) = default;
+    log& operator=(log&&) = default;
+
+    std::vector<record> records;
+    std::uint64_t lost = 0;  ///< news for which there was no memory
+
+    /// A copy of `text` that lives as long as the log.
+    const char* keep(std::string_view text) {
+        const auto known = index_.find(text);
+        if (known != index_.end()) {
+            return known->data();
+        }
+        const std::string& kept = texts_.emplace_back(text);
+        index_.insert(kept);
+        return kept.c_str();
+    }
+
+private:
+    std::deque<std::string> texts_;  // a deque: texts stay where they are
+    std::unordered_set<std::string_view> index_;
+};
+
+}  // namespace weir::trace

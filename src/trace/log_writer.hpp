@@ -1,0 +1,15 @@
+#pragma once
+
+#include <iosfwd>
+
+#include "trace/log.hpp"
+
+namespace weir::trace {
+
+/// The version of the published format, docs/evidence-log.md.
+inline constexpr int log_version = 1;
+
+/// Writes the log in that format. Errors are the stream's.
+void write_log(std::ostream& to, const log& from);
+
+}  // namespace weir::trace
