@@ -86,9 +86,10 @@ void draw_waveform(canvas& on, int top, int height, const std::string& name, con
     for (const float sample : right.samples) {
         peak = std::max(peak, std::abs(sample));
     }
+    const int half = height / 2;
     const auto level_at = [&](float sample) {
         const float inside = std::clamp(sample / peak / 1.15F, -1.0F, 1.0F);
-        return top + height / 2 - static_cast<int>(std::lround(inside * static_cast<float>(height / 2)));
+        return top + half - static_cast<int>(std::lround(inside * static_cast<float>(half)));
     };
     on.text(left, top - 22, name, ink, 2);
     on.box(left, top, columns, height, {246, 247, 249});
