@@ -39,13 +39,13 @@ function(weir_add_test name label)
     add_dependencies(weir-tests ${target})
 endfunction()
 
-# weir_add_benchmark(NAME SOURCES... [LIBRARIES...]): a Google Benchmark program that `./run bench` runs.
+# weir_add_benchmark(NAME SOURCES... [LIBRARIES...]): a program with Google Benchmark that `./run bench` runs.
 function(weir_add_benchmark name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
     set(target bench-${name})
     add_executable(${target} ${arg_SOURCES})
     target_link_libraries(${target} PRIVATE
-        weir::weir weir_internal weir_warnings benchmark::benchmark benchmark::benchmark_main ${arg_LIBRARIES})
+        weir::weir weir_internal weir_warnings benchmark::benchmark ${arg_LIBRARIES})
     add_dependencies(weir-benchmarks ${target})
     set_property(GLOBAL APPEND_STRING PROPERTY WEIR_BENCHMARK_LIST "$<TARGET_FILE:${target}>\n")
 endfunction()

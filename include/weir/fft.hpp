@@ -37,7 +37,7 @@ namespace fft {
 struct options {
     /// The length of the transform. A longer last axis of the operand is cut, a shorter one filled up with zeros; the
     /// length of the axis by default (for irfft: 2 (length - 1)).
-    std::optional<std::int64_t> n;
+    std::optional<std::int64_t> n = std::nullopt;
     fft_norm norm = fft_norm::backward;
 };
 

@@ -3,6 +3,7 @@
 
 #include "weir/array.hpp"
 #include "weir/buffer.hpp"
+#include "weir/check.hpp"
 #include "weir/completion.hpp"
 #include "weir/device.hpp"
 #include "weir/dtype.hpp"
@@ -14,3 +15,4 @@
 #include "weir/ordering.hpp"
 #include "weir/stream.hpp"
 #include "weir/testing.hpp"
+#include "weir/trace.hpp"

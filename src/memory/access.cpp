@@ -69,6 +69,7 @@ void wait_for_conflicts(runtime::resource& of, const order::footprint& where, or
             enter(of, where, mode, ordering, from);
         }
     } while (!pending.empty());
+    runtime::verdicts::settle();
 }
 
 }  // namespace weir::memory

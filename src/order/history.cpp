@@ -83,10 +83,9 @@ void history::die(std::uint64_t size, const watermarks& completed) noexcept {
         const point at = accesses_[i].when.at;
         bool implied = false;
         for (std::size_t j = 0; j < accesses_.size() && !implied; ++j) {
-            // Of two accesses at the same point the later one in the list stays.
-            implied = j != i && weir::order::covers(accesses_[j].when, at) && (accesses_[j].when.at != at || j > i);
+            implied = j != i && weir::order::covers(accesses_[j].when, at);
         }
-        if (implied) {
+        if (implied) {  // dropped at once, so that of two accesses at the same point one stays
             accesses_.erase(accesses_.begin() + static_cast<std::ptrdiff_t>(i));
             continue;
         }

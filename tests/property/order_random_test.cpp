@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdio>
 
 #include "order_census.hpp"
 #include "order_driver.hpp"
@@ -35,6 +36,27 @@ TEST(O10, WaitsSufficeWhenWhatIsOverCountsAsOrdered) {
         return v.wrong.empty();
     });
     seen.report(own_kinds);
+}
+
+constexpr recipe many_reads{
+    .steps = 16, .buffers = 1, .cells = 32, .touches = 90, .writes = 2, .modes = false, .reuse = false};
+
+// Operations that read many single bytes, so that a history holds more than its bound and accesses merge.
+TEST(O3, WaitsSufficeBeyondTheBound) {
+    int programs = 0;
+    int merging = 0;
+    for_each_seed(50, [&](std::uint64_t seed) {
+        const program p = random_program(many_reads, seed);
+        driver d{p, {}};
+        const outcome done = d.run();
+        const verdict v = oracle{p}.sufficient(done);
+        EXPECT_EQ(v.wrong, "") << replay(seed) << describe(p) << describe(done);
+        ++programs;
+        merging += d.sizes().history >= weir::order::history::bound ? 1 : 0;
+        return v.wrong.empty();
+    });
+    std::printf("%d programs, %d of which reach the bound\n", programs, merging);
+    EXPECT_TRUE(programs < 100 || merging > 0);
 }
 
 }  // namespace

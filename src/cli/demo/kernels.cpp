@@ -29,7 +29,8 @@ kernels::kernels(const layout& cut)
     }
 }
 
-void kernels::window(std::int64_t frame, std::span<const float> samples, std::span<float> frames) const {
+void kernels::window(std::size_t index, std::span<const float> samples, std::span<float> frames) const {
+    const auto frame = static_cast<std::int64_t>(index);
     const std::int64_t channel = frame / layout::frames_per_block;
     const std::int64_t first = frame % layout::frames_per_block * cut_.hop();
     const float* from = samples.data() + first * cut_.channels + channel;
@@ -40,7 +41,8 @@ void kernels::window(std::int64_t frame, std::span<const float> samples, std::sp
     }
 }
 
-void kernels::keep_tones(std::int64_t channel, std::span<std::complex<float>> spectrum, std::span<float> level) const {
+void kernels::keep_tones(std::size_t index, std::span<std::complex<float>> spectrum, std::span<float> level) const {
+    const auto channel = static_cast<std::int64_t>(index);
     const std::int64_t bins = cut_.bins();
     const std::int64_t reach = std::min(neighbours_, bins - 1);
     float* const tone = level.data() + channel * bins;
@@ -67,8 +69,9 @@ void kernels::keep_tones(std::int64_t channel, std::span<std::complex<float>> sp
     }
 }
 
-void kernels::overlap_add(std::int64_t channel, std::span<const float> frames, std::span<float> part,
+void kernels::overlap_add(std::size_t index, std::span<const float> frames, std::span<float> part,
                           std::span<float> next) const {
+    const auto channel = static_cast<std::int64_t>(index);
     const std::int64_t step = cut_.step();
     for (std::int64_t frame = 0; frame < layout::frames_per_block; ++frame) {
         const float* const from = frames.data() + (channel * layout::frames_per_block + frame) * cut_.frame;

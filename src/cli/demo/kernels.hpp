@@ -1,6 +1,7 @@
 #pragma once
 
 #include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -20,24 +21,23 @@ class kernels {
 public:
     explicit kernels(const layout& cut);
 
-    /// Cuts frame number `frame` of a block (channel by channel) out of its samples, and fades it in and out.
+    /// Cuts frame `index` of a block (channel by channel) out of its samples, and fades it in and out.
     /// samples: (span, channels); frames: (batch, frame).
-    void window(std::int64_t frame, std::span<const float> samples, std::span<float> frames) const;
+    void window(std::size_t index, std::span<const float> samples, std::span<float> frames) const;
 
-    /// Leaves the tones of one channel's spectra. spectrum: (batch, bins); level: (channels, bins), the running mean of
+    /// Leaves the tones in the spectra of channel `index`. spectrum: (batch, bins); level: (channels, bins), the running mean of
     /// each bin's magnitude, carried from block to block.
-    void keep_tones(std::int64_t channel, std::span<std::complex<float>> spectrum, std::span<float> level) const;
+    void keep_tones(std::size_t index, std::span<std::complex<float>> spectrum, std::span<float> level) const;
 
-    /// Fades one channel's frames in and out again and adds them where they belong. frames: (batch, frame); part and next:
+    /// Fades the frames of channel `index` in and out again and adds them where they belong. frames: (batch, frame); part and next:
     /// (step, channels) samples of this block and of the one after it.
-    void overlap_add(std::int64_t channel, std::span<const float> frames, std::span<float> part,
+    void overlap_add(std::size_t index, std::span<const float> frames, std::span<float> part,
                      std::span<float> next) const;
 
-    /// Moves one sample of a block out of the sum, which is cleared for the block that will use its place.
-    static void store(std::int64_t i, std::span<float> part, std::span<float> result) {
-        const auto at = static_cast<std::size_t>(i);
-        result[at] = part[at];
-        part[at] = 0;
+    /// Moves sample `i` of a block out of the sum, which is cleared for the block that will use its place.
+    static void store(std::size_t i, std::span<float> part, std::span<float> result) {
+        result[i] = part[i];
+        part[i] = 0;
     }
 
 private:

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 
 #include "cli/demo/canvas.hpp"
+#include "cli/demo/difference.hpp"
 #include "cli/demo/spectrogram.hpp"
 
 namespace weir::demo {
@@ -24,8 +24,8 @@ constexpr colour wrong{226, 27, 27};
 constexpr int left = 76;     // of all panels
 constexpr int columns = 1400;
 constexpr int rows = 224;    // of a spectrogram
-constexpr float quietest = -95;
-constexpr float loudest = -20;
+constexpr float quietest = -86;
+constexpr float loudest = -22;
 
 /// From black over violet and orange to pale yellow.
 colour heat(double level) {
@@ -34,10 +34,6 @@ colour heat(double level) {
     const double at = std::clamp(level, 0.0, 1.0) * (static_cast<double>(scale.size()) - 1);
     const auto below = std::min(static_cast<std::size_t>(at), scale.size() - 2);
     return mix(scale[below], scale[below + 1], at - static_cast<double>(below));
-}
-
-bool same_bits(float a, float b) noexcept {
-    return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
 }
 
 /// What one column of the waveform shows: the range of the samples that it stands for, and whether any differs.
@@ -124,15 +120,6 @@ void draw_seconds(canvas& on, int top, double seconds) {
 }
 
 }  // namespace
-
-difference compare(const recording& result, const recording& right) {
-    difference d;
-    for (std::size_t i = 0; i < right.samples.size(); ++i) {
-        d.samples += same_bits(result.samples[i], right.samples[i]) ? 0 : 1;
-    }
-    d.share = static_cast<double>(d.samples) / static_cast<double>(std::max<std::size_t>(1, right.samples.size()));
-    return d;
-}
 
 void draw(const std::filesystem::path& file, const std::string& title, const recording& original, const recording& result,
           const recording& right) {

@@ -26,7 +26,7 @@ completion pipeline::analyse(std::int64_t block) {
     if (by_hand_) analyse.wait(p.loaded);
     parallel_for(
         on(analyse).label("window"), cut_.batch(),
-        [this](std::int64_t frame, auto samples, auto frames) { kernels_.window(frame, samples, frames); },
+        [this](std::size_t frame, auto samples, auto frames) { kernels_.window(frame, samples, frames); },
         in(p.samples.view<float>()), out(p.frames.view<float>()));
     if (by_hand_) p.windowed.record(analyse);
 
@@ -43,7 +43,7 @@ completion pipeline::filter(std::int64_t block) {
     if (by_hand_) filter.wait(p.transformed);
     const completion end = parallel_for(
         on(filter).label("filter"), cut_.channels,
-        [this](std::int64_t channel, auto spectrum, auto level) { kernels_.keep_tones(channel, spectrum, level); },
+        [this](std::size_t channel, auto spectrum, auto level) { kernels_.keep_tones(channel, spectrum, level); },
         inout(p.spectrum.view<std::complex<float>>()), inout(level_.view<float>()));
     if (by_hand_) p.filtered.record(filter);
     return end;
@@ -70,7 +70,7 @@ completion pipeline::add(std::int64_t block) {
     if (by_hand_) add.wait(next.stored);  // and cleared
     const completion end = parallel_for(
         on(add).label("overlap-add"), cut_.channels,
-        [this](std::int64_t channel, auto frames, auto part, auto after) {
+        [this](std::size_t channel, auto frames, auto part, auto after) {
             kernels_.overlap_add(channel, frames, part, after);
         },
         in(p.cleaned.view<float>()), inout(here.samples.view<float>()), inout(next.samples.view<float>()));
@@ -86,7 +86,7 @@ completion pipeline::store(std::int64_t block) {
     if (by_hand_) store.wait(p.added);
     const completion end = parallel_for(
         on(store).label("store"), cut_.step() * cut_.channels,
-        [](std::int64_t i, auto part, auto result) { kernels::store(i, part, result); },
+        [](std::size_t i, auto part, auto result) { kernels::store(i, part, result); },
         inout(here.samples.view<float>()), out(result_.slice(block, block + 1).view<float>()));
     if (by_hand_) here.stored.record(store);
     return end;

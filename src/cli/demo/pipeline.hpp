@@ -23,13 +23,17 @@ inline constexpr std::array<const char*, stages> stage_names = {"load",       "a
 ///
 /// It can order its streams by hand, or leave that to somebody else: to Weir, or to nobody. Nothing else differs.
 ///
-/// Not copyable; must outlive what it has enqueued: synchronize before it goes.
+/// One thread at a time.
 class pipeline {
 public:
     /// Takes memory for the recording, for the result, and for `2 * lanes` blocks. Blocks until all is set up.
     /// One stream does everything, up to six share the stages; what is more widens the two stages that transform.
     /// Throws argument_error for less than one stream, or a recording that is too short.
     pipeline(const recording& sound, int streams, bool by_hand);
+    pipeline(const pipeline&) = delete;
+    pipeline& operator=(const pipeline&) = delete;
+    /// Blocks until everything is over, since what is enqueued uses the kernels.
+    ~pipeline();
 
     [[nodiscard]] const layout& cut() const noexcept { return cut_; }
     [[nodiscard]] std::int64_t blocks() const noexcept { return cut_.blocks; }

@@ -60,6 +60,16 @@ pipeline::pipeline(const recording& sound, int streams, bool by_hand)
     setup.synchronize();
 }
 
+pipeline::~pipeline() {
+    for (const stream& each : streams_) {
+        try {
+            each.synchronize();
+        } catch (const error&) {
+            // It was thrown to whoever asked for the result, or nobody wants to know any more.
+        }
+    }
+}
+
 const stream& pipeline::stream_of(stage which, std::int64_t block) const {
     const std::vector<stream>& lanes = lanes_[static_cast<std::size_t>(which)];
     return lanes[static_cast<std::size_t>(block) % lanes.size()];

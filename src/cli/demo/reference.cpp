@@ -67,22 +67,22 @@ recording reference_result(const recording& sound) {
     for (std::int64_t block = 0; block < cut.blocks; ++block) {
         const std::span block_samples = std::span(samples).subspan(count_of(block * cut.step() * cut.channels),
                                                                    count_of(cut.span() * cut.channels));
-        for (std::int64_t frame = 0; frame < cut.batch(); ++frame) {
+        for (std::size_t frame = 0; frame < count_of(cut.batch()); ++frame) {
             compute.window(frame, block_samples, frames);
         }
         forward->execute(reinterpret_cast<const std::byte*>(frames.data()), reinterpret_cast<std::byte*>(spectrum.data()));
-        for (std::int64_t channel = 0; channel < cut.channels; ++channel) {
+        for (std::size_t channel = 0; channel < count_of(cut.channels); ++channel) {
             compute.keep_tones(channel, spectrum, level);
         }
         inverse->execute(reinterpret_cast<const std::byte*>(spectrum.data()), reinterpret_cast<std::byte*>(frames.data()));
         for (float& sample : frames) {
             sample *= static_cast<float>(1.0 / static_cast<double>(cut.frame));
         }
-        for (std::int64_t channel = 0; channel < cut.channels; ++channel) {
+        for (std::size_t channel = 0; channel < count_of(cut.channels); ++channel) {
             compute.overlap_add(channel, frames, here, next);
         }
         const std::span stored = std::span(result).subspan(count_of(block) * here.size(), here.size());
-        for (std::int64_t i = 0; i < static_cast<std::int64_t>(here.size()); ++i) {
+        for (std::size_t i = 0; i < here.size(); ++i) {
             kernels::store(i, here, stored);
         }
         std::swap(here, next);
