@@ -59,7 +59,7 @@ private:
             if (is_host_access(one.kind)) {
                 order_host_by_hand(one);
             }
-            open_gates(possible_.waited_for(one, thread_), blocks(one.kind));
+            open_gates(possible_.waited_for(one, thread_), blocks_host(one.kind));
             emit(std::move(one));
         }
     }
@@ -85,11 +85,6 @@ private:
             // Where the program orders accesses itself it also waits before it looks.
             add({.kind = step_kind::synchronize_operation, .other = number});
         }
-    }
-
-    [[nodiscard]] static bool blocks(step_kind kind) noexcept {
-        return is_host_access(kind) || kind == step_kind::synchronize_stream || kind == step_kind::synchronize_event ||
-               kind == step_kind::synchronize_operation || kind == step_kind::synchronize_device;
     }
 
     [[nodiscard]] bool is_stream_work(int number) const noexcept {
@@ -191,7 +186,7 @@ private:
     void add(step one) {
         one.number = next_number_++;
         if (world_.resolve(one, thread_)) {
-            if (blocks(one.kind)) {
+            if (blocks_host(one.kind)) {
                 open_gates(possible_.waited_for(one, thread_), true);
             }
             emit(std::move(one));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 #include "random_programs/arithmetic.hpp"
 #include "random_programs/world.hpp"
@@ -43,8 +44,8 @@ constexpr std::array serial_weights{
     weight{step_kind::copy_from_host, 3},
     weight{step_kind::read_host, 4},
     weight{step_kind::write_host, 2},
-    weight{step_kind::open_view, 1},
-    weight{step_kind::touch_view, 2},
+    weight{step_kind::open_view, 2},
+    weight{step_kind::touch_view, 4},
     weight{step_kind::close_view, 2},
     weight{step_kind::record, 4},
     weight{step_kind::wait_event, 4},
@@ -97,6 +98,14 @@ constexpr std::array threaded_weights{
     weight{step_kind::pop_current, 2},
 };
 
+/// Arrays come and go, and hardly anything waits.
+constexpr std::array reuse_weights{
+    weight{step_kind::make_stream, 1}, weight{step_kind::allocate, 16}, weight{step_kind::drop_array, 15},
+    weight{step_kind::operate, 40},    weight{step_kind::copy, 6},      weight{step_kind::record, 2},
+    weight{step_kind::wait_event, 2},  weight{step_kind::hold, 10},     weight{step_kind::read_host, 1},
+    weight{step_kind::keep_alive, 2},
+};
+
 /// Additions, and what does not touch memory.
 constexpr std::array adding_weights{
     weight{step_kind::operate, 40},    weight{step_kind::record, 4},      weight{step_kind::wait_event, 4},
@@ -107,19 +116,23 @@ constexpr std::array adding_weights{
 
 class generator {
 public:
-    explicit generator(std::uint64_t seed) : random_(seed), shape_(shape_of(seed)) {
+    explicit generator(std::uint64_t seed, shape kind) : random_(seed), shape_(kind) {
         made_.seed = seed;
         size_ = std::array{16, 32, 64, 128}[static_cast<std::size_t>(random_(4))];
         if (random_.chance(40)) {
             size_ = tight_elements;
             made_.tight = shape_ == shape::alone ? 4 + random_(4) : slots + 1;
         }
-        shape_ == shape::alone ? make_serial() : make_threaded();
+    }
+    void make() { shape_ == shape::alone ? make_serial(serial_weights) : make_threaded(); }
+    void make_reuse() {
+        allocating_stream_ = 1;
+        make_serial(reuse_weights);
     }
     program made() && { return std::move(made_); }
 
 private:
-    void make_serial() {
+    void make_serial(std::span<const weight> weights) {
         begin_phase(1);
         const int streams = 2 + random_(3);
         for (int i = 1; i <= streams; ++i) {
@@ -129,7 +142,7 @@ private:
             allocate(i);
         }
         for (int left = 10 + random_(50); left > 0; --left) {
-            random_step(serial_weights);
+            random_step(weights);
         }
     }
 
@@ -270,7 +283,7 @@ private:
     void allocate(int slot) {
         put({.kind = step_kind::allocate,
              .stream = some_stream(),
-             .other = some_stream(),
+             .other = allocating_stream_ == none ? some_stream() : allocating_stream_,
              .array = slot,
              .size = size_});
     }
@@ -364,6 +377,9 @@ private:
             case step_kind::hold:
                 one.stream = some_stream();
                 one.other = own_gate();
+                if (one.stream == allocating_stream_) {
+                    return;
+                }
                 break;
             case step_kind::open:
                 one.other = own_gate();
@@ -426,6 +442,7 @@ private:
     world world_;
     int size_ = 0;
     int thread_ = 0;
+    int allocating_stream_ = none;  ///< if all arrays are made on one, which is never held
     bool alone_ = true;
     bool adding_ = false;
     std::array<std::vector<int>, most_threads> operations_;
@@ -440,6 +457,16 @@ shape shape_of(std::uint64_t seed) noexcept {
     return roll < 65 ? shape::alone : roll < 80 ? shape::slices : roll < 92 ? shape::hand_over : shape::accumulate;
 }
 
-program generate(std::uint64_t seed) { return generator(seed).made(); }
+program generate(std::uint64_t seed) {
+    generator one(seed, shape_of(seed));
+    one.make();
+    return std::move(one).made();
+}
+
+program generate_reuse(std::uint64_t seed) {
+    generator one(seed, shape::alone);
+    one.make_reuse();
+    return std::move(one).made();
+}
 
 }  // namespace random_programs

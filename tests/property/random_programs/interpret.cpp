@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <limits>
 #include <map>
 #include <memory>
@@ -208,8 +209,7 @@ private:
                 return true;
             }
             case step_kind::open:
-                all_->gate[at(one.other)]->open();
-                all_->gate[at(one.other)].reset();
+                open(one.other);
                 return true;
             case step_kind::push_current:
                 currents_.push_back(std::make_unique<weir::use>(*all_->streams[at(one.stream)]));
@@ -226,7 +226,33 @@ private:
         }
     }
 
+    void open(int gate) {
+        if (auto& closed = all_->gate[at(gate)]) {
+            if (all_->options.forget_frontiers) {
+                let_others_overtake();
+            }
+            closed->open();
+            closed.reset();
+        }
+    }
+
+    /// Gives what the gates do not hold back some time to run: which operations these are depends on where memory was
+    /// handed on too early, so that nobody can wait for them.
+    void let_others_overtake() const {
+        const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(300);
+        const auto over = [](const weir::completion& end) { return end.done(); };
+        while (std::chrono::steady_clock::now() < until && !std::all_of(all_->ends.begin(), all_->ends.end(), over)) {
+            std::this_thread::yield();
+        }
+    }
+
     void run_on_host(const step& one) {
+        if (all_->options.forget_frontiers && blocks_host(one.kind)) {
+            // Memory waits for its allocating stream instead of its users, so that any gate may hold any array back.
+            for (int gate = 0; gate < gates; ++gate) {
+                open(gate);
+            }
+        }
         switch (one.kind) {
             case step_kind::alias:
                 all_->arrays[at(one.array)] = part(one.reads[0], one).reshape(one.reads[0].last - one.reads[0].first);

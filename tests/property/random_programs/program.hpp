@@ -115,6 +115,12 @@ struct step {
     return kind == step_kind::read_host || kind == step_kind::write_host || kind == step_kind::open_view;
 }
 
+/// Whether the host waits for work of streams.
+[[nodiscard]] constexpr bool blocks_host(step_kind kind) noexcept {
+    return is_host_access(kind) || kind == step_kind::synchronize_stream || kind == step_kind::synchronize_event ||
+           kind == step_kind::synchronize_operation || kind == step_kind::synchronize_device;
+}
+
 // Slots. The threads of a program share the first ones, which only the first phase fills; the others are private.
 inline constexpr int most_threads = 4;
 inline constexpr int shared_slots = 8;
