@@ -27,8 +27,8 @@ array::array(weir::buffer memory, weir::dtype type, const weir::shape& extents, 
     }
     const std::string what = "an array of " + std::string(name_of(type)) + " with the shape " + extents.to_string();
     if (!fits) {
-        throw argument_error(what + " needs " + std::to_string(nbytes()) + " bytes from byte " + std::to_string(offset) +
-                             " on; the buffer has " + std::to_string(buffer_.bytes()) +
+        throw argument_error(what + " needs " + std::to_string(nbytes()) + " bytes from byte " +
+                             std::to_string(offset) + " on; the buffer has " + std::to_string(buffer_.bytes()) +
                              ": make a larger buffer or a smaller array");
     }
     throw argument_error(what + " cannot begin at byte " + std::to_string(offset) +

@@ -14,7 +14,9 @@ calls::fft_request request_ifft(const options& how) {
     return {fft_kind::complex_to_complex, fft_direction::inverse, how};
 }
 calls::fft_request request_rfft(const options& how) { return {fft_kind::real_to_complex, fft_direction::forward, how}; }
-calls::fft_request request_irfft(const options& how) { return {fft_kind::complex_to_real, fft_direction::inverse, how}; }
+calls::fft_request request_irfft(const options& how) {
+    return {fft_kind::complex_to_real, fft_direction::inverse, how};
+}
 
 /// The transform on the current stream of the operand's device.
 array transform_here(const array& a, const calls::fft_request& request, source_location where) {
@@ -25,8 +27,12 @@ array transform_here(const array& a, const calls::fft_request& request, source_l
 }  // namespace
 
 array fft(const on& where, const array& a, const options& how) { return calls::transform(where, a, request_fft(how)); }
-array ifft(const on& where, const array& a, const options& how) { return calls::transform(where, a, request_ifft(how)); }
-array rfft(const on& where, const array& a, const options& how) { return calls::transform(where, a, request_rfft(how)); }
+array ifft(const on& where, const array& a, const options& how) {
+    return calls::transform(where, a, request_ifft(how));
+}
+array rfft(const on& where, const array& a, const options& how) {
+    return calls::transform(where, a, request_rfft(how));
+}
 array irfft(const on& where, const array& a, const options& how) {
     return calls::transform(where, a, request_irfft(how));
 }

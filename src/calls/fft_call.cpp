@@ -19,9 +19,7 @@ dtype complex_of(dtype type) noexcept {
     return type == dtype::float32 || type == dtype::complex64 ? dtype::complex64 : dtype::complex128;
 }
 
-dtype real_of(dtype type) noexcept {
-    return complex_of(type) == dtype::complex64 ? dtype::float32 : dtype::float64;
-}
+dtype real_of(dtype type) noexcept { return complex_of(type) == dtype::complex64 ? dtype::float32 : dtype::float64; }
 
 const char* name_of_call(const fft_request& request) noexcept {
     switch (request.kind) {
@@ -74,8 +72,9 @@ fft_call::fft_call(const fft_request& request, const weir::shape& operand, dtype
     in_length_ = operand[operand.dimensions() - 1];
     n_ = request.how.n.value_or(request.kind == fft_kind::complex_to_real ? 2 * (in_length_ - 1) : in_length_);
     if (n_ < 1 || n_ > longest) {
-        throw argument_error(call + ": the length n of the transform is " + std::to_string(n_) + " for an operand of shape " +
-                             operand.to_string() + "; it must be between 1 and 2**48, and can be given as .n");
+        throw argument_error(call + ": the length n of the transform is " + std::to_string(n_) +
+                             " for an operand of shape " + operand.to_string() +
+                             "; it must be between 1 and 2**48, and can be given as .n");
     }
     const std::int64_t half = n_ / 2 + 1;
     row_length_ = request.kind == fft_kind::complex_to_real ? half : n_;
@@ -90,8 +89,9 @@ fft_call::fft_call(const fft_request& request, const weir::shape& operand, dtype
 }
 
 std::size_t fft_call::workspace_bytes() const noexcept {
-    return path_ == path::by_workspace ? static_cast<std::size_t>(batch_ * row_length_) * size_of(complex_of(operand_type_))
-                                       : 0;
+    return path_ == path::by_workspace
+               ? static_cast<std::size_t>(batch_ * row_length_) * size_of(complex_of(operand_type_))
+               : 0;
 }
 
 fft_problem fft_call::problem(bool in_place, bool aligned) const noexcept {
@@ -152,14 +152,16 @@ void fft_call::expect_operands(const array& a, const array& out, device on) cons
         return;
     }
     if (!(a.device() == on) || !(out.device() == on)) {
-        throw argument_error(call + ": the stream is one of " + on.name() + ", but the operand lies on " + a.device().name() +
-                             " and the result on " + out.device().name() + "; give a stream of their device");
+        throw argument_error(call + ": the stream is one of " + on.name() + ", but the operand lies on " +
+                             a.device().name() + " and the result on " + out.device().name() +
+                             "; give a stream of their device");
     }
-    const bool in_place = path_ == path::direct && request_.kind == fft_kind::complex_to_complex &&
-                          a.footprint() == out.footprint();
+    const bool in_place =
+        path_ == path::direct && request_.kind == fft_kind::complex_to_complex && a.footprint() == out.footprint();
     if (same_memory(a, out) && !in_place) {
-        throw argument_error(call + ": operand and result share memory; give them memory of their own, or, for fft and ifft "
-                                    "without a change of length, the same array");
+        throw argument_error(call +
+                             ": operand and result share memory; give them memory of their own, or, for fft and ifft "
+                             "without a change of length, the same array");
     }
 }
 
@@ -179,7 +181,8 @@ completion fft_call::enqueue(const on& where, const array& a, const array& out, 
         copy = path_ == path::by_workspace ? workspace.data() : result;
         source = copy;
         copied = {operand_type_, request_.kind == fft_kind::real_to_complex ? operand_type_ : complex_of(operand_type_),
-                  batch_, in_length_, row_length_, problem(false, true).in_distance};
+                  batch_,        in_length_,
+                  row_length_,   problem(false, true).in_distance};
     }
     auto work = [transform = cpu_fft_provider().prepare(problem(in_place, is_aligned(source) && is_aligned(result))),
                  operand, copy, source, result, copied, factor = factor(), type = real_of(result_type_),
@@ -205,8 +208,8 @@ completion fft_call::enqueue(const on& where, const array& a, const array& out, 
         from.label = name_of_call(request_);
     }
     return detail::with_task(std::move(work), [&](detail::task_ref task) {
-        return runtime::submit(where.stream().state(), {std::span(accesses).first(count), where.dependencies(), task, from,
-                                                        runtime::work_kind::device});
+        return runtime::submit(where.stream().state(), {std::span(accesses).first(count), where.dependencies(), task,
+                                                        from, runtime::work_kind::device});
     });
 }
 

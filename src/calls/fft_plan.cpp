@@ -14,12 +14,11 @@ struct fft_plan::state {
     fft::options how;
     fft_kind kind;
     std::optional<array> operand;
-    buffer workspace;  ///< tracked like any memory, so that executions on several streams do not share it unordered (P3)
+    buffer
+        workspace;  ///< tracked like any memory, so that executions on several streams do not share it unordered (P3)
     bool planned = false;
 
-    [[nodiscard]] calls::fft_call call(fft_direction direction) const {
-        return {{kind, direction, how}, shape, type};
-    }
+    [[nodiscard]] calls::fft_call call(fft_direction direction) const { return {{kind, direction, how}, shape, type}; }
 
     /// The one direction of the kinds that have only one.
     [[nodiscard]] fft_direction main_direction() const noexcept {
@@ -43,10 +42,12 @@ fft_plan::fft_plan(const array& operand, const fft::options& how, std::optional<
     state_->shape = operand.shape();
     state_->type = operand.dtype();
     state_->how = how;
-    state_->kind = kind.value_or(is_complex(operand.dtype()) ? fft_kind::complex_to_complex : fft_kind::real_to_complex);
+    state_->kind =
+        kind.value_or(is_complex(operand.dtype()) ? fft_kind::complex_to_complex : fft_kind::real_to_complex);
     if (state_->kind == fft_kind::complex_to_complex && !is_complex(state_->type)) {
         throw argument_type_error("fft_plan: a complex_to_complex plan takes a complex operand, not " +
-                                  std::string(name_of(state_->type)) + "; call fft::fft, or make a real_to_complex plan");
+                                  std::string(name_of(state_->type)) +
+                                  "; call fft::fft, or make a real_to_complex plan");
     }
     static_cast<void>(state_->call(state_->main_direction()));  // throws what is wrong with the operand
     state_->operand = operand;

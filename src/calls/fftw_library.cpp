@@ -11,9 +11,9 @@ namespace {
 template <class T>
 fftw_functions<T> open() {
     constexpr bool single = std::is_same_v<T, float>;
-    const shared_library library(
-        single ? shared_library::name{"libfftw3f.so.3", "WEIR_FFTW_LIBRARY_F", "libfftw3-single3"}
-               : shared_library::name{"libfftw3.so.3", "WEIR_FFTW_LIBRARY", "libfftw3-double3"});
+    const shared_library library(single
+                                     ? shared_library::name{"libfftw3f.so.3", "WEIR_FFTW_LIBRARY_F", "libfftw3-single3"}
+                                     : shared_library::name{"libfftw3.so.3", "WEIR_FFTW_LIBRARY", "libfftw3-double3"});
     const std::string prefix = single ? "fftwf_" : "fftw_";
     fftw_functions<T> f;
     library.find((prefix + "plan_guru64_dft").c_str(), f.plan_dft);

@@ -28,8 +28,8 @@ struct fftw_functions {
     using plan = opaque_plan*;
     using complex = T[2];
 
-    plan (*plan_dft)(int rank, const fftw_dimension* dims, int batch_rank, const fftw_dimension* batch_dims, complex* in,
-                     complex* out, int sign, unsigned flags) = nullptr;
+    plan (*plan_dft)(int rank, const fftw_dimension* dims, int batch_rank, const fftw_dimension* batch_dims,
+                     complex* in, complex* out, int sign, unsigned flags) = nullptr;
     plan (*plan_dft_r2c)(int rank, const fftw_dimension* dims, int batch_rank, const fftw_dimension* batch_dims, T* in,
                          complex* out, unsigned flags) = nullptr;
     plan (*plan_dft_c2r)(int rank, const fftw_dimension* dims, int batch_rank, const fftw_dimension* batch_dims,

@@ -29,14 +29,14 @@ public:
         std::byte* const out = problem.in_place ? memory : memory + fft_alignment;
         const fftw_dimension length{problem.n, 1, 1};
         const fftw_dimension batch{problem.batch, problem.in_distance, problem.out_distance};
-        const unsigned flags = fftw_estimate | (problem.aligned ? 0U : fftw_unaligned) |
-                               (problem.in_place ? 0U : fftw_preserve_input);
+        const unsigned flags =
+            fftw_estimate | (problem.aligned ? 0U : fftw_unaligned) | (problem.in_place ? 0U : fftw_preserve_input);
         const std::lock_guard lock(planner());
         switch (kind_) {
             case fft_kind::complex_to_complex:
-                plan_ = functions_.plan_dft(
-                    1, &length, 1, &batch, complex_at(in), complex_at(out),
-                    problem.direction == fft_direction::forward ? fftw_forward : fftw_backward, flags);
+                plan_ = functions_.plan_dft(1, &length, 1, &batch, complex_at(in), complex_at(out),
+                                            problem.direction == fft_direction::forward ? fftw_forward : fftw_backward,
+                                            flags);
                 break;
             case fft_kind::real_to_complex:
                 plan_ = functions_.plan_dft_r2c(1, &length, 1, &batch, real_at(in), complex_at(out), flags);
@@ -46,9 +46,8 @@ public:
                 break;
         }
         if (plan_ == nullptr) {
-            throw device_error((functions_.file.empty() ? "the FFT library" : functions_.file) +
-                               " has no plan for " + std::to_string(problem.batch) + " transforms of length " +
-                               std::to_string(problem.n));
+            throw device_error((functions_.file.empty() ? "the FFT library" : functions_.file) + " has no plan for " +
+                               std::to_string(problem.batch) + " transforms of length " + std::to_string(problem.n));
         }
     }
 

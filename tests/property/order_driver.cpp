@@ -379,7 +379,7 @@ order::mark driver::commit(int on, const plan& from, int position) {
     if (from.waits().empty()) {
         return stream(on).reserve();
     }
-    const mark when = stream(on).reserve(clock_after(from));
+    mark when = stream(on).reserve(clock_after(from));
     const std::size_t size = when.known->size();
     const std::size_t unfinished = device_.unfinished();
     sizes_.clock = std::max(sizes_.clock, size);

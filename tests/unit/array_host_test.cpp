@@ -22,7 +22,8 @@ TEST(O6, ReadingWaitsForTheWriteAndWritingForTheReadsToo) {
     fill(writer, x, 1);
     read.hold(reader);
     double seen = 0;
-    parallel_for(reader, 1, [&](auto, auto from) { seen = from[0]; }, in(x.view<double>()));
+    parallel_for(
+        reader, 1, [&](auto, auto from) { seen = from[0]; }, in(x.view<double>()));
     EXPECT_FALSE(x.ready());
     std::thread opener([&] { write.open(); });
     EXPECT_EQ(x.read<double>()[0], 1.0);  // although the reader is still held
@@ -102,7 +103,8 @@ TEST(K4, ReadingWhatAFailedOperationShouldHaveWrittenRaises) {
     const stream s;
     const array x = zeros(8, dtype::float64, s);
     parallel_for(
-        on(s).label("window"), 1, [](auto, auto) { throw std::runtime_error("no"); }, inout(x.slice(0, 4).view<double>()));
+        on(s).label("window"), 1, [](auto, auto) { throw std::runtime_error("no"); },
+        inout(x.slice(0, 4).view<double>()));
     try {
         (void)x.read<double>();
         FAIL() << "the array is not valid";

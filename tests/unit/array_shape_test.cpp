@@ -34,9 +34,14 @@ TEST(Shape, CountsElements) {
 }
 
 TEST(Shape, RefusesWhatCannotBe) {
-    EXPECT_EQ(message_of<argument_error>([] { shape({3, -1}); }),
+    EXPECT_EQ(message_of<argument_error>([] {
+                  shape({3, -1});
+              }),
               "the shape (3, -1) has the extent -1: extents are 0 or more");
-    EXPECT_NE(message_of<argument_error>([] { shape({1, 1, 1, 1, 1, 1, 1, 1, 1}); }).find("at most 8"), std::string::npos);
+    EXPECT_NE(message_of<argument_error>([] {
+                  shape({1, 1, 1, 1, 1, 1, 1, 1, 1});
+              }).find("at most 8"),
+              std::string::npos);
     const std::int64_t large = std::int64_t{1} << 40;
     EXPECT_NE(message_of<argument_error>([&] { shape({large, large}); }).find("more elements"), std::string::npos);
     EXPECT_NE(message_of<argument_error>([&] { shape({0, large, large}); }).find("more elements"), std::string::npos);
@@ -116,7 +121,8 @@ TEST(Array, EmptyArraysHaveNoMemoryAndTakePartInEverything) {
     fill(s, x, 1);
     copy(s, x, x);
     copy_from_host(s, x, {});
-    parallel_for(s, x.size(), [](auto, auto) {}, inout(x.view<float>()));
+    parallel_for(
+        s, x.size(), [](auto, auto) {}, inout(x.view<float>()));
     EXPECT_EQ(x.read<float>().size(), 0U);
     EXPECT_EQ(x.write<float>().size(), 0U);
     s.synchronize();

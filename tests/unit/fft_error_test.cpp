@@ -80,8 +80,9 @@ TEST_F(FftErrors, AClosedStream) {
 }
 
 TEST(SharedLibrary, AMissingOneIsNamedWithItsPackage) {
-    const std::string message = message_of<missing_library>(
-        [] { const calls::shared_library none({"libnothing-of-that-name.so.7", "WEIR_TEST_NO_LIBRARY", "libnothing7"}); });
+    const std::string message = message_of<missing_library>([] {
+        const calls::shared_library none({"libnothing-of-that-name.so.7", "WEIR_TEST_NO_LIBRARY", "libnothing7"});
+    });
     EXPECT_THAT(message, HasSubstr("cannot open libnothing-of-that-name.so.7"));
     EXPECT_THAT(message, HasSubstr("install the package libnothing7"));
     EXPECT_THAT(message, HasSubstr("or name a library with the same interface in WEIR_TEST_NO_LIBRARY"));

@@ -12,9 +12,9 @@
 namespace weir {
 namespace {
 
-using ::testing::HasSubstr;
 using test::make_array;
 using test::values_of;
+using ::testing::HasSubstr;
 using complex = std::complex<double>;
 
 template <class Call>
@@ -80,9 +80,9 @@ TEST_F(FftPlan, E6FreeTwiceIsFineAndUseAfterItIsNot) {
     f.free();
     f.free();
     EXPECT_EQ(values_of<complex>(result), transformed_a) << "what was enqueued is not disturbed";
-    for (const auto& use : {std::function<void()>([&] { execute(f); }), std::function<void()>([&] { f.plan(on); }),
-                            std::function<void()>([&] { f.reset_operand(b); }),
-                            std::function<void()>([&] { f.release_operand(); })}) {
+    for (const auto& use :
+         {std::function<void()>([&] { execute(f); }), std::function<void()>([&] { f.plan(on); }),
+          std::function<void()>([&] { f.reset_operand(b); }), std::function<void()>([&] { f.release_operand(); })}) {
         EXPECT_THAT(state_error_of(use), HasSubstr("it was freed; make a new one"));
     }
 }

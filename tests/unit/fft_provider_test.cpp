@@ -42,7 +42,8 @@ functions::plan make_plan(int, const fftw_dimension* length, int, const fftw_dim
 }
 
 void execute_plan(functions::plan plan, functions::complex* in, functions::complex* out) {
-    std::memmove(out, in, static_cast<std::size_t>(*reinterpret_cast<std::ptrdiff_t*>(plan)) * sizeof(functions::complex));
+    std::memmove(out, in,
+                 static_cast<std::size_t>(*reinterpret_cast<std::ptrdiff_t*>(plan)) * sizeof(functions::complex));
 }
 
 void destroy_plan(functions::plan plan) {

@@ -14,7 +14,8 @@ TEST(L6, SizeClassesAreFourForEachDoubling) {
     EXPECT_EQ(class_size(11), 4096U);
     for (std::size_t index = 0; index + 4 < 160; ++index) {
         EXPECT_GT(class_size(index + 1), class_size(index));
-        EXPECT_LE(class_size(index + 1) * 4, class_size(index) * 5 + 4 * granule) << "no class wastes more than a quarter";
+        EXPECT_LE(class_size(index + 1) * 4, class_size(index) * 5 + 4 * granule)
+            << "no class wastes more than a quarter";
     }
 }
 

@@ -35,11 +35,11 @@ public:
             return nullptr;
         }
         held += bytes;
-        return static_cast<std::byte*>(::operator new(bytes, std::align_val_t{256}, std::nothrow));
+        return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{256}, std::nothrow));
     }
     void deallocate(std::byte* memory, std::size_t bytes) noexcept override {
         held -= bytes;
-        ::operator delete(memory, std::align_val_t{256});
+        ::operator delete (memory, std::align_val_t{256});
     }
     [[nodiscard]] std::size_t total_memory() const noexcept override { return std::size_t{1} << 40; }
 
@@ -79,7 +79,8 @@ protected:
                                            std::initializer_list<frontiers::point> known = {}) {
         const order::clock clock = order::test::clock_of(known);
         order::plan plan(line, 0, clock, completed, false);
-        b.history.require(plan, {0, b.size()}, order::access_mode::write, false);  // manual ordering: reuse alone counts
+        b.history.require(plan, {0, b.size()}, order::access_mode::write,
+                          false);  // manual ordering: reuse alone counts
         plan.resolve();
         std::vector<frontiers::point> points;
         for (const order::wait& one : plan.waits()) {

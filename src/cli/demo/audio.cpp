@@ -45,7 +45,8 @@ recording read_recording(const std::filesystem::path& file, double seconds) {
     sound_library::file_info info{};
     const open_file in(library.open(file.c_str(), sound_library::mode_read, &info));
     if (!in) {
-        throw argument_error(file.string() + " is no sound file that libsndfile can read: " + library.error_text(nullptr));
+        throw argument_error(file.string() +
+                             " is no sound file that libsndfile can read: " + library.error_text(nullptr));
     }
     if (info.channels < 1 || info.channels > 2) {
         throw argument_error(file.string() + " has " + std::to_string(info.channels) +
@@ -59,7 +60,8 @@ recording read_recording(const std::filesystem::path& file, double seconds) {
     const auto most = static_cast<std::int64_t>(std::ceil(seconds * info.rate));
     std::vector<float> piece(65536 * static_cast<std::size_t>(info.channels));
     while (sound.length() < most) {
-        const std::int64_t got = library.read(in.get(), piece.data(), std::min<std::int64_t>(65536, most - sound.length()));
+        const std::int64_t got =
+            library.read(in.get(), piece.data(), std::min<std::int64_t>(65536, most - sound.length()));
         if (got <= 0) {
             break;
         }

@@ -8,9 +8,9 @@ namespace weir::demo {
 
 namespace {
 
-constexpr double memory_seconds = 0.3;     ///< how long a tone is remembered
-constexpr double neighbourhood_hz = 125;   ///< how far along the frequency a beat is looked for
-constexpr float silence = 1e-9F;           ///< keeps 0/0 away
+constexpr double memory_seconds = 0.3;    ///< how long a tone is remembered
+constexpr double neighbourhood_hz = 125;  ///< how far along the frequency a beat is looked for
+constexpr float silence = 1e-9F;          ///< keeps 0/0 away
 
 float cube(float x) noexcept { return x * x * x; }
 
@@ -19,7 +19,8 @@ float cube(float x) noexcept { return x * x * x; }
 kernels::kernels(const layout& cut)
     : cut_(cut),
       memory_(static_cast<float>(std::exp(-static_cast<double>(cut.hop()) / cut.rate / memory_seconds))),
-      neighbours_(std::max<std::int64_t>(1, std::llround(neighbourhood_hz * static_cast<double>(cut.frame) / cut.rate))) {
+      neighbours_(
+          std::max<std::int64_t>(1, std::llround(neighbourhood_hz * static_cast<double>(cut.frame) / cut.rate))) {
     const auto n = static_cast<double>(cut.frame);
     for (std::int64_t k = 0; k < cut.frame; ++k) {
         // The square of this is a Hann window; `overlap` of them, shifted by a hop each, add up to overlap / 2.

@@ -21,9 +21,9 @@ constexpr colour wave{54, 104, 156};
 constexpr colour pale{176, 190, 204};
 constexpr colour wrong{226, 27, 27};
 
-constexpr int left = 76;     // of all panels
+constexpr int left = 76;  // of all panels
 constexpr int columns = 1400;
-constexpr int rows = 224;    // of a spectrogram
+constexpr int rows = 224;  // of a spectrogram
 constexpr float quietest = -86;
 constexpr float loudest = -22;
 
@@ -115,14 +115,15 @@ void draw_seconds(canvas& on, int top, double seconds) {
         const int x = left + static_cast<int>(at / seconds * columns);
         on.box(x, top, 1, 6, ink);
         const std::string label = fmt::format("{:g} s", at);
-        on.text(std::min(x - canvas::text_width(label) / 2, on.width() - canvas::text_width(label) - 2), top + 10, label, ink);
+        on.text(std::min(x - canvas::text_width(label) / 2, on.width() - canvas::text_width(label) - 2), top + 10,
+                label, ink);
     }
 }
 
 }  // namespace
 
-void draw(const std::filesystem::path& file, const std::string& title, const recording& original, const recording& result,
-          const recording& right) {
+void draw(const std::filesystem::path& file, const std::string& title, const recording& original,
+          const recording& result, const recording& right) {
     canvas on(left + columns + 24, 872, paper);
     const difference apart = compare(result, right);
     on.text(left, 14, title, ink, 3);

@@ -73,7 +73,9 @@ private:
     completion add(std::int64_t block);
     completion store(std::int64_t block);
 
-    [[nodiscard]] place& place_of(std::int64_t block) { return places_[static_cast<std::size_t>(block) % places_.size()]; }
+    [[nodiscard]] place& place_of(std::int64_t block) {
+        return places_[static_cast<std::size_t>(block) % places_.size()];
+    }
     [[nodiscard]] sum& sum_of(std::int64_t block) { return sums_[static_cast<std::size_t>(block) % sums_.size()]; }
 
     layout cut_;
@@ -82,11 +84,11 @@ private:
     std::vector<stream> streams_;
     std::array<std::vector<stream>, stages> lanes_;  ///< for each stage, the streams that take turns
 
-    array recording_;           ///< (padded, channels) float32
-    array level_;               ///< (channels, bins) float32: what the filter remembers from block to block
-    array result_;              ///< (blocks, step * channels) float32
+    array recording_;  ///< (padded, channels) float32
+    array level_;      ///< (channels, bins) float32: what the filter remembers from block to block
+    array result_;     ///< (blocks, step * channels) float32
     std::vector<place> places_;
-    std::array<sum, 3> sums_;   ///< one is stored, one is added to, and so is the one that the last frames reach into
+    std::array<sum, 3> sums_;  ///< one is stored, one is added to, and so is the one that the last frames reach into
 };
 
 }  // namespace weir::demo

@@ -9,9 +9,7 @@
 
 namespace weir::demo {
 
-
-pipeline::pipeline(const recording& sound, int streams, bool by_hand)
-    : cut_(sound), kernels_(cut_), by_hand_(by_hand) {
+pipeline::pipeline(const recording& sound, int streams, bool by_hand) : cut_(sound), kernels_(cut_), by_hand_(by_hand) {
     if (streams < 1) {
         throw argument_error("the pipeline needs one stream at least, not " + std::to_string(streams));
     }

@@ -70,11 +70,13 @@ recording reference_result(const recording& sound) {
         for (std::size_t frame = 0; frame < count_of(cut.batch()); ++frame) {
             compute.window(frame, block_samples, frames);
         }
-        forward->execute(reinterpret_cast<const std::byte*>(frames.data()), reinterpret_cast<std::byte*>(spectrum.data()));
+        forward->execute(reinterpret_cast<const std::byte*>(frames.data()),
+                         reinterpret_cast<std::byte*>(spectrum.data()));
         for (std::size_t channel = 0; channel < count_of(cut.channels); ++channel) {
             compute.keep_tones(channel, spectrum, level);
         }
-        inverse->execute(reinterpret_cast<const std::byte*>(spectrum.data()), reinterpret_cast<std::byte*>(frames.data()));
+        inverse->execute(reinterpret_cast<const std::byte*>(spectrum.data()),
+                         reinterpret_cast<std::byte*>(frames.data()));
         for (float& sample : frames) {
             sample *= static_cast<float>(1.0 / static_cast<double>(cut.frame));
         }

@@ -16,9 +16,7 @@ ordering_mode mode_of(way how) noexcept {
 void wait_for(const std::vector<completion>& ends, const progress_report& progress) {
     for (std::size_t i = 0; i < ends.size(); ++i) {
         ends[i].synchronize();
-        if (progress) {
-            progress(static_cast<double>(i + 1) / static_cast<double>(ends.size()));
-        }
+        progress(static_cast<double>(i + 1) / static_cast<double>(ends.size()));
     }
 }
 
@@ -98,9 +96,7 @@ times measure(const recording& sound, int streams, const progress_report& progre
         one_stream.push_back(time_of(sound, 1, way::by_weir));
         by_hand.push_back(time_of(sound, streams, way::by_hand));
         by_weir.push_back(time_of(sound, streams, way::by_weir));
-        if (progress) {
-            progress(static_cast<double>(round + 1) / rounds);
-        }
+        progress(static_cast<double>(round + 1) / rounds);
     }
     return {median(one_stream), median(by_hand), median(by_weir)};
 }

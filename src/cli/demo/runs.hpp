@@ -18,12 +18,15 @@ enum class way : std::uint8_t {
 
 /// Called now and then with how much is done, from 0 to 1.
 using progress_report = std::function<void(double done)>;
+inline void nobody_looks(double /*done*/) {}
 
 /// Runs the program, and returns its result. Blocks until it is over.
-[[nodiscard]] recording run(const recording& sound, int streams, way how, const progress_report& progress = {});
+[[nodiscard]] recording run(const recording& sound, int streams, way how,
+                            const progress_report& progress = nobody_looks);
 
 /// Runs the unordered program in a schedule in which six times one stream comes late: see schedule.hpp.
-[[nodiscard]] recording run_delayed(const recording& sound, int streams, const progress_report& progress = {});
+[[nodiscard]] recording run_delayed(const recording& sound, int streams,
+                                    const progress_report& progress = nobody_looks);
 
 struct checked_run {
     recording result;
@@ -47,6 +50,6 @@ struct times {
     double by_weir = 0;
 };
 /// The medians of several runs, taken in turns, so that all meet the same machine.
-[[nodiscard]] times measure(const recording& sound, int streams, const progress_report& progress = {});
+[[nodiscard]] times measure(const recording& sound, int streams, const progress_report& progress = nobody_looks);
 
 }  // namespace weir::demo

@@ -22,11 +22,13 @@ std::size_t stream_index(const pipeline& of, const step& s) {
 }  // namespace
 
 std::vector<delay> six_delays(const pipeline& of) {
-    constexpr std::array late = {stage::filter, stage::load, stage::add, stage::analyse, stage::synthesise, stage::store};
+    constexpr std::array late = {stage::filter,  stage::load,       stage::add,
+                                 stage::analyse, stage::synthesise, stage::store};
     const std::int64_t blocks = std::clamp<std::int64_t>(of.blocks() / 20, 3, 8);
     std::vector<delay> delays;
     for (std::size_t i = 0; i < late.size(); ++i) {
-        const auto from = static_cast<std::int64_t>(2 * i + 1) * of.blocks() / static_cast<std::int64_t>(2 * late.size() + 1);
+        const auto from =
+            static_cast<std::int64_t>(2 * i + 1) * of.blocks() / static_cast<std::int64_t>(2 * late.size() + 1);
         delays.push_back({stream_index(of, {late[i], from}), from, blocks});
     }
     return delays;

@@ -20,7 +20,8 @@ spectrogram spectrogram_of(const recording& sound, int columns, int rows) {
             const std::int64_t first = (2 * column + 1) * sound.length() / (2 * columns) - n / 2;
             for (std::int64_t k = 0; k < n; ++k) {
                 const std::int64_t at = first + k;
-                const double hann = 0.5 - 0.5 * std::cos(2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n));
+                const double hann =
+                    0.5 - 0.5 * std::cos(2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n));
                 const float sample = at < 0 || at >= sound.length()
                                          ? 0.0F
                                          : sound.samples[static_cast<std::size_t>(at * sound.channels)];

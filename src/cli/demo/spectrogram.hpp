@@ -14,7 +14,8 @@ struct spectrogram {
     std::vector<float> decibels;  ///< (columns, rows); 0 is a sine wave as loud as the format can hold
 
     [[nodiscard]] float at(int column, int row) const noexcept {
-        return decibels[static_cast<std::size_t>(column) * static_cast<std::size_t>(rows) + static_cast<std::size_t>(row)];
+        return decibels[static_cast<std::size_t>(column) * static_cast<std::size_t>(rows) +
+                        static_cast<std::size_t>(row)];
     }
 };
 
