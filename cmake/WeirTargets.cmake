@@ -10,7 +10,9 @@ target_compile_options(weir_warnings INTERFACE
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
     $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-branches;-Wduplicated-cond;-Wlogical-op>
     $<$<CXX_COMPILER_ID:Clang,AppleClang>:-Wthread-safety;-Wno-gnu-zero-variadic-macro-arguments>
-    $<$<BOOL:${WEIR_WERROR}>:-Werror>)
+    $<$<BOOL:${WEIR_WERROR}>:-Werror>
+    # Places in the source are told relative to the repository, wherever it lies.
+    -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(WEIR_SANITIZE)
     target_compile_options(weir_warnings INTERFACE
         -fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer

@@ -21,16 +21,18 @@ std::size_t alignment_of(dtype type) noexcept { return is_complex(type) ? size_o
 
 array::array(weir::buffer memory, weir::dtype type, const weir::shape& extents, std::size_t offset)
     : buffer_(std::move(memory)), shape_(extents), offset_(offset), dtype_(type) {
+    const bool fits = offset <= buffer_.bytes() && nbytes() <= buffer_.bytes() - offset;
+    if (fits && offset % alignment_of(type) == 0) {
+        return;
+    }
     const std::string what = "an array of " + std::string(name_of(type)) + " with the shape " + extents.to_string();
-    if (offset > buffer_.bytes() || nbytes() > buffer_.bytes() - offset) {
+    if (!fits) {
         throw argument_error(what + " needs " + std::to_string(nbytes()) + " bytes from byte " +
                              std::to_string(offset) + " on; the buffer has " + std::to_string(buffer_.bytes()) +
                              ": make a larger buffer or a smaller array");
     }
-    if (offset % alignment_of(type) != 0) {
-        throw argument_error(what + " cannot begin at byte " + std::to_string(offset) +
-                             ": the offset must be a multiple of " + std::to_string(alignment_of(type)));
-    }
+    throw argument_error(what + " cannot begin at byte " + std::to_string(offset) +
+                         ": the offset must be a multiple of " + std::to_string(alignment_of(type)));
 }
 
 std::size_t array::nbytes() const noexcept { return static_cast<std::size_t>(size()) * size_of(dtype_); }

@@ -11,38 +11,12 @@ namespace weir::backend {
 
 namespace {
 
-/// Takes what waits for `at` or earlier out of `list`. Gives it as a list; `earliest` gets the least epoch of the rest.
-waiter* take_reached(waiter*& list, epoch at, epoch& earliest) noexcept {
-    waiter* reached = nullptr;
-    waiter** link = &list;
-    while (*link != nullptr) {
-        waiter* const one = *link;
-        if (one->wanted <= at) {
-            *link = one->next;
-            one->next = reached;
-            reached = one;
-        } else {
-            earliest = std::min(earliest, one->wanted);
-            link = &one->next;
-        }
-    }
-    return reached;
-}
-
 void tell_all(waiter* list) noexcept {
     while (list != nullptr) {
         waiter* const one = list;
         list = one->next;  // `one` may be gone once it is told
         one->reached();
     }
-}
-
-waiter& last_of(waiter& list) noexcept {
-    waiter* last = &list;
-    while (last->next != nullptr) {
-        last = last->next;
-    }
-    return *last;
 }
 
 }  // namespace
@@ -68,11 +42,24 @@ bool timeline::wait(waiter& who, epoch at) noexcept {
 /// For a newcomer whose epoch was completed while it came: perhaps nobody has seen it.
 void timeline::tell_newcomers() noexcept {
     for (;;) {
-        waiter* rest = newcomers_.exchange(nullptr, std::memory_order_seq_cst);
+        const epoch over = completed_.load(std::memory_order_seq_cst);
+        waiter* reached = nullptr;
+        waiter* rest = nullptr;
+        waiter* rest_last = nullptr;
         epoch earliest = never;
-        waiter* const reached = take_reached(rest, completed_.load(std::memory_order_seq_cst), earliest);
+        for (waiter* one = newcomers_.exchange(nullptr, std::memory_order_seq_cst); one != nullptr;) {
+            waiter* const next = one->next;
+            waiter*& list = one->wanted <= over ? reached : rest;
+            if (one->wanted > over) {
+                earliest = std::min(earliest, one->wanted);
+                rest_last = rest == nullptr ? one : rest_last;
+            }
+            one->next = list;
+            list = one;
+            one = next;
+        }
         if (rest != nullptr) {
-            add(*rest, last_of(*rest));
+            add(*rest, *rest_last);
         }
         tell_all(reached);
         // A completion that came while the rest was in our hands has not seen it.
@@ -82,13 +69,44 @@ void timeline::tell_newcomers() noexcept {
     }
 }
 
-void timeline::tell(epoch at) noexcept {
-    if (waiter* const newcomers = newcomers_.exchange(nullptr, std::memory_order_seq_cst); newcomers != nullptr) {
-        last_of(*newcomers).next = list_;
-        list_ = newcomers;
+void timeline::insert(waiter& who) noexcept {
+    waiter* before = last_;
+    while (before != nullptr && before->wanted > who.wanted) {
+        before = before->previous;
     }
-    earliest_ = never;
-    tell_all(take_reached(list_, at, earliest_));
+    waiter*& link = before == nullptr ? first_ : before->next;
+    who.previous = before;
+    who.next = link;
+    (who.next == nullptr ? last_ : who.next->previous) = &who;
+    link = &who;
+}
+
+void timeline::tell(epoch at) noexcept {
+    // From the last to the first that came: insert is quick in the other order.
+    waiter* came = nullptr;
+    for (waiter* one = newcomers_.exchange(nullptr, std::memory_order_seq_cst); one != nullptr;) {
+        waiter* const next = one->next;
+        one->next = came;
+        came = one;
+        one = next;
+    }
+    while (came != nullptr) {
+        waiter* const one = came;
+        came = one->next;
+        insert(*one);
+    }
+    waiter* reached = nullptr;
+    waiter** end = &reached;
+    while (first_ != nullptr && first_->wanted <= at) {
+        waiter* const one = first_;
+        first_ = one->next;
+        (first_ == nullptr ? last_ : first_->previous) = nullptr;
+        one->next = nullptr;
+        *end = one;
+        end = &one->next;
+    }
+    earliest_ = first_ == nullptr ? never : first_->wanted;
+    tell_all(reached);
 }
 
 timeline_table& timeline_table::instance() {

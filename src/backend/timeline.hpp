@@ -24,6 +24,7 @@ public:
     // The timeline's own.
     epoch wanted = 0;
     waiter* next = nullptr;
+    waiter* previous = nullptr;
 
 protected:
     waiter() = default;
@@ -54,14 +55,16 @@ private:
     void tell(epoch at) noexcept;
     void tell_newcomers() noexcept;
     void add(waiter& first, waiter& last) noexcept;
+    void insert(waiter& who) noexcept;
 
     static constexpr epoch never = std::numeric_limits<epoch>::max();
 
     std::atomic<epoch> completed_{0};
     std::atomic<waiter*> newcomers_{nullptr};  ///< who has come to wait since the last completion
     // Of the thread that completes.
-    waiter* list_ = nullptr;  ///< who else waits
-    epoch earliest_ = never;  ///< the least epoch that somebody in list_ waits for
+    epoch earliest_ = never;   ///< what first_ wants
+    waiter* first_ = nullptr;  ///< who else waits, in the order of what they want: usually one joins at the end
+    waiter* last_ = nullptr;
 };
 
 /// All timelines of the process, by their number. Entries are never freed; a number is given out again once all work on

@@ -8,6 +8,9 @@ namespace weir::memory {
 
 namespace {
 
+/// How many blocks of each class the first look takes in: enough as a rule, and bounded.
+constexpr std::size_t first_look = 32;
+
 constexpr std::size_t most_bytes = std::numeric_limits<std::size_t>::max() / 4;
 
 void make_ready(block& b, std::size_t bytes) noexcept {
@@ -108,24 +111,24 @@ pool::answer pool::take(std::size_t bytes, const requester& who) {
     make_bins(who.line);
     const std::size_t rounded = rounded_size(bytes);
     const std::size_t size = rounded <= limit_ ? rounded : round_up(bytes, granule);
-    block* b = carve(index_.find_ordered(size, who), size);
+    block* b = carve(index_.find_ordered(size, who, first_look), size);
     if (b == nullptr) {
         gather(merging::equals);
-        b = carve(index_.find_ordered(size, who), size);
+        b = carve(index_.find_ordered(size, who, free_index::everything), size);
     }
     if (b == nullptr) {
-        b = grow(held, size, preferred_ceiling(size));
+        b = grow(held, size, preferred_ceiling(size), largest_piece);
     }
     if (b == nullptr) {
         reclaim(held);
-        b = grow(held, size, preferred_ceiling(size));
+        b = grow(held, size, preferred_ceiling(size), largest_piece);
     }
     if (b == nullptr) {
         gather(merging::comparable);
         b = carve(index_.find_any(size, who), size);
     }
     if (b == nullptr) {
-        b = grow(held, size, limit_);
+        b = grow(held, size, limit_, smallest_piece);
     }
     if (b == nullptr) {
         gather(merging::comparable);  // what came back while the driver was asked
@@ -191,13 +194,14 @@ void pool::cut(block& b, std::size_t size, block& rest) noexcept {
     index_.insert(rest, merging::equals, spares_);
 }
 
-/// New memory from the driver, so that the pool has at most `ceiling` bytes; null if there is none. Opens the lock.
-block* pool::grow(lock& held, std::size_t size, std::size_t ceiling) {
+/// New memory from the driver, in a piece as large as all others together, but of at most `largest` bytes unless `size` is
+/// more, so that the pool has at most `ceiling` bytes; null if there is none. Opens the lock.
+block* pool::grow(lock& held, std::size_t size, std::size_t ceiling, std::size_t largest) {
     if (reserved_ > ceiling || ceiling - reserved_ < size) {
         return nullptr;
     }
     const std::size_t room = (ceiling - reserved_) / granule * granule;
-    const std::size_t piece = std::clamp(reserved_ / smallest_piece * smallest_piece, smallest_piece, largest_piece);
+    const std::size_t piece = std::clamp(reserved_ / smallest_piece * smallest_piece, smallest_piece, largest);
     std::size_t got = std::max(size, std::min(piece, room));
     std::unique_ptr<block> made = spare();
     std::unique_ptr<block> rest = got > size ? spare() : nullptr;

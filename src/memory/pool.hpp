@@ -28,7 +28,7 @@ namespace weir::memory {
 /// called under it.
 class pool {
 public:
-    /// Pieces from the driver are as large as all before them together, within these bounds.
+    /// Pieces from the driver are as large as all before them together, within these bounds; larger if one request is.
     static constexpr std::size_t smallest_piece = std::size_t{2} << 20;
     static constexpr std::size_t largest_piece = std::size_t{64} << 20;
 
@@ -83,7 +83,7 @@ private:
     void hand_over(block& b, frontiers::timeline_id line) noexcept;
     [[nodiscard]] block* carve(block* found, std::size_t size);
     void cut(block& b, std::size_t size, block& rest) noexcept;
-    [[nodiscard]] block* grow(lock& held, std::size_t size, std::size_t ceiling);
+    [[nodiscard]] block* grow(lock& held, std::size_t size, std::size_t ceiling, std::size_t largest);
     [[nodiscard]] std::size_t preferred_ceiling(std::size_t size) const noexcept;
     void gather(merging how) noexcept;
     void reclaim(lock& held) noexcept;

@@ -32,7 +32,10 @@ void history::record(const footprint& where, access_mode mode, const mark& when,
         return same_kind && weir::order::covers(where, past.where) && (ordered || completed.is_complete(past.when.at));
     };
     // The first access that is covered is overwritten in place: with one stream, or one writer, nothing ever moves.
-    auto slot = std::find_if(accesses_.begin(), accesses_.end(), forgotten);
+    auto slot = accesses_.begin();
+    while (slot != accesses_.end() && !forgotten(*slot)) {
+        ++slot;
+    }
     if (slot == accesses_.end()) {
         if (accesses_.size() >= bound) {
             prune(completed);
@@ -43,7 +46,9 @@ void history::record(const footprint& where, access_mode mode, const mark& when,
         }
         return;
     }
-    accesses_.erase(std::remove_if(slot + 1, accesses_.end(), forgotten), accesses_.end());
+    if (slot + 1 != accesses_.end()) {
+        accesses_.erase(std::remove_if(slot + 1, accesses_.end(), forgotten), accesses_.end());
+    }
     slot->where = where;
     slot->mode = mode;
     slot->former_owner = false;
@@ -83,10 +88,9 @@ void history::die(std::uint64_t size, const watermarks& completed) noexcept {
         const point at = accesses_[i].when.at;
         bool implied = false;
         for (std::size_t j = 0; j < accesses_.size() && !implied; ++j) {
-            // Of two accesses at the same point the later one in the list stays.
-            implied = j != i && weir::order::covers(accesses_[j].when, at) && (accesses_[j].when.at != at || j > i);
+            implied = j != i && weir::order::covers(accesses_[j].when, at);
         }
-        if (implied) {
+        if (implied) {  // dropped at once, so that of two accesses at the same point one stays
             accesses_.erase(accesses_.begin() + static_cast<std::ptrdiff_t>(i));
             continue;
         }

@@ -10,7 +10,7 @@ void plan::elide(point target, reason why, witness_kind kind, point witness) {
     }
 }
 
-void plan::need(const mark& target, reason why) {
+void plan::add(const mark& target, reason why) {
     const point at = target.at;
     if (at.at == 0) {
         return;  // before everything
@@ -42,10 +42,7 @@ void plan::need(const mark& target, reason why) {
     waits_.push_back({target, why});
 }
 
-void plan::resolve() {
-    if (waits_.size() < 2) {
-        return;
-    }
+void plan::reduce() {
     // Coverage is transitive and has no cycles, so a wait that an implied wait implies is implied by a kept one, too:
     // the order in which waits are dropped does not matter.
     for (std::size_t i = 0; i < waits_.size();) {

@@ -57,10 +57,19 @@ public:
     [[nodiscard]] timeline_id self() const noexcept { return self_; }
 
     /// States that the operation must come after `target`. May throw std::bad_alloc.
-    void need(const mark& target, reason why);
+    void need(const mark& target, reason why) {
+        // The hot path ends here: a stream that goes on with what it did last.
+        if (target.at.timeline != self_ || keep_evidence_) {
+            add(target, why);
+        }
+    }
 
     /// Drops the waits that others imply. Call once, after the last `need`.
-    void resolve();
+    void resolve() {
+        if (waits_.size() > 1) {
+            reduce();
+        }
+    }
 
     [[nodiscard]] const std::vector<wait>& waits() const noexcept { return waits_; }
     [[nodiscard]] const std::vector<elision>& elisions() const noexcept { return elisions_; }
@@ -69,6 +78,8 @@ public:
     [[nodiscard]] clock clock_after() const;
 
 private:
+    void add(const mark& target, reason why);
+    void reduce();
     void elide(point target, reason why, witness_kind kind, point witness);
 
     timeline_id self_;

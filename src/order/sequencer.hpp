@@ -20,7 +20,8 @@ public:
     [[nodiscard]] epoch tail() const noexcept { return tail_; }
     [[nodiscard]] const clock& known() const noexcept { return known_; }
 
-    /// The stream's tail at this moment: what an event that is recorded now holds (rule S2).
+    /// The stream's tail at this moment: what an event that is recorded now holds (rule S2). It knows nothing of work that
+    /// others put into the stream: where they may, an event and a wait for the stream take `enter_foreign`.
     [[nodiscard]] mark record() const { return {{timeline_, tail_}, known_}; }
 
     /// An empty plan for the next operation.

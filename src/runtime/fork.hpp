@@ -11,10 +11,12 @@ class fork_guard {
 public:
     /// Throws state_error in such a child.
     static void expect_not_forked() {
-        if (forked_.load(std::memory_order_relaxed)) {
+        if (forked()) {
             refuse();
         }
     }
+    /// Whether this is such a child: what cannot throw must leave things as they are.
+    [[nodiscard]] static bool forked() noexcept { return forked_.load(std::memory_order_relaxed); }
     /// From the first use on. Idempotent.
     static void arm();
 

@@ -176,8 +176,14 @@ private:
                 kept.push_back(past);
                 continue;
             }
-            for (const order::footprint rest : {order::footprint{past.where.begin, access.where.begin},
-                                                order::footprint{access.where.end, past.where.end}}) {
+            if (past.where.shape || access.where.shape) {  // only ranges are cut
+                if (!order::covers(access.where, past.where)) {
+                    kept.push_back(past);
+                }
+                continue;
+            }
+            for (const order::footprint& rest : {order::footprint{past.where.begin, access.where.begin},
+                                                 order::footprint{access.where.end, past.where.end}}) {
                 if (!rest.empty()) {
                     kept.push_back({rest, past.mode, past.when});
                 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "order/mark.hpp"
@@ -17,9 +18,10 @@ public:
     using epoch = weir::order::epoch;
     using timeline_id = weir::order::timeline_id;
 
-    /// `names` are the timelines of the streams. With `runs` false nothing is ever known to be over.
-    device(std::vector<timeline_id> names, bool runs, std::uint64_t seed)
-        : names_(std::move(names)), runs_(runs), random_(seed), streams_(names_.size()) {}
+    /// `names` are the timelines of the streams. With `runs` false nothing is ever known to be over; else less than
+    /// `pace` things run between two steps.
+    device(std::vector<timeline_id> names, bool runs, std::uint64_t pace, std::uint64_t seed)
+        : names_(std::move(names)), runs_(runs), pace_(pace), random_(seed), streams_(names_.size()) {}
 
     /// Enqueues what runs on `stream` at `position`, after what `waits` say. What is there already is added to.
     void enqueue(int stream, int position, const std::vector<edge>& waits) {
@@ -43,7 +45,7 @@ public:
         if (!runs_) {
             return;
         }
-        for (std::uint64_t tries = random_() % 6; tries > 0; --tries) {
+        for (std::uint64_t tries = random_() % pace_; tries > 0; --tries) {
             run_one(static_cast<int>(random_() % streams_.size()));
         }
         for (auto& stream : streams_) {
@@ -69,13 +71,15 @@ public:
         return 0;
     }
 
-    /// What is known to be over, as facts for the steps from `position` on.
-    [[nodiscard]] std::vector<edge> known_over(int from) const {
+    /// What is newly known to be over, as facts for the steps from position `from` on.
+    [[nodiscard]] std::vector<edge> newly_over(int from) {
         std::vector<edge> facts;
         for (std::size_t s = 0; s < streams_.size(); ++s) {
-            if (streams_[s].completed > 0) {
+            one_stream& it = streams_[s];
+            if (it.completed > it.told) {
                 const int stream = static_cast<int>(s);
-                facts.push_back({stream, position(stream, streams_[s].completed), every_stream, from, ""});
+                facts.push_back({stream, position(stream, it.completed), every_stream, from, ""});
+                it.told = it.completed;
             }
         }
         return facts;
@@ -100,6 +104,7 @@ private:
         std::size_t executed = 0;
         std::vector<int> epochs;
         epoch completed = 0;
+        epoch told = 0;
     };
 
     one_stream& at(int stream) { return streams_[static_cast<std::size_t>(stream)]; }
@@ -132,6 +137,7 @@ private:
 
     std::vector<timeline_id> names_;
     bool runs_;
+    std::uint64_t pace_;
     std::mt19937_64 random_;
     std::vector<one_stream> streams_;
     bool ahead_ = false;

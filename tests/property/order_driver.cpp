@@ -20,8 +20,6 @@ using order::timeline_id;
 
 namespace {
 
-constexpr int faults = static_cast<int>(fault::last);
-
 std::vector<timeline_id> names_or_indices(std::vector<timeline_id> names, std::size_t streams) {
     if (names.empty()) {
         names.resize(streams);
@@ -63,37 +61,10 @@ const char* name(reason why) {
 
 }  // namespace
 
-const char* name(fault planted) {
-    constexpr const char* names[faults] = {"none",
-                                           "smaller_clock",
-                                           "clock_runs_ahead",
-                                           "clocks_ignored",
-                                           "epochs_ignored",
-                                           "no_read_after_write",
-                                           "no_write_after_read",
-                                           "no_write_after_write",
-                                           "no_reuse",
-                                           "no_dependency",
-                                           "unordered_dropped",
-                                           "former_owner_dropped",
-                                           "death_forgotten",
-                                           "late_event",
-                                           "first_event",
-                                           "wait_without_epoch",
-                                           "outermost_mode",
-                                           "host_does_not_wait",
-                                           "watermark_ahead",
-                                           "stale_entry",
-                                           "no_entry",
-                                           "no_exit"};
-    return names[static_cast<int>(planted)];
-}
-
 driver::driver(const program& p, drive_options options)
     : program_(p),
       options_(std::move(options)),
-      random_(options_.seed),
-      device_((options_.names = names_or_indices(options_.names, p.streams.size())), options_.completion,
+      device_((options_.names = names_or_indices(options_.names, p.streams.size())), options_.completion, options_.pace,
               options_.seed),
       histories_(p.buffers.size()),
       events_(static_cast<std::size_t>(p.events)),
@@ -123,7 +94,7 @@ driver::driver(const program& p, drive_options options)
 outcome driver::run() {
     for (std::size_t i = 0; i < program_.steps.size(); ++i) {
         device_.progress();
-        const auto facts = device_.known_over(operation(static_cast<int>(i)));
+        const auto facts = device_.newly_over(operation(static_cast<int>(i)));
         done_.over.insert(done_.over.end(), facts.begin(), facts.end());
         play(program_.steps[i], static_cast<int>(i));
     }
@@ -408,7 +379,7 @@ order::mark driver::commit(int on, const plan& from, int position) {
     if (from.waits().empty()) {
         return stream(on).reserve();
     }
-    const mark when = stream(on).reserve(clock_after(from));
+    mark when = stream(on).reserve(clock_after(from));
     const std::size_t size = when.known->size();
     const std::size_t unfinished = device_.unfinished();
     sizes_.clock = std::max(sizes_.clock, size);

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -12,41 +10,15 @@
 #include "order/history.hpp"
 #include "order/sequencer.hpp"
 #include "order_device.hpp"
+#include "order_fault.hpp"
 #include "order_program.hpp"
 
 namespace order_test {
 
-/// A mistake in the engine or in how it is driven.
-enum class fault : std::uint8_t {
-    none,
-    smaller_clock,     ///< merging two clocks keeps the smaller epoch
-    clock_runs_ahead,  ///< after a wait the stream counts as ordered after all that the other stream holds
-    clocks_ignored,    ///< nobody learns what the operation waited for was itself ordered after
-    epochs_ignored,    ///< who knows any epoch of a timeline knows all
-    no_read_after_write,
-    no_write_after_read,
-    no_write_after_write,
-    no_reuse,
-    no_dependency,
-    unordered_dropped,     ///< a covering write makes earlier accesses forgotten that it is not ordered after
-    former_owner_dropped,  ///< a covering write makes the former owner forgotten
-    death_forgotten,       ///< memory comes to its new owner without its death frontier
-    late_event,            ///< a wait takes the tail of the event's stream at the wait, not at the record
-    first_event,           ///< recording again does not overwrite
-    wait_without_epoch,    ///< a wait moves a stream's clock and not its tail
-    outermost_mode,        ///< of array, stream, scope and process the outermost wins
-    host_does_not_wait,
-    watermark_ahead,  ///< work counts as over before it is
-    stale_entry,      ///< an entry takes the point of the entry before
-    no_entry,
-    no_exit,
-    last,
-};
-const char* name(fault planted);
-
 struct drive_options {
     fault planted = fault::none;
     bool completion = false;                        ///< the device runs along, and what is over counts as ordered
+    std::uint64_t pace = 6;                         ///< how fast it runs
     std::uint64_t seed = 0;                         ///< for the device's random progress
     std::vector<weir::order::timeline_id> names{};  ///< of the timelines of the streams; by default their indices
 };
@@ -93,7 +65,6 @@ private:
 
     const program& program_;
     drive_options options_;
-    std::mt19937_64 random_;
     device device_;
     std::vector<weir::order::sequencer> streams_;
     std::vector<weir::order::history> histories_;

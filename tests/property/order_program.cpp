@@ -8,15 +8,13 @@ namespace order_test {
 
 namespace {
 
-constexpr int cells_of_a_buffer = 4;
-
 class generator {
 public:
     generator(const recipe& how, std::uint64_t seed) : how_(how), random_(seed) {}
 
     program make() {
         const bool modes = how_.modes && chance(50);
-        const int streams = 2 + below(3);
+        const int streams = 2 + below(how_.streams - 1);
         for (int s = 0; s < streams; ++s) {
             made_.streams.push_back(modes ? mode() : order_by::silent);
         }
@@ -27,11 +25,10 @@ public:
         for (int p = 0; p < packages; ++p) {
             made_.packages.push_back(below(streams));
         }
-        const int buffers = 1 + below(3);
+        const int buffers = 1 + below(how_.buffers);
         for (int b = 0; b < buffers; ++b) {
             const unsigned shared = packages > 0 && chance(60) ? 1U << below(packages) : 0U;
-            made_.buffers.push_back(
-                {b * cells_of_a_buffer, cells_of_a_buffer, modes ? mode() : order_by::silent, {}, shared});
+            made_.buffers.push_back({b * how_.cells, how_.cells, modes ? mode() : order_by::silent, {}, shared});
             alive_.push_back(b);
             shared_.push_back(shared);
         }
@@ -56,19 +53,22 @@ private:
         int begin = 0;
         int end = size;
         const int shape = below(10);
-        if (shape < 3) {
+        if (how_.touches > 2) {  // many small ones
+            begin = below(size);
+            end = begin + 1;
+        } else if (shape < 3) {
             begin = below(2) * (size / 2);
             end = begin + size / 2;
         } else if (shape < 6) {
             begin = below(size);
             end = begin + 1 + below(size - begin);
         }
-        return {b, begin, end, chance(55)};
+        return {b, begin, end, chance(how_.writes)};
     }
 
     std::vector<touch> accesses() {
         std::vector<touch> some;
-        const int count = 1 + below(2);
+        const int count = 1 + below(how_.touches);
         for (int i = 0; i < count && !alive_.empty(); ++i) {
             some.push_back(access_to(alive_[static_cast<std::size_t>(below(static_cast<int>(alive_.size())))]));
         }

@@ -86,7 +86,12 @@ struct outcome {
 
 /// Which kinds of steps a random program has.
 struct recipe {
-    int steps = 12;  ///< at most
+    int steps = 12;   ///< at most
+    int streams = 4;  ///< at most
+    int buffers = 3;  ///< at most, to begin with
+    int cells = 4;    ///< bytes of each
+    int touches = 2;  ///< of one operation, at most
+    int writes = 55;  ///< percent of the touches
     bool modes = true;
     bool reuse = true;
     bool host = true;

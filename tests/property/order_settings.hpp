@@ -19,7 +19,7 @@ inline std::uint64_t first_seed() { return number_from("WEIR_TEST_SEED", 1); }
 template <class Run>
 void for_each_seed(std::uint64_t share, Run&& run) {
     const bool one = std::getenv("WEIR_TEST_SEED") != nullptr;
-    const std::uint64_t programs = one ? 1 : number_from("WEIR_TEST_PROGRAMS", 20'000) / share;
+    const std::uint64_t programs = one ? 1 : number_from("WEIR_TEST_PROGRAMS", 50'000) / share;
     for (std::uint64_t i = 0; i < programs; ++i) {
         if (!run(first_seed() + i)) {
             return;

@@ -11,8 +11,8 @@ namespace weir::order::test {
 namespace {
 
 constexpr std::uint64_t size = 100;
-constexpr footprint whole{0, size};
-constexpr footprint some{40, 41};
+const footprint whole{0, size};
+const footprint some{40, 41};
 
 // A piece of memory, and the waits that the next access of timeline 9, which knows nothing, would need.
 struct tracked {

@@ -10,9 +10,9 @@
 namespace weir::order::test {
 namespace {
 
-constexpr footprint whole{0, 100};
-constexpr footprint left{0, 50};
-constexpr footprint right{50, 100};
+const footprint whole{0, 100};
+const footprint left{0, 50};
+const footprint right{50, 100};
 
 // A piece of memory, and the waits that the next access of timeline 9, which knows nothing, would need.
 struct tracked {

@@ -3,6 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "weir/export.hpp"
 
 namespace weir::order {
 
@@ -10,30 +15,69 @@ namespace weir::order {
 /// writes, a read after earlier writes only (rule O1).
 enum class access_mode : std::uint8_t { read, write };
 
-/// The bytes that one access may touch, relative to the start of the tracked memory: the half-open range
-/// [begin, end). An empty footprint touches nothing (rule O3).
+class box;
+
+/// The bytes that one access may touch, relative to the start of the tracked memory: the half-open range [begin, end),
+/// or, with a `shape`, the parts of it that the shape selects (rule O3). An empty footprint touches nothing.
 struct footprint {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
+    std::shared_ptr<const box> shape{};  ///< null: the whole range
 
-    [[nodiscard]] constexpr bool empty() const noexcept { return begin >= end; }
-    [[nodiscard]] constexpr std::uint64_t size() const noexcept { return empty() ? 0 : end - begin; }
+    [[nodiscard]] bool empty() const noexcept { return begin >= end; }
 
-    friend constexpr bool operator==(const footprint&, const footprint&) = default;
+    friend bool operator==(const footprint&, const footprint&) = default;
 };
 
+/// One dimension of a strided footprint.
+struct level {
+    std::int64_t stride = 0;  ///< bytes from one index to the next; may be negative or 0
+    std::int64_t count = 0;   ///< indices, at least 0
+};
+
+/// The footprint of a strided array: `count` indices in each dimension, `run` bytes at each, the element with all indices
+/// 0 starting at byte `offset`. As simple as it can be said: a range where the bytes are one. Throws std::bad_alloc.
+[[nodiscard]] WEIR_EXPORT footprint strided(std::uint64_t offset, std::span<const level> levels, std::uint64_t run);
+
+/// What is known about whether two footprints share a byte.
+enum class overlap_kind : std::uint8_t {
+    none,     ///< they do not
+    certain,  ///< they do
+    unknown,  ///< they may: to find out would take too long
+};
+
+/// Compares the footprints where one has a shape. Exact for boxes of one parent layout (slices, rows, columns, tiles) of
+/// any size; for others by a search that is bounded.
+[[nodiscard]] WEIR_EXPORT overlap_kind compare_shapes(const footprint& a, const footprint& b) noexcept;
+/// Whether every byte of `inner` is in `outer`, where `outer` has a shape; false if that is not seen.
+[[nodiscard]] WEIR_EXPORT bool covers_with_shape(const footprint& outer, const footprint& inner) noexcept;
+
 /// Whether the two share a byte. Exact for ranges.
-[[nodiscard]] constexpr bool overlap(const footprint& a, const footprint& b) noexcept {
-    return std::max(a.begin, b.begin) < std::min(a.end, b.end);
+[[nodiscard]] inline overlap_kind compare(const footprint& a, const footprint& b) noexcept {
+    if (std::max(a.begin, b.begin) >= std::min(a.end, b.end)) {
+        return overlap_kind::none;
+    }
+    return a.shape || b.shape ? compare_shapes(a, b) : overlap_kind::certain;
 }
 
-/// Whether every byte of `inner` is in `outer`.
-[[nodiscard]] constexpr bool covers(const footprint& outer, const footprint& inner) noexcept {
-    return inner.empty() || (outer.begin <= inner.begin && inner.end <= outer.end);
+/// Whether the two may share a byte.
+[[nodiscard]] inline bool overlap(const footprint& a, const footprint& b) noexcept {
+    return compare(a, b) != overlap_kind::none;
+}
+
+/// Whether every byte of `inner` is in `outer`. May say no where that is hard to see, never yes by mistake.
+[[nodiscard]] inline bool covers(const footprint& outer, const footprint& inner) noexcept {
+    if (inner.empty()) {
+        return true;
+    }
+    if (inner.begin < outer.begin || outer.end < inner.end) {
+        return false;
+    }
+    return !outer.shape || outer.shape == inner.shape || covers_with_shape(outer, inner);
 }
 
 /// The smallest range that covers both.
-[[nodiscard]] constexpr footprint hull(const footprint& a, const footprint& b) noexcept {
+[[nodiscard]] inline footprint hull(const footprint& a, const footprint& b) noexcept {
     if (a.empty()) {
         return b;
     }

@@ -15,11 +15,21 @@ public:
     counted(const counted&) = delete;
     counted& operator=(const counted&) = delete;
 
-    void add_owner() const noexcept { owners_.fetch_add(1, std::memory_order_relaxed); }
+    void add_owner() const noexcept {
+        if (owners_.load(std::memory_order_relaxed) == 0) {
+            owners_.store(1, std::memory_order_relaxed);  // nobody else can know the object yet
+        } else {
+            owners_.fetch_add(1, std::memory_order_relaxed);
+        }
+    }
 
     void drop_owner() const noexcept {
-        // acq_rel: what any owner did to the object happens before the last owner ends it.
-        if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        // acquire and release: what any owner did to the object happens before the last owner ends it. An owner that is
+        // the only one stays so, since only owners make owners: it needs no atomic change, the costly part of a drop.
+        if (owners_.load(std::memory_order_acquire) == 1) {
+            owners_.store(0, std::memory_order_relaxed);
+            const_cast<Derived*>(static_cast<const Derived*>(this))->last_owner_gone();
+        } else if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
             const_cast<Derived*>(static_cast<const Derived*>(this))->last_owner_gone();
         }
     }

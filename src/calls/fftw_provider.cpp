@@ -1,0 +1,125 @@
+#include "calls/fftw_provider.hpp"
+
+#include <atomic>
+#include <string>
+
+#include "weir/error.hpp"
+
+namespace weir::calls {
+
+namespace {
+
+/// The planner of FFTW, making and destroying, takes one thread at a time in the whole process. A leaf in the lock order,
+/// never held while a transform is executed.
+std::mutex& planner() {
+    static std::mutex mutex;
+    return mutex;
+}
+
+template <class T>
+class fftw_transform final : public fft_transform {
+    using complex = typename fftw_functions<T>::complex;
+
+public:
+    fftw_transform(const fftw_functions<T>& functions, const fft_problem& problem)
+        : functions_(functions), kind_(problem.kind) {
+        // Planning by estimate never touches the memory: it looks at alignment, and at whether both are the same.
+        alignas(fft_alignment) static std::byte memory[2 * fft_alignment];
+        std::byte* const in = memory;
+        std::byte* const out = problem.in_place ? memory : memory + fft_alignment;
+        const fftw_dimension length{problem.n, 1, 1};
+        const fftw_dimension batch{problem.batch, problem.in_distance, problem.out_distance};
+        const unsigned flags =
+            fftw_estimate | (problem.aligned ? 0U : fftw_unaligned) | (problem.in_place ? 0U : fftw_preserve_input);
+        const std::lock_guard lock(planner());
+        switch (kind_) {
+            case fft_kind::complex_to_complex:
+                plan_ = functions_.plan_dft(1, &length, 1, &batch, complex_at(in), complex_at(out),
+                                            problem.direction == fft_direction::forward ? fftw_forward : fftw_backward,
+                                            flags);
+                break;
+            case fft_kind::real_to_complex:
+                plan_ = functions_.plan_dft_r2c(1, &length, 1, &batch, real_at(in), complex_at(out), flags);
+                break;
+            case fft_kind::complex_to_real:
+                plan_ = functions_.plan_dft_c2r(1, &length, 1, &batch, complex_at(in), real_at(out), flags);
+                break;
+        }
+        if (plan_ == nullptr) {
+            throw device_error((functions_.file.empty() ? "the FFT library" : functions_.file) + " has no plan for " +
+                               std::to_string(problem.batch) + " transforms of length " + std::to_string(problem.n));
+        }
+    }
+
+    ~fftw_transform() override {
+        const std::lock_guard lock(planner());
+        functions_.destroy_plan(plan_);
+    }
+
+    void execute(const std::byte* in, std::byte* out) const override {
+        // The interface knows no const, but out of place the operand is preserved, as the flags ask for.
+        std::byte* const source = const_cast<std::byte*>(in);
+        switch (kind_) {
+            case fft_kind::complex_to_complex:
+                functions_.execute_dft(plan_, complex_at(source), complex_at(out));
+                break;
+            case fft_kind::real_to_complex:
+                functions_.execute_dft_r2c(plan_, real_at(source), complex_at(out));
+                break;
+            case fft_kind::complex_to_real:
+                functions_.execute_dft_c2r(plan_, complex_at(source), real_at(out));
+                break;
+        }
+    }
+
+private:
+    static T* real_at(std::byte* memory) noexcept { return reinterpret_cast<T*>(memory); }
+    static complex* complex_at(std::byte* memory) noexcept { return reinterpret_cast<complex*>(memory); }
+
+    const fftw_functions<T>& functions_;
+    fft_kind kind_;
+    typename fftw_functions<T>::plan plan_ = nullptr;
+};
+
+fftw_provider& fftw_of_the_process() {
+    // Never destroyed: transforms may be pending until the very end.
+    static auto* const provider = new fftw_provider();
+    return *provider;
+}
+
+std::atomic<fft_provider*> replacement{nullptr};
+
+}  // namespace
+
+std::shared_ptr<const fft_transform> fftw_provider::prepare(const fft_problem& problem) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto found = kept_.find(problem); found != kept_.end()) {
+            return found->second;
+        }
+    }
+    std::shared_ptr<const fft_transform> made;
+    if (problem.double_precision) {
+        made = std::make_shared<fftw_transform<double>>(double_ != nullptr ? *double_ : fftw<double>(), problem);
+    } else {
+        made = std::make_shared<fftw_transform<float>>(single_ != nullptr ? *single_ : fftw<float>(), problem);
+    }
+    // What is let go of is destroyed after the lock is: destroying takes the planner's.
+    std::map<fft_problem, std::shared_ptr<const fft_transform>> let_go;
+    const std::lock_guard lock(mutex_);
+    if (kept_.size() >= most_kept) {
+        let_go.swap(kept_);
+    }
+    return kept_.try_emplace(problem, std::move(made)).first->second;
+}
+
+fft_provider& cpu_fft_provider() noexcept {
+    fft_provider* const other = replacement.load(std::memory_order_acquire);
+    return other != nullptr ? *other : fftw_of_the_process();
+}
+
+replaced_fft_provider::replaced_fft_provider(fft_provider& by) noexcept : previous_(replacement.exchange(&by)) {}
+
+replaced_fft_provider::~replaced_fft_provider() { replacement.store(previous_); }
+
+}  // namespace weir::calls

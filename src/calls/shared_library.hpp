@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+
+namespace weir::calls {
+
+/// A shared library that is opened at run time, and never closed: what it made may live until the process ends.
+class shared_library {
+public:
+    /// Which library, and how a user comes by it.
+    struct name {
+        const char* file;      ///< "libfftw3.so.3"
+        const char* variable;  ///< environment variable that names another file, or null
+        const char* package;   ///< the package of Debian and Ubuntu that has it
+    };
+
+    /// Throws missing_library, which says what to install.
+    explicit shared_library(const name& which);
+
+    /// What was opened: the file's name, or what the environment variable said.
+    [[nodiscard]] const std::string& file() const noexcept { return file_; }
+
+    /// Sets `function` to the library's function of that name. Throws missing_library if it has none.
+    template <class Function>
+    void find(const char* symbol, Function*& function) const {
+        function = reinterpret_cast<Function*>(address_of(symbol));
+    }
+
+    /// Null if the library has no such symbol.
+    [[nodiscard]] void* try_find(const char* symbol) const noexcept;
+
+private:
+    [[nodiscard]] void* address_of(const char* symbol) const;
+
+    std::string file_;
+    std::string package_;
+    void* handle_ = nullptr;
+};
+
+}  // namespace weir::calls

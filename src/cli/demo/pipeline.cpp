@@ -1,0 +1,95 @@
+// The program itself. Each stage works on a stream of its own, so that a block is loaded while the one before it is
+// analysed, and so on.
+//
+// The lines that begin with `if (by_hand_)` are what a careful author of such a program writes today: for each array that
+// one stream fills and another uses, a wait before it is used, and one before it is filled again. Act 1 runs without
+// them, act 2 with them. Act 3 runs without them, too, but lets Weir order the streams.
+#include "cli/demo/pipeline.hpp"
+
+namespace weir::demo {
+
+completion pipeline::load(std::int64_t block) {
+    place& p = place_of(block);
+    const stream& load = stream_of(stage::load, block);
+    const array samples = recording_.slice(block * cut_.step(), block * cut_.step() + cut_.span());
+
+    if (by_hand_) load.wait(p.windowed);  // the samples that were here
+    completion end = copy(on(load).label("load"), p.samples, samples);
+    if (by_hand_) p.loaded.record(load);
+    return end;
+}
+
+completion pipeline::analyse(std::int64_t block) {
+    place& p = place_of(block);
+    const stream& analyse = stream_of(stage::analyse, block);
+
+    if (by_hand_) analyse.wait(p.loaded);
+    parallel_for(
+        on(analyse).label("window"), cut_.batch(),
+        [this](std::size_t frame, auto samples, auto frames) { kernels_.window(frame, samples, frames); },
+        in(p.samples.view<float>()), out(p.frames.view<float>()));
+    if (by_hand_) p.windowed.record(analyse);
+
+    if (by_hand_) analyse.wait(p.synthesised);  // the spectra that were here
+    completion end = fft::rfft(on(analyse).label("transform"), p.frames, p.spectrum);
+    if (by_hand_) p.transformed.record(analyse);
+    return end;
+}
+
+completion pipeline::filter(std::int64_t block) {
+    place& p = place_of(block);
+    const stream& filter = stream_of(stage::filter, block);
+
+    if (by_hand_) filter.wait(p.transformed);
+    completion end = parallel_for(
+        on(filter).label("filter"), cut_.channels,
+        [this](std::size_t channel, auto spectrum, auto level) { kernels_.keep_tones(channel, spectrum, level); },
+        inout(p.spectrum.view<std::complex<float>>()), inout(level_.view<float>()));
+    if (by_hand_) p.filtered.record(filter);
+    return end;
+}
+
+completion pipeline::synthesise(std::int64_t block) {
+    place& p = place_of(block);
+    const stream& synthesise = stream_of(stage::synthesise, block);
+
+    if (by_hand_) synthesise.wait(p.filtered);
+    if (by_hand_) synthesise.wait(p.added);  // the frames that were here
+    completion end = fft::irfft(on(synthesise).label("transform back"), p.spectrum, p.cleaned);
+    if (by_hand_) p.synthesised.record(synthesise);
+    return end;
+}
+
+completion pipeline::add(std::int64_t block) {
+    place& p = place_of(block);
+    const stream& add = stream_of(stage::add, block);
+    sum& here = sum_of(block);
+    sum& next = sum_of(block + 1);
+
+    if (by_hand_) add.wait(p.synthesised);
+    if (by_hand_) add.wait(next.stored);  // and cleared
+    completion end = parallel_for(
+        on(add).label("overlap-add"), cut_.channels,
+        [this](std::size_t channel, auto frames, auto part, auto after) {
+            kernels_.overlap_add(channel, frames, part, after);
+        },
+        in(p.cleaned.view<float>()), inout(here.samples.view<float>()), inout(next.samples.view<float>()));
+    if (by_hand_) p.added.record(add);
+    return end;
+}
+
+completion pipeline::store(std::int64_t block) {
+    place& p = place_of(block);
+    const stream& store = stream_of(stage::store, block);
+    sum& here = sum_of(block);
+
+    if (by_hand_) store.wait(p.added);
+    completion end = parallel_for(
+        on(store).label("store"), cut_.step() * cut_.channels,
+        [](std::size_t i, auto part, auto result) { kernels::store(i, part, result); },
+        inout(here.samples.view<float>()), out(result_.slice(block, block + 1).view<float>()));
+    if (by_hand_) here.stored.record(store);
+    return end;
+}
+
+}  // namespace weir::demo

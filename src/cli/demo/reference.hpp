@@ -1,0 +1,11 @@
+#pragma once
+
+#include "cli/demo/audio.hpp"
+
+namespace weir::demo {
+
+/// The right result, computed by a plain loop: no stream, no event, no array of Weir. The same kernels and the same
+/// transforms in the same order, so that it agrees with a well-ordered pipeline to the last bit. Blocks while it computes.
+[[nodiscard]] recording reference_result(const recording& sound);
+
+}  // namespace weir::demo

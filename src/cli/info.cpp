@@ -1,0 +1,70 @@
+#include "cli/info.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "calls/fftw_library.hpp"
+#include "cli/demo/sound_library.hpp"
+#include "weir/weir.hpp"
+
+namespace weir::cli {
+
+namespace {
+
+/// "what: how it was found", or what to install.
+template <class Find>
+void print_library(const char* what, Find&& find) {
+    std::string found;
+    try {
+        found = find();
+    } catch (const missing_library& missing) {
+        found = std::string("missing: ") + missing.what();
+    }
+    fmt::print("  {:<26}{}\n", what, found);
+}
+
+template <class T>
+std::string fftw_found() {
+    const calls::fftw_functions<T>& library = calls::fftw<T>();
+    return library.file + (library.version.empty() ? "" : " (" + library.version + ")");
+}
+
+std::string size_in_words(std::size_t bytes) {
+    return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1024.0 * 1024 * 1024));
+}
+
+constexpr std::array<std::pair<const char*, const char*>, 4> variables = {{
+    {"WEIR_CPU_THREADS", "threads that run the CPU's streams"},
+    {"WEIR_FFTW_LIBRARY", "a library with FFTW's interface, double precision"},
+    {"WEIR_FFTW_LIBRARY_F", "the same, single precision"},
+    {"WEIR_SNDFILE_LIBRARY", "a library with libsndfile's interface"},
+}};
+
+}  // namespace
+
+void print_info() {
+    fmt::print("weir {}\n\ndevices\n", WEIR_VERSION);
+    for (const device& each : devices()) {
+        fmt::print("  {:<26}{} of memory, {} threads of the machine\n", each.name(),
+                   size_in_words(memory::stats(each).limit), std::thread::hardware_concurrency());
+    }
+    fmt::print("\nlibraries, opened when they are needed\n");
+    print_library("FFT, double precision", fftw_found<double>);
+    print_library("FFT, single precision", fftw_found<float>);
+    print_library("sound files (weir demo)", [] {
+        const demo::sound_library& library = demo::sounds();
+        return library.file + " (" + library.version_text() + ")";
+    });
+    fmt::print("\nenvironment\n");
+    for (const auto& [name, meaning] : variables) {
+        const char* const value = std::getenv(name);
+        fmt::print("  {:<26}{:<16}{}\n", name, value != nullptr ? value : "not set", meaning);
+    }
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "weir/detail/footprint.hpp"
+
+namespace weir::order {
+
+/// One dimension of a box, normalised.
+struct dimension {
+    std::uint64_t stride = 0;  ///< bytes, larger than 0
+    std::uint64_t count = 0;   ///< at least 2
+};
+
+/// The bytes `i0 * stride0 + i1 * stride1 + ... + [0, run)` for all indices below the counts, from where its footprint
+/// begins. Outermost dimension first, strides decreasing, immutable.
+class box {
+public:
+    /// More dimensions than any array has.
+    static constexpr std::size_t most_levels = 64;
+
+    box(std::vector<dimension> dimensions, std::uint64_t run) : dimensions_(std::move(dimensions)), run_(run) {
+        std::uint64_t span = run_;
+        exact_ = dimensions_.size() <= most_levels;
+        for (std::size_t i = dimensions_.size(); i-- > 0;) {
+            exact_ = exact_ && span <= dimensions_[i].stride;
+            span += dimensions_[i].stride * (dimensions_[i].count - 1);
+            runs_ = runs_ > limit / dimensions_[i].count ? limit : runs_ * dimensions_[i].count;
+        }
+    }
+
+    [[nodiscard]] std::span<const dimension> dimensions() const noexcept { return dimensions_; }
+    [[nodiscard]] std::uint64_t run() const noexcept { return run_; }
+    /// How many runs of bytes it has; a huge number if there are more.
+    [[nodiscard]] std::uint64_t runs() const noexcept { return runs_; }
+    /// Whether each dimension's parts lie apart, as those of arrays do. Of others (windows that slide over each other)
+    /// only the range from the first byte to the last is taken.
+    [[nodiscard]] bool exact() const noexcept { return exact_; }
+
+private:
+    static constexpr std::uint64_t limit = std::uint64_t{1} << 62;
+
+    std::vector<dimension> dimensions_;
+    std::uint64_t run_;
+    std::uint64_t runs_ = 1;
+    bool exact_ = true;
+};
+
+}  // namespace weir::order

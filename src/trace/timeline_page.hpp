@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string_view>
+
+namespace weir::trace {
+
+/// The text of timeline.html; CMake compiles it into the library.
+[[nodiscard]] std::string_view timeline_page() noexcept;
+
+}  // namespace weir::trace

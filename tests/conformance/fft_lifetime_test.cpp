@@ -1,0 +1,98 @@
+// Scenario E3: operands that are dropped while a transform on another stream still reads them.
+//
+// Other pools free on the stream on which they allocated. `memory::allocating_stream` does so, too: with it, the program
+// must order that stream itself before it drops the operand, as the users of such pools must today.
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "support/arrays.hpp"
+#include "weir/fft.hpp"
+#include "weir/memory.hpp"
+#include "weir/testing.hpp"
+
+namespace weir {
+namespace {
+
+using complex = std::complex<double>;
+using numbers = std::vector<complex>;
+
+constexpr std::int64_t n = 4096;
+
+/// The pool, and whether the program orders the stream that allocated after the one that reads.
+struct setting {
+    bool frees_on_the_allocating_stream;
+    bool ordered_by_hand;
+};
+
+/// The transform of n ones.
+numbers right() {
+    numbers result(n);
+    result[0] = static_cast<double>(n);
+    return result;
+}
+
+/// An operand that is made on one stream, read by a late transform on another, and dropped by `drop(make())`'s end, before
+/// the first stream makes and fills another array of its size. Returns the transform.
+template <class Execute>
+numbers transform_of_a_dropped_operand(const setting& how, Execute&& execute) {
+    std::optional<memory::allocating_stream> control;
+    if (how.frees_on_the_allocating_stream) {
+        control.emplace();
+    }
+    const stream allocating;
+    const stream executing;
+    const array result = zeros(n, dtype::complex128);
+    cpu().synchronize();
+
+    testing::gate held;
+    held.hold(executing);
+    execute(allocating, executing, result, [&] {
+        if (how.ordered_by_hand) {
+            allocating.wait(executing.record());
+        }
+    });
+    const array next = empty(n, dtype::complex128, allocating);
+    fill(allocating, next, 7.0);
+    if (how.frees_on_the_allocating_stream && !how.ordered_by_hand) {
+        allocating.synchronize();  // nothing holds it back
+    }
+    held.open();
+    cpu().synchronize();
+    EXPECT_EQ(test::values_of<complex>(next), numbers(n, 7.0));
+    return test::values_of<complex>(result);
+}
+
+template <class Execute>
+void expect_right_unless_freed_too_early(Execute&& execute) {
+    EXPECT_EQ(transform_of_a_dropped_operand({false, false}, execute), right()) << "Weir's pool";
+    EXPECT_NE(transform_of_a_dropped_operand({true, false}, execute), right()) << "control: freed too early";
+    EXPECT_EQ(transform_of_a_dropped_operand({true, true}, execute), right()) << "ordered by hand";
+}
+
+TEST(E3, AnOperandOfTheStatelessCallIsDropped) {
+    expect_right_unless_freed_too_early(
+        [](const stream& allocating, const stream& executing, const array& result, auto&& before_dropping) {
+            const array a = full(n, 1.0, dtype::complex128, allocating);
+            allocating.synchronize();
+            fft::fft(executing, a, result);
+            before_dropping();
+        });
+}
+
+TEST(E3, AnOperandOwnedByThePlanAloneIsReleased) {
+    expect_right_unless_freed_too_early(
+        [](const stream& allocating, const stream& executing, const array& result, auto&& before_dropping) {
+            const auto make_plan = [&] { return fft_plan(full(n, 1.0, dtype::complex128, allocating)); };
+            fft_plan f = make_plan();
+            f.plan(allocating);
+            allocating.synchronize();
+            f.execute(fft_direction::forward, executing, result);
+            before_dropping();
+            f.release_operand();
+            f.free();
+        });
+}
+
+}  // namespace
+}  // namespace weir

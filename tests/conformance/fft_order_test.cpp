@@ -1,0 +1,212 @@
+// Scenarios E2, E3 and E4 for transforms whose operands lie where they are executed: which calls need which ordering.
+#include <gtest/gtest.h>
+
+#include "support/arrays.hpp"
+#include "support/versions.hpp"
+#include "weir/fft.hpp"
+
+namespace weir {
+namespace {
+
+using test::expect_three_versions;
+using test::scenario_run;
+using test::values_of;
+using complex = std::complex<double>;
+using numbers = std::vector<complex>;
+
+constexpr std::int64_t n = 8;
+const numbers ones(n, 1.0);
+
+/// The transform of n times the same number.
+numbers transform_of(complex value) {
+    numbers result(n);
+    result[0] = static_cast<double>(n) * value;
+    return result;
+}
+
+/// An array that both streams know, since the host has waited for it.
+array settled(complex value) {
+    array a = full(n, value, dtype::complex128);
+    cpu().synchronize();
+    return a;
+}
+
+/// Adds `value` to each element, on the stream.
+void add(const on& where, const array& a, double value) {
+    parallel_for(
+        where, n, [value](std::size_t i, auto x) { x[i] += value; }, inout(a.view<complex>()));
+}
+
+TEST(E2, ReturnsBeforeTheWorkIsDone) {
+    const stream s1;
+    const stream s2;
+    const array a = settled(1.0);
+    testing::gate held;
+    held.hold(s1);
+    const array b = fft::fft(s1, a);
+    const array c = fft::ifft(s2, b);  // uses the result at once, on another stream
+    const array d = fft::rfft(s2, full(n, 3.0, dtype::float64, s2));
+    EXPECT_FALSE(b.ready());
+    EXPECT_FALSE(c.ready());
+    held.open();
+    EXPECT_EQ(values_of<complex>(c), ones);
+    EXPECT_EQ(values_of<complex>(b), transform_of(1.0));
+    EXPECT_EQ(values_of<complex>(d)[0], complex(24));
+}
+
+TEST(E2, IndependentWorkDoesNotWait) {
+    const stream s1;
+    const stream s2;
+    const array a = settled(1.0);
+    testing::gate held;
+    held.hold(s1);
+    const array late = fft::fft(s1, a);
+    EXPECT_EQ(values_of<complex>(fft::fft(s2, a)), transform_of(1.0)) << "two readers are not ordered";
+    EXPECT_FALSE(late.ready());
+}
+
+TEST(E3, ForwardOnOneStreamInverseOnAnother) {
+    expect_three_versions(ones, {{"fft", "ifft"}}, __FILE__, [](scenario_run& run) {
+        const array a = settled(1.0);
+        const array b = settled(0.0);
+        const array c = settled(0.0);
+        run.hold(run.s1);
+        fft::fft(run.s1, a, b);
+        run.by_hand(run.s2, run.s1);
+        fft::ifft(run.s2, b, c);
+        run.finish();
+        return values_of<complex>(c);
+    });
+}
+
+TEST(E3, MadeOnOneStreamChangedAndTransformedOnAnotherAndDropped) {
+    expect_three_versions(transform_of(2.0), {{"make", "change"}, {"make", "fft"}}, __FILE__, [](scenario_run& run) {
+        array a = settled(0.0);
+        const array result = settled(0.0);
+        run.hold(run.s1);
+        fill(on(run.s1).label("make"), a, 1.0);
+        run.by_hand(run.s2, run.s1);
+        add(on(run.s2).label("change"), a, 1.0);
+        fft::fft(run.s2, a, result);
+        a = {};  // nothing to do for whoever has used a pool that frees on the allocating stream: see fft_lifetime_test
+        run.finish();
+        return values_of<complex>(result);
+    });
+}
+
+TEST(E3, StatefulExecutedOnOneStreamResetAndExecutedOnAnother) {
+    expect_three_versions(transform_of(8.0), {{"first", "make"}}, __FILE__, [](scenario_run& run) {
+        const array a = settled(8.0);
+        const array spectrum = settled(0.0);
+        const array c = settled(0.0);
+        const array result = settled(0.0);
+        run.hold(run.s1);
+        fft_plan f(a, {.norm = fft_norm::forward});
+        f.plan(run.s1);
+        f.execute(fft_direction::forward, on(run.s1).label("first"), spectrum);  // 8, 0, 0, ...
+        run.by_hand(run.s2, run.s1);
+        // The new operand: everywhere what the first element of the spectrum is.
+        parallel_for(
+            on(run.s2).label("make"), n, [](std::size_t i, auto from, auto to) { to[i] = from[0] * double{n}; },
+            in(spectrum.view<complex>()), out(c.view<complex>()));
+        f.reset_operand(c);
+        f.execute(fft_direction::forward, on(run.s2).label("second"), result);
+        f.free();
+        run.finish();
+        return values_of<complex>(result);
+    });
+}
+
+TEST(E3, TheCurrentStreamChangesBetweenPlanAndExecute) {
+    expect_three_versions(transform_of(5.0), {{"make", "fft"}}, __FILE__, [](scenario_run& run) {
+        const array a = settled(0.0);
+        fft_plan f(a);
+        {
+            const use current(run.s1);
+            run.hold(run.s1);
+            fill(on(current_stream()).label("make"), a, 5.0);
+            f.plan();
+        }
+        run.by_hand(run.s2, run.s1);
+        array result;
+        {
+            const use current(run.s2);
+            result = f.execute();
+        }
+        run.finish();
+        return values_of<complex>(result);
+    });
+}
+
+TEST(E4, AnEarlierChangeOnTheSameStreamIsSeenALaterOneIsNot) {
+    for (const ordering_mode mode : {ordering_mode::automatic, ordering_mode::manual}) {
+        const ordering_scope ordering(mode);
+        const stream s;
+        const array a = settled(0.0);
+        const array result = settled(0.0);
+        testing::gate held;
+        held.hold(s);
+        fft_plan f(a);
+        f.plan(s);
+        add(s, a, 1.0);
+        f.execute(fft_direction::forward, s, result);
+        add(s, a, 10.0);
+        held.open();
+        s.synchronize();
+        EXPECT_EQ(values_of<complex>(result), transform_of(1.0));
+    }
+}
+
+/// Changes on s1 before and after a transform on s2, with one of the streams late.
+numbers change_transform_change(scenario_run& run, stream scenario_run::*late) {
+    const array a = settled(0.0);
+    const array result = settled(0.0);
+    fft_plan f(a);
+    f.plan(run.s2);
+    run.hold(run.*late);
+    add(on(run.s1).label("before"), a, 1.0);
+    run.by_hand(run.s2, run.s1);
+    f.execute(fft_direction::forward, run.s2, result);
+    run.by_hand(run.s1, run.s2);
+    add(on(run.s1).label("after"), a, 10.0);
+    run.finish();
+    return values_of<complex>(result);
+}
+
+TEST(E4, ChangesOnAnotherStreamThatComesLate) {
+    expect_three_versions(transform_of(1.0), {{"before", "fft"}, {"fft", "after"}}, __FILE__,
+                          [](scenario_run& run) { return change_transform_change(run, &scenario_run::s1); });
+}
+
+TEST(E4, ChangesOnAnotherStreamThatHurries) {
+    expect_three_versions(transform_of(1.0), {{"before", "fft"}, {"fft", "after"}}, __FILE__,
+                          [](scenario_run& run) { return change_transform_change(run, &scenario_run::s2); });
+}
+
+TEST(P3, ExecutionsOfOnePlanShareItsWorkspace) {
+    // A real result of a spectrum that is filled up with zeros takes a workspace, which the plan keeps.
+    const auto execute_twice = [](ordering_mode mode) {
+        const ordering_scope ordering(mode);
+        const stream s1;
+        const stream s2;
+        const array a = settled(1.0);
+        fft_plan f(a, {.n = 4 * n}, fft_kind::complex_to_real);
+        f.plan(s1);
+        EXPECT_GT(f.workspace_bytes(), 0U);
+        const array first = f.execute(fft_direction::inverse, s1);
+        const array second = f.execute(fft_direction::inverse, s2);
+        cpu().synchronize();
+        return values_of<double>(first) == values_of<double>(second);
+    };
+    const check_scope unordered;
+    EXPECT_TRUE(execute_twice(ordering_mode::manual)) << "check keeps it safe";
+    ASSERT_EQ(unordered.report().size(), 1U) << unordered.report().to_string();
+    EXPECT_EQ(unordered.report().races().front().kind, "WAW");
+
+    const check_scope ordered;
+    EXPECT_TRUE(execute_twice(ordering_mode::automatic));
+    EXPECT_TRUE(ordered.report().empty()) << ordered.report().to_string();
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include "random_programs/generate.hpp"
+#include "random_programs/program.hpp"
+
+namespace random_programs {
+
+/// What can go wrong between two streams, or between a stream and the host, if nobody orders them.
+enum class hazard : std::uint8_t { read_after_write, write_after_read, write_after_write, host, reuse };
+inline constexpr int hazards = 5;
+
+/// What programs were made of: counts of those that have something at least once.
+class census {
+public:
+    /// Counts a completed program in which memory that another stream had used was handed on `reuses` times.
+    void count(const program& completed, int reuses);
+
+    /// For people.
+    [[nodiscard]] std::string to_string() const;
+    [[nodiscard]] int programs() const noexcept { return programs_; }
+    /// Programs in which the program itself leaves accesses of two streams unordered.
+    [[nodiscard]] int with_hazard_between_streams() const noexcept { return crossed_; }
+    [[nodiscard]] int with(hazard kind) const noexcept { return hazards_[static_cast<std::size_t>(kind)]; }
+    [[nodiscard]] int with(step_kind kind) const noexcept { return kinds_[static_cast<std::size_t>(kind)]; }
+    [[nodiscard]] int with(shape kind) const noexcept { return shapes_[static_cast<std::size_t>(kind)]; }
+
+private:
+    int programs_ = 0;
+    int crossed_ = 0;
+    std::size_t steps_ = 0;
+    std::array<int, hazards> hazards_{};
+    std::array<int, step_kinds> kinds_{};
+    std::array<int, shapes> shapes_{};
+};
+
+[[nodiscard]] const char* name_of(hazard kind) noexcept;
+[[nodiscard]] const char* name_of(shape kind) noexcept;
+
+/// Whether Weir has something to order in a program: accesses of two streams conflict that the program does not order.
+[[nodiscard]] bool leaves_streams_unordered(const program& completed);
+
+}  // namespace random_programs

@@ -1,0 +1,65 @@
+// Negative controls: the same programs go wrong when what orders them is taken away.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "random_programs/complete.hpp"
+#include "random_programs/generate.hpp"
+#include "random_programs/interpret.hpp"
+#include "random_programs/oracle.hpp"
+#include "random_programs/settings.hpp"
+#include "random_programs/strip.hpp"
+
+namespace random_programs {
+namespace {
+
+TEST(random_programs_control, without_ordering_programs_compute_something_else) {
+    watchdog dog("random_programs_control.without_ordering_programs_compute_something_else");
+    int programs = 0;
+    int racing = 0;
+    int racing_wrong = 0;
+    int wrong = 0;
+    for_each_serial_seed(5, [&](std::uint64_t seed) {
+        dog.start(seed);
+        const program completed = complete(generate(seed));
+        const stripped_program bare = strip(completed, gate_opening::late);
+        const bool failed = !run(bare.steps, expected(bare.steps), {.racing = true}).ok();
+        ++programs;
+        wrong += failed ? 1 : 0;
+        if (bare.overtakings > 0) {
+            ++racing;
+            racing_wrong += failed ? 1 : 0;
+        }
+    });
+    std::printf("without ordering %d of %d programs went wrong; of the %d in which a gate makes it certain, %d\n",
+                wrong, programs, racing, racing_wrong);
+    if (programs >= 100) {
+        EXPECT_GE(racing * 100, programs * 30);
+    }
+    // Not all: what one access gets wrong another may overwrite before anybody looks.
+    EXPECT_GE(racing_wrong * 100, racing * 90);
+}
+
+TEST(random_programs_control, without_death_frontiers_programs_compute_something_else) {
+    watchdog dog("random_programs_control.without_death_frontiers_programs_compute_something_else");
+    int programs = 0;
+    int wrong = 0;
+    for_each_serial_seed(5, [&](std::uint64_t seed) {
+        dog.start(seed);
+        program completed = complete(generate_reuse(seed));
+        // Memory enough: a pool that is short of it would give back to the system what is still written to.
+        completed.tight.reset();
+        const expectation wanted = expected(completed);
+        const outcome right = run(completed, wanted, {.racing = true});
+        EXPECT_TRUE(right.ok()) << "seed " << seed << ": " << right.wrong;
+        ++programs;
+        wrong += run(completed, wanted, {.racing = true, .forget_frontiers = true}).ok() ? 0 : 1;
+    });
+    std::printf("without death frontiers %d of %d programs went wrong\n", wrong, programs);
+    if (programs >= 100) {
+        EXPECT_GT(wrong, 0);
+    }
+}
+
+}  // namespace
+}  // namespace random_programs

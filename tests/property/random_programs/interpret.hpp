@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "random_programs/oracle.hpp"
+#include "random_programs/program.hpp"
+
+namespace random_programs {
+
+struct run_options {
+    /// The program races, or may: its elements are touched by atomic accesses, so that it goes wrong without being
+    /// undefined, and nothing that Weir itself does touches them.
+    bool racing = false;
+    /// Memory is freed as other pools free it (memory::allocating_stream).
+    bool forget_frontiers = false;
+};
+
+struct outcome {
+    std::string wrong;  ///< what was found first; empty if all is as expected
+    int reuses = 0;  ///< arrays whose memory had been used by another stream before; not counted beside other threads
+
+    [[nodiscard]] bool ok() const noexcept { return wrong.empty(); }
+};
+
+/// Runs a completed program on Weir's public interface and compares what the host sees with what is expected. Calls and
+/// operations carry the step's number as their line. Returns once everything is over.
+[[nodiscard]] outcome run(const program& completed, const expectation& wanted, run_options options = {});
+
+}  // namespace random_programs

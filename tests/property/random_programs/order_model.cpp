@@ -1,0 +1,225 @@
+#include "random_programs/order_model.hpp"
+
+#include <algorithm>
+
+namespace random_programs {
+
+namespace {
+
+bool is_shared_event(int slot) noexcept { return slot < shared_slots; }
+
+std::size_t bit(int number) noexcept { return static_cast<std::size_t>(number); }
+
+}  // namespace
+
+const order_model::node* order_model::find(int number) const noexcept {
+    const int at = index_[bit(number)];
+    return at == none ? nullptr : &nodes_[bit(at)];
+}
+
+step_set order_model::tail(int stream, std::size_t thread) const {
+    const auto found = streams_.find(stream);
+    return (found == streams_.end() ? step_set() : found->second.tail[thread]) | host_[thread];
+}
+
+step_set order_model::event(int slot) const {
+    const auto found = events_.find(slot);
+    return found == events_.end() ? step_set() : found->second;
+}
+
+step_set order_model::conflicts(const std::vector<touch>& touches, std::size_t thread) const {
+    step_set all;
+    for (const touch& mine : touches) {
+        if (mine.manual) {
+            continue;
+        }
+        for (const node& other : nodes_) {
+            if (other.phase == phase_ && other.thread != thread) {
+                continue;
+            }
+            for (const touch& theirs : other.touches) {
+                if (mine.conflicts_with(theirs)) {
+                    all |= other.past;
+                }
+            }
+        }
+    }
+    return all;
+}
+
+step_set order_model::past_of(const step& one, std::size_t thread, const step_set& tail) const {
+    step_set past = tail;
+    for (const int number : one.after) {
+        if (const node* const after = find(number)) {
+            past |= after->past;
+        }
+    }
+    if (rules_.automatic) {
+        past |= conflicts(one.touches, thread);
+    }
+    if (rules_.reuse) {
+        for (const touch& mine : one.touches) {
+            const auto found = former_.find(mine.memory);
+            past |= found == former_.end() ? step_set() : found->second;
+        }
+    }
+    return past;
+}
+
+void order_model::add_node(const step& one, std::size_t thread, const step_set& tail, bool on_host) {
+    node made{one.number,  on_host ? none : one.stream_number, thread, phase_,
+              one.touches, past_of(one, thread, tail),         tail};
+    if (on_host) {
+        host_[thread] |= made.past;
+    }
+    made.past.set(bit(one.number));
+    index_[bit(one.number)] = static_cast<int>(nodes_.size());
+    if (!on_host) {
+        streams_[one.stream_number].tail[thread] |= made.past;
+    }
+    nodes_.push_back(std::move(made));
+}
+
+step_set order_model::waited_for(const step& one, std::size_t thread) const {
+    switch (one.kind) {
+        case step_kind::synchronize_stream:
+            return tail(one.stream_number, thread);
+        case step_kind::synchronize_event:
+            return event(one.other);
+        case step_kind::synchronize_operation: {
+            const node* const past = find(one.other);
+            return past == nullptr ? step_set() : past->past;
+        }
+        case step_kind::synchronize_device: {
+            step_set all = host_[thread];
+            for (const auto& [number, stream] : streams_) {
+                all |= stream.tail[thread];
+            }
+            return all;
+        }
+        default:
+            return is_host_access(one.kind) ? past_of(one, thread, step_set()) : step_set();
+    }
+}
+
+void order_model::add(const step& one, std::size_t thread) {
+    if (is_operation(one.kind)) {
+        if (one.kind == step_kind::allocate) {
+            former_[one.memory] = dropped_;
+        }
+        add_node(one, thread, tail(one.stream_number, thread), false);
+        return;
+    }
+    if (is_host_access(one.kind)) {
+        add_node(one, thread, host_[thread], true);
+        return;
+    }
+    switch (one.kind) {
+        case step_kind::hold:
+            add_node(one, thread, tail(one.stream_number, thread), false);
+            break;
+        case step_kind::drop_array:
+        case step_kind::close_view:
+            for (const node& past : nodes_) {
+                for (const touch& theirs : past.touches) {
+                    dropped_ |= theirs.memory == one.memory ? past.past : step_set();
+                }
+            }
+            break;
+        case step_kind::record:
+            // Nobody can say which thread records a shared event last.
+            if (!is_shared_event(one.other)) {
+                events_[one.other] = tail(one.stream_number, thread);
+            }
+            break;
+        case step_kind::wait_event:
+            streams_[one.stream_number].tail[thread] |= event(one.other);
+            break;
+        case step_kind::wait_stream:
+            streams_[one.stream_number].tail[thread] |= tail(one.other_number, thread);
+            break;
+        case step_kind::wait_operation:
+            if (const node* const past = find(one.other)) {
+                streams_[one.stream_number].tail[thread] |= past->past;
+            }
+            break;
+        case step_kind::synchronize_stream:
+        case step_kind::synchronize_event:
+        case step_kind::synchronize_operation:
+        case step_kind::synchronize_device:
+            host_[thread] |= waited_for(one, thread);
+            break;
+        default:
+            break;
+    }
+}
+
+void order_model::end_phase() {
+    ++phase_;
+    step_set all;
+    for (const step_set& one : host_) {
+        all |= one;
+    }
+    host_.fill(all);
+    for (auto& [number, stream] : streams_) {
+        step_set tail;
+        for (const step_set& one : stream.tail) {
+            tail |= one;
+        }
+        stream.tail.fill(tail);
+    }
+}
+
+namespace {
+
+/// Whether an access between the two, itself ordered after the first, has replaced it on all bytes that they share.
+bool is_replaced(const std::vector<order_model::node>& nodes, std::size_t first, std::size_t second,
+                 const touch& before, const touch& after) {
+    for (int at = std::max(before.begin, after.begin); at < std::min(before.end, after.end); ++at) {
+        bool replaced = false;
+        for (std::size_t i = first + 1; i < second && !replaced; ++i) {
+            if (nodes[i].stream == none || !nodes[i].past.test(bit(nodes[first].number))) {
+                continue;  // the host's accesses leave no trace
+            }
+            for (const touch& between : nodes[i].touches) {
+                replaced = replaced || (between.memory == before.memory && between.begin <= at && at < between.end &&
+                                        (between.write || !before.write));
+            }
+        }
+        if (!replaced) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+std::vector<unordered_pair> unordered_pairs(const order_model& model) {
+    std::vector<unordered_pair> pairs;
+    const std::vector<order_model::node>& nodes = model.nodes();
+    for (std::size_t second = 0; second < nodes.size(); ++second) {
+        for (std::size_t first = 0; first < second; ++first) {
+            // What the host does is over when it goes on.
+            if (nodes[first].stream == none || nodes[second].past.test(bit(nodes[first].number))) {
+                continue;
+            }
+            bool found = false;
+            bool certain = false;
+            for (const touch& before : nodes[first].touches) {
+                for (const touch& after : nodes[second].touches) {
+                    if (before.conflicts_with(after)) {
+                        found = true;
+                        certain = certain || !is_replaced(nodes, first, second, before, after);
+                    }
+                }
+            }
+            if (found) {
+                pairs.push_back({nodes[first].number, nodes[second].number, certain});
+            }
+        }
+    }
+    return pairs;
+}
+
+}  // namespace random_programs

@@ -1,0 +1,151 @@
+// The folder random_programs/ makes programs from seeds, runs them on Weir and compares what they compute with what the
+// same steps compute one after the other, in the order in which they were enqueued:
+//
+//   seed --generate--> raw program --complete--> program --interpret--> results ==? expected results <--oracle-- program
+//
+// program.hpp is what a program is: plain data.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/ordering.hpp"
+
+namespace random_programs {
+
+/// What a host thread can do.
+enum class step_kind : std::uint8_t {
+    make_stream,
+    drop_stream,  ///< however busy it is
+    allocate,     ///< a new array on one stream, which is filled at once by an operation on another
+    alias,        ///< a slice that is kept: it owns the memory as well
+    drop_array,   ///< however busy it is
+    operate,      ///< reads up to two ranges, writes one or two
+    copy,
+    fill,
+    copy_from_host,
+    read_host,
+    write_host,
+    open_view,  ///< the host's window onto a range, which stays
+    touch_view,
+    close_view,
+    record,
+    wait_event,
+    wait_stream,
+    wait_operation,
+    synchronize_stream,
+    synchronize_event,
+    synchronize_operation,
+    synchronize_device,
+    query,
+    keep_alive,
+    order_array,
+    order_stream,
+    order_scope,
+    order_process,
+    hold,  ///< a gate holds a stream
+    open,  ///< opens the gate
+    push_current,
+    pop_current,
+};
+inline constexpr std::size_t step_kinds = static_cast<std::size_t>(step_kind::pop_current) + 1;
+
+[[nodiscard]] std::string_view name_of(step_kind kind) noexcept;
+
+/// By which call an operation is enqueued.
+enum class form : std::uint8_t { parallel_for, access, host_task };
+
+inline constexpr int none = -1;
+
+/// Elements [first, last) of the array in a slot.
+struct range {
+    int slot = none;
+    int first = 0;
+    int last = 0;
+};
+
+/// The same in terms of the memory behind the slot, which has a number of its own; filled in by `complete`.
+struct touch {
+    int memory = none;
+    int begin = 0;
+    int end = 0;
+    bool write = false;
+    bool manual = false;  ///< the program orders it itself
+
+    [[nodiscard]] bool conflicts_with(const touch& other) const noexcept {
+        return memory == other.memory && (write || other.write) && begin < other.end && other.begin < end;
+    }
+};
+
+/// One step. Which fields mean something depends on the kind; objects are named by the numbers of their slots.
+struct step {
+    step_kind kind = step_kind::operate;
+    int number = 0;  ///< unique in the program: mixed into all values that the step writes, and its "source line"
+    int stream = none;
+    int other = none;  ///< the second stream, the event, the gate, the view, the operation
+    int array = none;  ///< the slot that is filled or emptied
+    int size = 0;      ///< elements
+    std::vector<range> reads{};
+    std::vector<range> writes{};
+    std::vector<int> after{};  ///< operations, by their numbers
+    form how = form::parallel_for;
+    int spin = 0;       ///< how long the operation dawdles
+    bool adds = false;  ///< adds a number to what it writes, so that the order does not matter
+    std::optional<weir::ordering_mode> mode{};
+
+    // Filled in by `complete`.
+    std::vector<touch> touches{};
+    int stream_number = none;  ///< unlike the slot never used again
+    int other_number = none;   ///< the same of the second stream
+    bool current = false;      ///< the stream is the thread's current one, and the call leaves it at that
+    int memory = none;         ///< of the slot that is filled; what dies with the slot that is emptied
+};
+
+/// Whether the step puts an operation into a stream.
+[[nodiscard]] constexpr bool is_operation(step_kind kind) noexcept {
+    return kind == step_kind::allocate || kind == step_kind::operate || kind == step_kind::copy ||
+           kind == step_kind::fill || kind == step_kind::copy_from_host;
+}
+/// Whether the host itself touches memory.
+[[nodiscard]] constexpr bool is_host_access(step_kind kind) noexcept {
+    return kind == step_kind::read_host || kind == step_kind::write_host || kind == step_kind::open_view;
+}
+
+/// Whether the host waits for work of streams.
+[[nodiscard]] constexpr bool blocks_host(step_kind kind) noexcept {
+    return is_host_access(kind) || kind == step_kind::synchronize_stream || kind == step_kind::synchronize_event ||
+           kind == step_kind::synchronize_operation || kind == step_kind::synchronize_device;
+}
+
+// Slots. The threads of a program share the first ones, which only the first phase fills; the others are private.
+inline constexpr int most_threads = 4;
+inline constexpr int shared_slots = 8;
+inline constexpr int private_slots = 4;
+inline constexpr int slots = shared_slots + most_threads * private_slots;
+inline constexpr int gates = 8;  ///< two for each thread
+inline constexpr int default_stream = 0;
+
+/// Steps that are numbered in one program, at most.
+inline constexpr int most_steps = 1024;
+
+struct program {
+    std::uint64_t seed = 0;
+    /// How many arrays of `tight_elements` elements the pool may hold; none if it may hold what it likes. Then memory is
+    /// soon handed on while other streams still use it.
+    std::optional<int> tight;
+    /// What each thread does in each phase. All threads end a phase before any begins the next.
+    std::vector<std::vector<std::vector<step>>> phases;
+
+    [[nodiscard]] std::size_t threads() const noexcept;
+    [[nodiscard]] std::size_t steps() const noexcept;
+};
+inline constexpr int tight_elements = 32;
+
+/// The program as text, one step a line.
+[[nodiscard]] std::string to_string(const program& of);
+
+}  // namespace random_programs

@@ -1,0 +1,162 @@
+// How one operation of a random program is enqueued.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "random_programs/arithmetic.hpp"
+#include "random_programs/ledger.hpp"
+#include "random_programs/program.hpp"
+#include "weir/weir.hpp"
+
+namespace random_programs {
+
+/// Part of an array; now and then by way of another shape, which is the same memory.
+inline weir::array part_of(const weir::array& whole, const range& part, int number) {
+    constexpr int row = 4;
+    const auto size = static_cast<int>(whole.size());
+    if (number % 3 == 0 && size % row == 0 && part.first % row == 0 && part.last % row == 0) {
+        return whole.reshape({size / row, row}).slice(part.first / row, part.last / row);
+    }
+    return whole.slice(part.first, part.last);
+}
+
+/// The spans of an operation, sorted into those it reads and those it writes.
+class operands {
+public:
+    template <class... T>
+    explicit operands(const std::span<T>&... spans) {
+        (add(spans), ...);
+    }
+    [[nodiscard]] std::span<const std::span<const double>> reads() const noexcept {
+        return {reads_.data(), read_count_};
+    }
+    [[nodiscard]] std::span<const std::span<double>> writes() const noexcept { return {writes_.data(), write_count_}; }
+
+private:
+    void add(const std::span<const double>& one) noexcept { reads_[read_count_++] = one; }
+    void add(const std::span<double>& one) noexcept { writes_[write_count_++] = one; }
+
+    std::array<std::span<const double>, 2> reads_;
+    std::array<std::span<double>, 2> writes_;
+    std::size_t read_count_ = 0;
+    std::size_t write_count_ = 0;
+};
+
+/// What runs in the stream.
+template <class Memory>
+struct body {
+    int number;
+    int spin;
+    bool adds;
+    std::size_t count;
+    ledger* notes;
+
+    /// Dawdles, so that whoever does not wait overtakes.
+    void begin() const noexcept {
+        for (volatile int i = 0; i < spin;) {
+            i = i + 1;
+        }
+    }
+    template <class... T>
+    void at(std::size_t i, const std::span<T>&... spans) const noexcept {
+        const operands all(spans...);
+        compute_at<Memory>(number, adds, i, all.reads(), all.writes());
+    }
+    template <class... T>
+    void all(const std::span<T>&... spans) const noexcept {
+        begin();
+        for (std::size_t i = 0; i < count; ++i) {
+            at(i, spans...);
+        }
+        notes->ran(number);
+    }
+};
+
+template <class Memory, class... A>
+weir::completion enqueue(const step& one, const weir::on& where, ledger& notes, const A&... arguments) {
+    std::size_t count = 0;
+    for (const range& write : one.writes) {
+        count = std::max(count, static_cast<std::size_t>(write.last - write.first));
+    }
+    const body<Memory> work{one.number, one.spin, one.adds, count, &notes};
+    switch (one.how) {
+        case form::access:
+            return weir::access(where, arguments...,
+                                [work](weir::native_stream, const auto&... spans) { work.all(spans...); });
+        case form::host_task:
+            return weir::host_task(
+                where, [work](const auto&... spans) { work.all(spans...); }, arguments...);
+        case form::parallel_for:
+            break;
+    }
+    const auto each = [work](std::size_t i, const auto&... spans) {
+        if (i == 0) {
+            work.begin();
+        }
+        work.at(i, spans...);
+        if (i + 1 == work.count) {
+            work.notes->ran(work.number);
+        }
+    };
+    return weir::parallel_for(where, count, each, arguments...);
+}
+
+/// Adds the ranges that are written, then enqueues.
+template <class Memory, class... A>
+weir::completion with_writes(const step& one, const weir::on& where, ledger& notes, std::span<const weir::array> writes,
+                             const A&... arguments) {
+    const auto first = weir::inout(writes[0].view<double>());
+    if (writes.size() == 1) {
+        return enqueue<Memory>(one, where, notes, arguments..., first);
+    }
+    return enqueue<Memory>(one, where, notes, arguments..., first, weir::inout(writes[1].view<double>()));
+}
+
+/// Enqueues the operation of a step, which reads and writes these arrays.
+template <class Memory>
+weir::completion operate(const step& one, const weir::on& where, ledger& notes, std::span<const weir::array> reads,
+                         std::span<const weir::array> writes) {
+    if (reads.empty()) {
+        return with_writes<Memory>(one, where, notes, writes);
+    }
+    const auto first = weir::in(reads[0].view<double>());
+    if (reads.size() == 1) {
+        return with_writes<Memory>(one, where, notes, writes, first);
+    }
+    return with_writes<Memory>(one, where, notes, writes, first, weir::in(reads[1].view<double>()));
+}
+
+/// Sets each element to what `value(i)` says.
+template <class Memory, class Value>
+weir::completion assign(const step& one, const weir::on& where, ledger& notes, const weir::array& target, Value value) {
+    return weir::access(where, weir::out(target.view<double>()),
+                        [number = one.number, notes = &notes, value](weir::native_stream, const std::span<double>& to) {
+                            for (std::size_t i = 0; i < to.size(); ++i) {
+                                Memory::store(to[i], value(i));
+                            }
+                            notes->ran(number);
+                        });
+}
+
+/// What weir::copy does, by accesses of the test's own.
+template <class Memory>
+weir::completion copy_by_hand(const step& one, const weir::on& where, ledger& notes, const weir::array& target,
+                              const weir::array& source) {
+    const auto work = [number = one.number, notes = &notes](weir::native_stream, const std::span<const double>& from,
+                                                            const std::span<double>& to) {
+        std::vector<double> taken(from.size());
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            taken[i] = Memory::load(from[i]);
+        }
+        for (std::size_t i = 0; i < to.size(); ++i) {
+            Memory::store(to[i], taken[i]);
+        }
+        notes->ran(number);
+    };
+    return weir::access(where, weir::in(source.view<double>()), weir::out(target.view<double>()), work);
+}
+
+}  // namespace random_programs

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "random_programs/program.hpp"
+
+namespace random_programs {
+
+/// What exists while a program is enqueued: which slots hold what, and which modes are set. Knows nothing of values and
+/// order.
+class world {
+public:
+    world();
+
+    struct stream_slot {
+        int number = none;  ///< none: empty
+    };
+    struct array_slot {
+        int memory = none;  ///< none: empty
+        int offset = 0;
+        int size = 0;
+    };
+    struct view {
+        int memory = none;  ///< none: not open
+        int begin = 0;
+        int end = 0;
+        bool write = false;
+    };
+
+    [[nodiscard]] bool has_stream(int slot) const noexcept { return streams_[index(slot)].number != none; }
+    [[nodiscard]] const array_slot& array(int slot) const noexcept { return arrays_[index(slot)]; }
+    [[nodiscard]] const std::array<view, slots>& views() const noexcept { return views_; }
+    [[nodiscard]] bool is_closed(int gate) const noexcept { return !holds_[index(gate)].empty(); }
+    /// The steps by which a closed gate holds streams.
+    [[nodiscard]] const std::vector<int>& holds(int gate) const noexcept { return holds_[index(gate)]; }
+    /// The slot of a stream; none if no slot has it any more.
+    [[nodiscard]] int slot_of(int stream_number) const noexcept;
+    [[nodiscard]] int live_memories() const noexcept;
+    [[nodiscard]] bool has_scope(std::size_t thread) const noexcept { return !threads_[thread].scopes.empty(); }
+    [[nodiscard]] bool has_current(std::size_t thread) const noexcept { return !threads_[thread].current.empty(); }
+
+    /// Fills in what a step means now. False if it means nothing: a slot is empty, or full, or a range does not fit.
+    [[nodiscard]] bool resolve(step& one, std::size_t thread) const;
+    /// What a resolved step changes.
+    void apply(const step& one, std::size_t thread);
+
+private:
+    static std::size_t index(int slot) noexcept { return static_cast<std::size_t>(slot); }
+    [[nodiscard]] bool resolve_ranges(step& one, std::size_t thread) const;
+    [[nodiscard]] bool resolve_stream(step& one, std::size_t thread) const;
+    [[nodiscard]] bool is_last_owner(int memory) const noexcept { return memories_[index(memory)].owners == 1; }
+
+    struct memory_state {
+        int owners = 0;
+        std::optional<weir::ordering_mode> mode;
+    };
+    struct thread_state {
+        std::vector<int> current;  ///< stream numbers
+        std::vector<weir::ordering_mode> scopes;
+    };
+    std::array<stream_slot, slots> streams_{};
+    std::vector<std::optional<weir::ordering_mode>> stream_modes_;  ///< by stream number
+    std::array<array_slot, slots> arrays_{};
+    std::vector<memory_state> memories_;
+    std::array<view, slots> views_{};
+    std::array<std::vector<int>, gates> holds_;
+    std::array<thread_state, most_threads> threads_;
+    weir::ordering_mode process_ = weir::ordering_mode::automatic;
+};
+
+}  // namespace random_programs

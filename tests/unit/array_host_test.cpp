@@ -1,0 +1,128 @@
+// The host is one of the agents (rules O6, X7): it waits for exactly what conflicts, and nothing changes under its hands.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <thread>
+
+#include "weir/weir.hpp"
+
+namespace weir {
+namespace {
+
+using testing::gate;
+
+TEST(O6, ReadingWaitsForTheWriteAndWritingForTheReadsToo) {
+    const stream writer;
+    const stream reader;
+    gate write;
+    gate read;
+    const array x = zeros(8, dtype::float64, writer);
+    writer.synchronize();
+    write.hold(writer);
+    fill(writer, x, 1);
+    read.hold(reader);
+    double seen = 0;
+    parallel_for(
+        reader, 1, [&](auto, auto from) { seen = from[0]; }, in(x.view<double>()));
+    EXPECT_FALSE(x.ready());
+    std::thread opener([&] { write.open(); });
+    EXPECT_EQ(x.read<double>()[0], 1.0);  // although the reader is still held
+    opener.join();
+    EXPECT_TRUE(x.ready());
+    EXPECT_FALSE(x.buffer().ready(true));
+    std::thread other_opener([&] { read.open(); });
+    x.write<double>()[0] = 2;
+    other_opener.join();
+    EXPECT_EQ(seen, 1.0);
+}
+
+TEST(O6, OtherPartsOfTheArrayAreNotWaitedFor) {
+    const stream s;
+    gate held;
+    const array x = zeros(8, dtype::float64, s);
+    s.synchronize();
+    held.hold(s);
+    fill(s, x.slice(0, 4), 1);
+    EXPECT_EQ(x.slice(4, 8).read<double>()[0], 0.0);
+    x.slice(4, 8).write<double>()[0] = 3;
+    EXPECT_TRUE(x.slice(4, 8).ready());
+    EXPECT_FALSE(x.ready());
+    held.open();
+    EXPECT_EQ(x.read<double>()[0], 1.0);
+}
+
+TEST(O5, ManualOrderingDoesNotWaitForHazardsOnTheHost) {
+    const stream s;
+    gate held;
+    const array x = zeros(8, dtype::float64, s);
+    s.synchronize();
+    held.hold(s);
+    fill(s, x, 1);
+    {
+        const ordering_scope scope(ordering_mode::manual);
+        EXPECT_EQ(x.read<double>()[0], 0.0);
+    }
+    x.set_ordering(ordering_mode::manual);
+    EXPECT_EQ(x.read<double>()[0], 0.0);
+    x.set_ordering(std::nullopt);
+    held.open();
+    EXPECT_EQ(x.read<double>()[0], 1.0);
+}
+
+TEST(X7, AnOperationThatConflictsWithALiveViewIsOverWhenTheCallReturns) {
+    const stream s;
+    const array x = zeros(8, dtype::float64, s);
+    {
+        const auto view = x.read<double>();
+        EXPECT_TRUE(fill(s, x, 1).done());
+        EXPECT_EQ(view[0], 1.0);
+    }
+    gate held;
+    held.hold(s);
+    EXPECT_FALSE(fill(s, x, 2).done());  // the view is gone: nothing waits
+    held.open();
+}
+
+TEST(X7, ViewsMoveAndEndOnce) {
+    const stream s;
+    const array x = zeros(8, dtype::float64, s);
+    {
+        auto view = x.write<double>();
+        const auto moved = std::move(view);
+        moved[0] = 4;
+        EXPECT_TRUE(fill(s, x.slice(1, 8), 1).done());
+    }
+    gate held;
+    held.hold(s);
+    EXPECT_FALSE(fill(s, x, 2).done());
+    held.open();
+    s.synchronize();
+}
+
+TEST(K4, ReadingWhatAFailedOperationShouldHaveWrittenRaises) {
+    const stream s;
+    const array x = zeros(8, dtype::float64, s);
+    parallel_for(
+        on(s).label("window"), 1, [](auto, auto) { throw std::runtime_error("no"); },
+        inout(x.slice(0, 4).view<double>()));
+    try {
+        (void)x.read<double>();
+        FAIL() << "the array is not valid";
+    } catch (const operation_error& error) {
+        EXPECT_EQ(error.label(), "window");
+    }
+    EXPECT_EQ(x.slice(4, 8).read<double>()[0], 0.0) << "the other half is";
+    {
+        const auto all = x.write<double>();  // what the host writes itself is valid again
+        std::fill(all.begin(), all.end(), 3.0);
+    }
+    EXPECT_EQ(x.read<double>()[0], 3.0);
+    // The failed reading has left no view behind.
+    gate held;
+    held.hold(s);
+    EXPECT_FALSE(fill(s, x, 2).done());
+    held.open();
+}
+
+}  // namespace
+}  // namespace weir

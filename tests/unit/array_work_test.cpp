@@ -1,0 +1,129 @@
+// The library's own operations on arrays, and what keeps things alive (rule L2).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "weir/weir.hpp"
+
+namespace weir {
+namespace {
+
+using testing::gate;
+
+std::span<const std::byte> bytes_of(const std::vector<double>& values) { return std::as_bytes(std::span(values)); }
+
+template <class T>
+bool all_are(const array& x, T value) {
+    const auto elements = x.read<T>();
+    return std::all_of(elements.begin(), elements.end(), [&](const T& one) { return one == value; });
+}
+
+TEST(Creation, FillsWithTheValueInEachType) {
+    const stream s;
+    EXPECT_TRUE(all_are<float>(full(100, 1.5, dtype::float32, s), 1.5F));
+    EXPECT_TRUE(all_are<double>(zeros({10, 10}, dtype::float64, s), 0.0));
+    EXPECT_TRUE(all_are<std::complex<float>>(full(100, {1, 2}, dtype::complex64, s), {1, 2}));
+    EXPECT_TRUE(all_are<std::complex<double>>(full(100, {1, 2}, dtype::complex128, s), {1, 2}));
+    EXPECT_TRUE(all_are<double>(full(shape(), 7, dtype::float64, s), 7.0));
+}
+
+TEST(Creation, AnImaginaryPartNeedsAComplexType) {
+    const stream s;
+    EXPECT_THROW((void)full(3, {1, 2}, dtype::float32, s), argument_error);
+    EXPECT_THROW(fill(s, empty(3, dtype::float64, s), {0, 1}), argument_error);
+}
+
+TEST(Creation, NeedsAnOpenStream) {
+    stream s;
+    s.close();
+    EXPECT_THROW((void)empty(3, dtype::float32, s), state_error);
+    EXPECT_NO_THROW((void)buffer(0, s));
+}
+
+TEST(Copy, CopiesAcrossStreamsAndShapes) {
+    const stream a;
+    const stream b;
+    const array x = full({3, 4}, 2, dtype::float64, a);
+    const array y = zeros(12, dtype::float64, b);
+    copy(b, y, x);
+    EXPECT_TRUE(all_are(y, 2.0));
+}
+
+TEST(Copy, OverlappingRangesAsMemmoveDoes) {
+    const stream s;
+    const array x = empty(10, dtype::float64, s);
+    {
+        const auto host = x.write<double>();
+        std::iota(host.begin(), host.end(), 0.0);
+    }
+    copy(s, x.slice(1, 10), x.slice(0, 9));
+    const auto host = x.read<double>();
+    EXPECT_EQ(host[0], 0.0);
+    EXPECT_EQ(host[1], 0.0);
+    EXPECT_EQ(host[9], 8.0);
+}
+
+TEST(Copy, RefusesOtherTypesAndSizes) {
+    const stream s;
+    const array x = zeros(4, dtype::float64, s);
+    EXPECT_THROW(copy(s, x, zeros(4, dtype::float32, s)), argument_type_error);
+    EXPECT_THROW(copy(s, x, zeros(5, dtype::float64, s)), argument_error);
+    EXPECT_THROW(copy_from_host(s, x, bytes_of({1, 2, 3})), argument_error);
+}
+
+TEST(L2, TheSourceOfACopyFromTheHostMayChangeAtOnce) {
+    const stream s;
+    gate held;
+    held.hold(s);
+    const array x = empty(3, dtype::float64, s);
+    std::vector<double> source{1, 2, 3};
+    copy_from_host(s, x, bytes_of(source));
+    source = {7, 7, 7};
+    held.open();
+    const auto host = x.read<double>();
+    EXPECT_EQ(host[0], 1.0);
+    EXPECT_EQ(host[2], 3.0);
+}
+
+TEST(L2, KeptObjectsGoAfterTheEventAndNotBefore) {
+    const stream s;
+    gate held;
+    held.hold(s);
+    auto object = std::make_shared<int>(1);
+    auto other = std::make_shared<int>(2);
+    const std::weak_ptr<int> watched = object;
+    const completion work = parallel_for(s, 1, [](auto) {});
+    keep_alive(work, std::move(object), other);
+    EXPECT_EQ(watched.use_count(), 1);
+    EXPECT_EQ(other.use_count(), 2);
+    held.open();
+    // Let go of by the thread that completes the work, at the latest before what comes later on the stream.
+    s.synchronize();
+    parallel_for(s, 1, [](auto) {}).synchronize();
+    EXPECT_TRUE(watched.expired());
+    EXPECT_EQ(other.use_count(), 1);
+}
+
+TEST(L2, WhatIsOverAlreadyKeepsNothing) {
+    const stream s;
+    auto object = std::make_shared<int>(1);
+    const completion work = parallel_for(s, 1, [](auto) {});
+    work.synchronize();
+    keep_alive(work, object);
+    EXPECT_EQ(object.use_count(), 1);
+    keep_alive(event(), object);  // never recorded
+    EXPECT_EQ(object.use_count(), 1);
+}
+
+TEST(L2, KeptObjectsMayBeMoveOnlyAndMayBeArrays) {
+    const stream s;
+    array x = zeros(100, dtype::float64, s);
+    const event last = s.record();
+    keep_alive(last, std::make_unique<int>(3), std::move(x));
+    s.synchronize();
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,132 @@
+// The stateful transform: what its states allow (rules P1, P3; scenario E6).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/arrays.hpp"
+#include "weir/error.hpp"
+#include "weir/fft.hpp"
+#include "weir/memory.hpp"
+
+namespace weir {
+namespace {
+
+using test::make_array;
+using test::values_of;
+using ::testing::HasSubstr;
+using complex = std::complex<double>;
+
+template <class Call>
+std::string state_error_of(Call&& call) {
+    try {
+        call();
+    } catch (const state_error& thrown) {
+        return thrown.what();
+    }
+    return "no state_error";
+}
+
+class FftPlan : public ::testing::Test {
+protected:
+    stream on{cpu()};
+    array a = make_array(on, {2}, std::vector<complex>{1.0, 2.0});
+    array b = make_array(on, {2}, std::vector<complex>{5.0, 3.0});
+    const std::vector<complex> transformed_a{3.0, -1.0};
+    const std::vector<complex> transformed_b{8.0, 2.0};
+
+    void execute(fft_plan& f) { static_cast<void>(f.execute(fft_direction::forward, on)); }
+};
+
+TEST_F(FftPlan, ExecutesAsOftenAsWanted) {
+    fft_plan f(a);
+    f.plan(on);
+    EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, on)), transformed_a);
+    const array out = zeros({2}, dtype::complex128, on);
+    f.execute(fft_direction::inverse, on, out);
+    EXPECT_EQ(values_of<complex>(out), (std::vector<complex>{1.5, -0.5}));
+}
+
+TEST_F(FftPlan, WantsAPlanFirst) {
+    fft_plan f(a);
+    EXPECT_THAT(state_error_of([&] { execute(f); }), HasSubstr("call plan before execute"));
+}
+
+TEST_F(FftPlan, E6AReleasedOperandIsAnErrorUntilThereIsAnother) {
+    fft_plan f(a);
+    f.plan(on);
+    f.release_operand();
+    f.release_operand();
+    EXPECT_THAT(state_error_of([&] { execute(f); }), HasSubstr("call reset_operand"));
+    f.reset_operand(b);
+    EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, on)), transformed_b);
+}
+
+TEST_F(FftPlan, E6ReleaseDropsTheReference) {
+    fft_plan f(a);
+    f.plan(on);
+    execute(f);
+    on.synchronize();
+    a = {};
+    const std::size_t held = memory::stats().live;
+    f.release_operand();
+    EXPECT_LT(memory::stats().live, held);
+}
+
+TEST_F(FftPlan, E6FreeTwiceIsFineAndUseAfterItIsNot) {
+    fft_plan f(a);
+    f.plan(on);
+    const array result = f.execute(fft_direction::forward, on);
+    f.free();
+    f.free();
+    EXPECT_EQ(values_of<complex>(result), transformed_a) << "what was enqueued is not disturbed";
+    for (const auto& use :
+         {std::function<void()>([&] { execute(f); }), std::function<void()>([&] { f.plan(on); }),
+          std::function<void()>([&] { f.reset_operand(b); }), std::function<void()>([&] { f.release_operand(); })}) {
+        EXPECT_THAT(state_error_of(use), HasSubstr("it was freed; make a new one"));
+    }
+}
+
+TEST_F(FftPlan, MovesAndLeavesAFreedOne) {
+    fft_plan f(a);
+    f.plan(on);
+    fft_plan g(std::move(f));
+    EXPECT_EQ(values_of<complex>(g.execute(fft_direction::forward, on)), transformed_a);
+    EXPECT_THAT(state_error_of([&] { execute(f); }), HasSubstr("freed"));  // NOLINT(bugprone-use-after-move): defined
+}
+
+TEST_F(FftPlan, RefusesAnotherShapeOrType) {
+    fft_plan f(a);
+    EXPECT_THROW(f.reset_operand(zeros({3}, dtype::complex128, on)), argument_error);
+    EXPECT_THROW(f.reset_operand(zeros({2}, dtype::complex64, on)), argument_error);
+    EXPECT_THROW(fft_plan(zeros({2}, dtype::float64, on), {}, fft_kind::complex_to_complex), argument_type_error);
+    EXPECT_THROW(fft_plan(a, {}, fft_kind::real_to_complex), argument_type_error);
+    EXPECT_THROW(fft_plan(a, {.n = 0}), argument_error);
+}
+
+TEST_F(FftPlan, RealKindsGoOneWay) {
+    const array x = make_array(on, {4}, std::vector<double>{1, 2, 3, 4});
+    fft_plan forward(x);
+    forward.plan(on);
+    const array spectrum = forward.execute(fft_direction::forward, on);
+    EXPECT_EQ(values_of<complex>(spectrum), (std::vector<complex>{10.0, {-2, 2}, -2.0}));
+    EXPECT_THROW(static_cast<void>(forward.execute(fft_direction::inverse, on)), argument_error);
+
+    fft_plan inverse(spectrum, {}, fft_kind::complex_to_real);
+    inverse.plan(on);
+    EXPECT_EQ(values_of<double>(inverse.execute(fft_direction::inverse, on)), (std::vector<double>{1, 2, 3, 4}));
+    EXPECT_THROW(static_cast<void>(inverse.execute(fft_direction::forward, on)), argument_error);
+}
+
+TEST_F(FftPlan, KeepsAWorkspaceWhereItNeedsOne) {
+    fft_plan direct(a);
+    direct.plan(on);
+    EXPECT_EQ(direct.workspace_bytes(), 0U);
+    fft_plan padded(a, {.n = 8}, fft_kind::complex_to_real);
+    EXPECT_EQ(padded.workspace_bytes(), 0U) << "before plan";
+    padded.plan(on);
+    EXPECT_GE(padded.workspace_bytes(), 5 * sizeof(complex));
+}
+
+}  // namespace
+}  // namespace weir

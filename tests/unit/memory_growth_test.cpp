@@ -1,0 +1,247 @@
+// How much memory the pool takes from the driver, and what it does when there is none (rules L1, L6).
+#include <random>
+
+#include "memory_support.hpp"
+
+namespace weir::memory::test {
+namespace {
+
+using frontiers::point;
+
+class L1Growth : public PoolTest {};
+
+TEST_F(L1Growth, SmallArraysShareAPiece) {
+    std::vector<block*> blocks;
+    for (int i = 0; i < 1000; ++i) {
+        blocks.push_back(&get(1 * kib, 1));
+    }
+    EXPECT_EQ(driver.calls, 1);
+    for (block* b : blocks) {
+        drop(*b);
+    }
+}
+
+TEST_F(L1Growth, PiecesGrowWithThePool) {
+    std::vector<block*> blocks;
+    for (int i = 0; i < 1000; ++i) {
+        blocks.push_back(&get(mib, 1));
+    }
+    EXPECT_LE(driver.calls, 30);
+    EXPECT_LE(driver.held, 1250 * mib + pool::smallest_piece);
+    for (block* b : blocks) {
+        drop(*b);
+    }
+}
+
+TEST_F(L1Growth, PendingMemoryIsPassedOverUpTo125PercentOfThePeak) {
+    // Half of 32 MiB is live, the other half complete but in pieces too small for what is asked for.
+    drop(get(32 * mib, 1));
+    std::vector<block*> blocks;
+    for (int i = 0; i < 16; ++i) {
+        blocks.push_back(&get(2 * mib, 1));
+    }
+    ASSERT_EQ(driver.held, 32 * mib);
+    for (std::size_t i = 0; i < blocks.size(); i += 2) {
+        drop(*blocks[i]);
+    }
+    block& pending = get(4 * mib, 1);  // the peak stays 32 MiB
+    EXPECT_EQ(driver.held, 40 * mib);
+    use(pending, mark_at(1, 1));
+    drop(pending);
+
+    block& other = get(4 * mib, 2);
+    EXPECT_EQ(driver.held, 40 * mib);
+    EXPECT_TRUE(waits_of(other, 2).empty());
+    block& third = get(4 * mib, 2);
+    EXPECT_EQ(driver.held, 40 * mib) << "more than 1.25 times the peak: now the stream waits";
+    EXPECT_EQ(waits_of(third, 2), (std::vector<point>{{1, 1}}));
+    block& fourth = get(4 * mib, 2);
+    EXPECT_EQ(driver.held, 44 * mib) << "no pending block is left: growing is better than waiting on the host";
+    drop(other);
+    drop(third);
+    drop(fourth);
+    for (std::size_t i = 1; i < blocks.size(); i += 2) {
+        drop(*blocks[i]);
+    }
+}
+
+TEST_F(L1Growth, CompletePiecesAreGivenBackBeforeMoreAreTaken) {
+    tested.set_limit(8 * mib);
+    drop(get(4 * mib, 1));
+    drop(get(6 * mib, 1));  // 4 and 6 exceed the limit
+    EXPECT_LE(driver.held, 8 * mib);
+    drop(get(8 * mib, 1));
+    EXPECT_EQ(driver.held, 8 * mib);
+}
+
+TEST_F(L1Growth, ManyFreedBlocksReachOtherStreams) {
+    std::vector<block*> blocks;
+    for (int i = 0; i < 20000; ++i) {
+        blocks.push_back(&get(256, 1));
+    }
+    for (block* b : blocks) {
+        drop(*b);
+    }
+    const std::size_t held = driver.held;
+    drop(get(mib, 2));
+    EXPECT_EQ(driver.held, held);
+}
+
+class L6Memory : public PoolTest {};
+
+TEST_F(L6Memory, StatisticsSayWhereTheBytesAre) {
+    EXPECT_EQ(tested.stats().live, 0U);
+    block& a = get(1000, 1);
+    block& b = get(mib, 1);
+    statistics now = tested.stats();
+    EXPECT_EQ(now.live, mib + 1024);
+    EXPECT_EQ(now.pending, 0U);
+    EXPECT_EQ(now.cached, mib - 1024);
+    EXPECT_EQ(now.peak, mib + 1024);
+    EXPECT_EQ(now.limit, std::size_t{1} << 40);
+    use(b, mark_at(1, 1));
+    drop(b);
+    now = tested.stats();
+    EXPECT_EQ(now.live, 1024U);
+    EXPECT_EQ(now.pending, mib);
+    completed.set(1, 1);
+    now = tested.stats();
+    EXPECT_EQ(now.pending, 0U);
+    EXPECT_EQ(now.cached, 2 * mib - 1024);
+    drop(a);
+    EXPECT_EQ(tested.stats().cached, 2 * mib);
+    EXPECT_EQ(tested.stats().peak, mib + 1024);
+}
+
+TEST_F(L6Memory, TrimGivesCompletePiecesBackAndNeverPendingOnes) {
+    block& a = get(2 * mib, 1);
+    block& b = get(2 * mib, 1);
+    use(b, mark_at(1, 1));
+    drop(a);
+    drop(b);
+    tested.trim();
+    EXPECT_EQ(driver.held, 2 * mib);
+    EXPECT_EQ(tested.stats().pending, 2 * mib);
+    completed.set(1, 1);
+    tested.trim();
+    EXPECT_EQ(driver.held, 0U);
+    EXPECT_EQ(tested.stats().cached, 0U);
+}
+
+TEST_F(L6Memory, TheLimitCountsLiveCachedAndPendingBytes) {
+    tested.set_limit(4 * mib);
+    block& live = get(2 * mib, 1);
+    block& pending = get(2 * mib, 1);
+    use(pending, mark_at(1, 1));
+    drop(pending);
+    EXPECT_EQ(ask(3 * mib, 2), nullptr);
+    EXPECT_EQ(wait_for, (point{1, 1}));
+    completed.set(1, 1);
+    EXPECT_EQ(ask(3 * mib, 2), nullptr);
+    EXPECT_EQ(wait_for, std::nullopt) << "nothing is pending any more";
+    EXPECT_LE(driver.held, 4 * mib);
+    drop(live);
+    drop(get(4 * mib, 2));
+}
+
+TEST_F(L6Memory, ALimitThatIsNoClassCanBeUsedUp) {
+    tested.set_limit(1100 * kib);
+    drop(get(1100 * kib, 1));
+}
+
+TEST_F(L6Memory, MoreThanTheLimitIsRefusedWithoutDisturbingAnything) {
+    block& a = get(mib, 1);
+    EXPECT_EQ(ask(std::size_t{1} << 41, 1), nullptr);
+    EXPECT_EQ(ask(~std::size_t{0}, 1), nullptr);
+    EXPECT_EQ(wait_for, std::nullopt);
+    EXPECT_EQ(driver.calls, 1);
+    drop(a);
+}
+
+TEST_F(L6Memory, TheMessageNamesTheSizes) {
+    tested.set_limit(4 * mib);
+    block& live = get(2 * mib, 1);
+    block& pending = get(mib, 1);
+    use(pending, mark_at(1, 1));
+    drop(pending);
+    const std::string message = tested.explain_shortage(5000000);
+    for (const char* part : {"5000000 bytes wanted", "2097152 bytes are live", "1048576 bytes pending", "cached",
+                             "the limit is 4194304 bytes", "the device has 1099511627776 bytes", "on fake"}) {
+        EXPECT_NE(message.find(part), std::string::npos) << message;
+    }
+    drop(live);
+}
+
+TEST_F(L6Memory, WhenTheDriverHasLessThanAPieceTheRequestAloneIsTried) {
+    driver.total = 3 * mib;
+    block& a = get(2 * mib, 1);
+    block& b = get(512 * kib, 1);
+    EXPECT_EQ(driver.held, 2 * mib + 512 * kib);
+    drop(a);
+    drop(b);
+}
+
+/// A program that allocates, uses and drops at random on three streams, while the driver fails at call `fail_at`.
+void run_program(int fail_at) {
+    fake_driver driver;
+    set_watermarks completed;
+    {
+        pool tested(driver, completed);
+        driver.fail_at = fail_at;
+        tested.set_limit(64 * mib);
+        std::mt19937 random(7);
+        std::vector<block*> live;
+        std::vector<frontiers::epoch> tail(4, 0);
+        for (int step = 0; step < 400; ++step) {
+            const auto line = static_cast<frontiers::timeline_id>(1 + random() % 3);
+            if (random() % 2 == 0 || live.empty()) {
+                const std::size_t bytes = (1 + random() % 64) * 100 * kib;
+                block* b = tested.take_recent(bytes, line);
+                for (bool again = b == nullptr; again;) {
+                    const pool::answer answer = tested.take(bytes, {line, nullptr});
+                    b = answer.taken;
+                    again = b == nullptr && answer.wait_for.has_value();
+                    if (again) {
+                        completed.set(answer.wait_for->timeline, answer.wait_for->at);
+                    }
+                }
+                if (b != nullptr) {
+                    b->history.reserve(1);
+                    b->history.record({0, bytes}, order::access_mode::write, mark_at(line, ++tail[line]), completed);
+                    live.push_back(b);
+                }
+            } else {
+                const std::size_t which = random() % live.size();
+                tested.put(*live[which]);
+                live.erase(live.begin() + static_cast<std::ptrdiff_t>(which));
+            }
+            const statistics now = tested.stats();
+            ASSERT_EQ(now.live + now.pending + now.cached, driver.held);
+            ASSERT_LE(driver.held, 64 * mib);
+        }
+        for (block* b : live) {
+            tested.put(*b);
+        }
+        EXPECT_EQ(tested.stats().live, 0U);
+        for (frontiers::timeline_id line = 1; line <= 3; ++line) {
+            completed.set(line, tail[line]);
+        }
+        // Nothing was lost: all of it is one whole again, and can be used.
+        tested.trim();
+        EXPECT_EQ(driver.held, 0U);
+        const pool::answer all = tested.take(64 * mib, {1, nullptr});
+        ASSERT_NE(all.taken, nullptr);
+        tested.put(*all.taken);
+    }
+    EXPECT_EQ(driver.held, 0U);
+}
+
+TEST(L6, NothingIsLostWhereverTheDriverFails) {
+    for (int fail_at = 0; fail_at < 40; ++fail_at) {
+        SCOPED_TRACE(fail_at);
+        run_program(fail_at);
+    }
+}
+
+}  // namespace
+}  // namespace weir::memory::test
