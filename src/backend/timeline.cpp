@@ -5,35 +5,49 @@
 
 namespace weir::backend {
 
+void timeline::insert(waiter& who) noexcept {
+    waiter* before = last_;
+    while (before != nullptr && before->wanted > who.wanted) {
+        before = before->previous;
+    }
+    waiter*& link = before == nullptr ? first_ : before->next;
+    who.previous = before;
+    who.next = link;
+    (who.next == nullptr ? last_ : who.next->previous) = &who;
+    link = &who;
+}
+
+void timeline::remove(waiter& who) noexcept {
+    (who.previous == nullptr ? first_ : who.previous->next) = who.next;
+    (who.next == nullptr ? last_ : who.next->previous) = who.previous;
+}
+
 bool timeline::wait(waiter& who, epoch at) noexcept {
     const std::lock_guard lock(mutex_);
-    waiting_.store(true, std::memory_order_seq_cst);  // before the look at completed_: see complete()
-    if (completed_.load(std::memory_order_seq_cst) >= at) {
-        waiting_.store(list_ != nullptr, std::memory_order_seq_cst);
-        return false;
-    }
     who.wanted = at;
-    who.next = list_;
-    list_ = &who;
-    return true;
+    insert(who);
+    next_wanted_.store(first_->wanted, std::memory_order_seq_cst);  // before the look at completed_: see complete()
+    if (completed_.load(std::memory_order_seq_cst) < at) {
+        return true;
+    }
+    remove(who);
+    next_wanted_.store(first_ == nullptr ? nothing : first_->wanted, std::memory_order_seq_cst);
+    return false;
 }
 
 void timeline::tell(epoch at) noexcept {
     waiter* ready = nullptr;
     {
         const std::lock_guard lock(mutex_);
-        waiter** link = &list_;
-        while (*link != nullptr) {
-            waiter* const one = *link;
-            if (one->wanted <= at) {
-                *link = one->next;
-                one->next = ready;
-                ready = one;
-            } else {
-                link = &one->next;
-            }
+        waiter** end = &ready;
+        while (first_ != nullptr && first_->wanted <= at) {
+            waiter* const one = first_;
+            remove(*one);
+            one->next = nullptr;
+            *end = one;
+            end = &one->next;
         }
-        waiting_.store(list_ != nullptr, std::memory_order_seq_cst);
+        next_wanted_.store(first_ == nullptr ? nothing : first_->wanted, std::memory_order_seq_cst);
     }
     while (ready != nullptr) {
         waiter* const one = ready;

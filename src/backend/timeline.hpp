@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -23,6 +24,7 @@ public:
     // The timeline's own, under its lock.
     epoch wanted = 0;
     waiter* next = nullptr;
+    waiter* previous = nullptr;
 
 protected:
     waiter() = default;
@@ -36,9 +38,9 @@ public:
 
     /// States that everything up to `at` is over, and tells those who wait for it. One thread at a time.
     void complete(epoch at) noexcept {
-        // Pairs with `wait`: either this sees that somebody waits, or they see the new epoch (both sequentially consistent).
+        // Pairs with `wait`: either this sees what they want, or they see the new epoch (both sequentially consistent).
         completed_.store(at, std::memory_order_seq_cst);
-        if (waiting_.load(std::memory_order_seq_cst)) {
+        if (next_wanted_.load(std::memory_order_seq_cst) <= at) {
             tell(at);
         }
     }
@@ -47,12 +49,17 @@ public:
     [[nodiscard]] bool wait(waiter& who, epoch at) noexcept;
 
 private:
+    static constexpr epoch nothing = std::numeric_limits<epoch>::max();
+
     void tell(epoch at) noexcept;
+    void insert(waiter& who) noexcept;
+    void remove(waiter& who) noexcept;
 
     std::atomic<epoch> completed_{0};
-    std::atomic<bool> waiting_{false};  ///< whether list_ may have anybody
-    std::mutex mutex_;                  ///< guards list_; a leaf in the lock order
-    waiter* list_ = nullptr;
+    std::atomic<epoch> next_wanted_{nothing};  ///< the smallest epoch that anybody waits for
+    std::mutex mutex_;                         ///< guards the list; a leaf in the lock order
+    waiter* first_ = nullptr;                  ///< in the order of what they want: usually one joins at the end
+    waiter* last_ = nullptr;
 };
 
 /// All timelines of the process, by their number. Entries are never freed; a number is given out again once all work on

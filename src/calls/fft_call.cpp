@@ -215,7 +215,7 @@ completion fft_call::enqueue(const on& where, const array& a, const array& out, 
 
 array transform(const on& where, const array& a, const fft_request& request) {
     const fft_call call(request, a.shape(), a.dtype());
-    const array out = empty(call.result_shape(), call.result_type(), where.stream(), where.site().where);
+    array out = empty(call.result_shape(), call.result_type(), where.stream(), where.site().where);
     call.expect_operands(a, out, where.stream().device());
     call.enqueue(where, a, out, buffer(call.workspace_bytes(), where.stream(), where.site().where));
     return out;

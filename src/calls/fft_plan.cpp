@@ -93,7 +93,7 @@ void fft_plan::plan(source_location where) { plan(on(current_stream(), where)); 
 array fft_plan::execute(fft_direction direction, const on& where) {
     state& s = expect_ready();
     const calls::fft_call call = s.expect_direction(direction);
-    const array out = empty(call.result_shape(), call.result_type(), where.stream(), where.site().where);
+    array out = empty(call.result_shape(), call.result_type(), where.stream(), where.site().where);
     execute(direction, where, out);
     return out;
 }

@@ -24,7 +24,8 @@ struct fft_problem {
     std::int64_t in_distance = 1;
     std::int64_t out_distance = 1;
 
-    friend auto operator<=>(const fft_problem&, const fft_problem&) = default;
+    friend auto operator<=>(const fft_problem&,
+                            const fft_problem&) = default;  // NOLINT(modernize-use-nullptr): LLVM 14
 };
 
 /// What libraries may count on where a problem says `aligned`: the width of the widest vectors.

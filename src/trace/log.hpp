@@ -16,7 +16,7 @@
 
 namespace weir::trace {
 
-/// A position in a stream. Stream 0: a stream that was over before the log began; epoch 0: before everything.
+/// A position in a stream. Stream 0: one that did nothing while the log was kept; epoch 0: before everything.
 struct moment {
     std::uint64_t stream = 0;
     frontiers::epoch at = 0;

@@ -183,7 +183,7 @@ private:
                 continue;
             }
             for (const order::footprint& rest : {order::footprint{past.where.begin, access.where.begin},
-                                                order::footprint{access.where.end, past.where.end}}) {
+                                                 order::footprint{access.where.end, past.where.end}}) {
                 if (!rest.empty()) {
                     kept.push_back({rest, past.mode, past.when});
                 }

@@ -30,6 +30,28 @@ TEST(Timeline, TellsAWaiterOnceItsEpochIsOver) {
     EXPECT_EQ(second.told, 1);
 }
 
+TEST(Timeline, TellsWaitersWhateverTheOrderInWhichTheyCame) {
+    timeline line;
+    std::vector<counting> waiters(6);
+    const std::vector<epoch> wanted{4, 2, 5, 1, 3, 2};
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        ASSERT_TRUE(line.wait(waiters[i], wanted[i]));
+    }
+    const auto told = [&] {
+        std::vector<int> counts;
+        for (const counting& one : waiters) {
+            counts.push_back(one.told);
+        }
+        return counts;
+    };
+    line.complete(2);
+    EXPECT_EQ(told(), (std::vector<int>{0, 1, 0, 1, 0, 1}));
+    line.complete(4);
+    EXPECT_EQ(told(), (std::vector<int>{1, 1, 0, 1, 1, 1}));
+    line.complete(5);
+    EXPECT_EQ(told(), (std::vector<int>{1, 1, 1, 1, 1, 1}));
+}
+
 TEST(Timeline, DoesNotKeepAWaiterWhoseEpochIsOver) {
     timeline line;
     line.complete(4);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -10,6 +11,7 @@
 #include "trace/collector.hpp"
 #include "trace/log_reader.hpp"
 #include "trace/log_writer.hpp"
+#include "trace/summary.hpp"
 #include "weir/error.hpp"
 
 namespace weir::trace {
@@ -150,6 +152,25 @@ TEST(EvidenceLog, V2_passes_over_unknown_fields) {
                                R"({"type":"end","records":1,"lost":2})");
     EXPECT_EQ(read.records.size(), 1U);
     EXPECT_EQ(read.lost, 2U);
+}
+
+TEST(EvidenceLog, V2_the_example_of_the_documentation_is_a_log) {
+    std::ifstream page(WEIR_DOCS "/evidence-log.md");
+    ASSERT_TRUE(page) << WEIR_DOCS;
+    std::string example;
+    bool is_inside = false;
+    for (std::string line; std::getline(page, line);) {
+        if (line.starts_with("```")) {
+            is_inside = line == "```json";
+        } else if (is_inside) {
+            example += line + "\n";
+        }
+    }
+    const trace_summary sum = summarise(read_text(example));
+    EXPECT_EQ(sum.operations, 3U);
+    EXPECT_EQ(sum.waits_issued, 1U);
+    EXPECT_EQ(sum.waits_elided, 1U);
+    EXPECT_EQ(sum.waits_minimal, 1U);
 }
 
 }  // namespace

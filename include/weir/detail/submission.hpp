@@ -36,6 +36,7 @@ struct submission {
 /// host's: then it returns once the operation is over (rule X7). Any thread.
 ///
 /// Reads and writes `accesses` as declared. Throws state_error (closed stream), std::bad_alloc; then nothing has happened.
+/// Throws race_error under a check_scope of mode `raise`; then the operation is enqueued, safely.
 WEIR_EXPORT completion submit(stream_state& stream, const submission& what);
 
 }  // namespace weir::runtime

@@ -73,6 +73,7 @@ private:
     void write(const std::string& name, const std::string& title, const recording& result) {
         write_wav(file(name + ".wav"), result);
         draw(file(name + ".png"), title, original_, result, right_);
+        acts_.push_back({title, result});
     }
     [[nodiscard]] static progress_report to(progress_line& line) {
         return [&line](double done) { line.show(done); };
@@ -89,6 +90,7 @@ private:
     recording right_;
     recording by_hand_;
     weir::report races_;
+    std::vector<act> acts_;
     std::vector<std::string> written_;
     std::vector<std::string> failures_;
 };
@@ -150,6 +152,7 @@ void performance::act_3() {
     expect(compare(by_weir, by_hand_).samples == 0, "act 3: the result must be that of act 2");
     expect(compare(traced, by_hand_).samples == 0, "act 3: the traced result must be that of act 2");
     write("act3-by-weir", "act 3: ordered by Weir", by_weir);
+    draw_acts(file("acts.png"), acts_, right_);
 }
 
 void performance::show_race() const {

@@ -80,16 +80,18 @@ void draw_spectrogram(canvas& on, int top, const std::string& name, int rate, co
     }
 }
 
-void draw_waveform(canvas& on, int top, int height, const recording& result, const recording& right) {
+void draw_waveform(canvas& on, int top, int height, const std::string& name, const recording& result,
+                   const recording& right) {
     float peak = 1e-3F;
     for (const float sample : right.samples) {
         peak = std::max(peak, std::abs(sample));
     }
+    const int half = height / 2;
     const auto level_at = [&](float sample) {
         const float inside = std::clamp(sample / peak / 1.15F, -1.0F, 1.0F);
-        return top + height / 2 - static_cast<int>(std::lround(inside * static_cast<float>(height / 2)));
+        return top + half - static_cast<int>(std::lround(inside * static_cast<float>(half)));
     };
-    on.text(left, top - 22, "result: waveform", ink, 2);
+    on.text(left, top - 22, name, ink, 2);
     on.box(left, top, columns, height, {246, 247, 249});
     for (int column = 0; column < columns; ++column) {
         const column_range range = range_of(column, result, right);
@@ -136,8 +138,25 @@ void draw(const std::filesystem::path& file, const std::string& title, const rec
     draw_spectrogram(on, 104, "recording", original.rate, before, before);
     draw_spectrogram(on, 368, "result: without the beats", result.rate, spectrogram_of(result, columns, rows),
                      spectrogram_of(right, columns, rows));
-    draw_waveform(on, 632, 180, result, right);
+    draw_waveform(on, 632, 180, "result: waveform", result, right);
     draw_seconds(on, 834, result.seconds());
+    on.write_png(file);
+}
+
+void draw_acts(const std::filesystem::path& file, std::span<const act> acts, const recording& right) {
+    constexpr int height = 110;
+    constexpr int pitch = height + 52;
+    canvas on(left + columns + 24, 40 + pitch * static_cast<int>(acts.size()) + 20, paper);
+    int top = 40;
+    for (const act& each : acts) {
+        const difference apart = compare(each.result, right);
+        const std::string verdict = apart.samples == 0
+                                        ? ": bit for bit right"
+                                        : fmt::format(": {:.1f} % of the samples are wrong", 100 * apart.share);
+        draw_waveform(on, top, height, each.title + verdict, each.result, right);
+        top += pitch;
+    }
+    draw_seconds(on, top - 24, right.seconds());
     on.write_png(file);
 }
 

@@ -14,7 +14,7 @@ completion pipeline::load(std::int64_t block) {
     const array samples = recording_.slice(block * cut_.step(), block * cut_.step() + cut_.span());
 
     if (by_hand_) load.wait(p.windowed);  // the samples that were here
-    const completion end = copy(on(load).label("load"), p.samples, samples);
+    completion end = copy(on(load).label("load"), p.samples, samples);
     if (by_hand_) p.loaded.record(load);
     return end;
 }
@@ -31,7 +31,7 @@ completion pipeline::analyse(std::int64_t block) {
     if (by_hand_) p.windowed.record(analyse);
 
     if (by_hand_) analyse.wait(p.synthesised);  // the spectra that were here
-    const completion end = fft::rfft(on(analyse).label("transform"), p.frames, p.spectrum);
+    completion end = fft::rfft(on(analyse).label("transform"), p.frames, p.spectrum);
     if (by_hand_) p.transformed.record(analyse);
     return end;
 }
@@ -41,7 +41,7 @@ completion pipeline::filter(std::int64_t block) {
     const stream& filter = stream_of(stage::filter, block);
 
     if (by_hand_) filter.wait(p.transformed);
-    const completion end = parallel_for(
+    completion end = parallel_for(
         on(filter).label("filter"), cut_.channels,
         [this](std::size_t channel, auto spectrum, auto level) { kernels_.keep_tones(channel, spectrum, level); },
         inout(p.spectrum.view<std::complex<float>>()), inout(level_.view<float>()));
@@ -55,7 +55,7 @@ completion pipeline::synthesise(std::int64_t block) {
 
     if (by_hand_) synthesise.wait(p.filtered);
     if (by_hand_) synthesise.wait(p.added);  // the frames that were here
-    const completion end = fft::irfft(on(synthesise).label("transform back"), p.spectrum, p.cleaned);
+    completion end = fft::irfft(on(synthesise).label("transform back"), p.spectrum, p.cleaned);
     if (by_hand_) p.synthesised.record(synthesise);
     return end;
 }
@@ -68,7 +68,7 @@ completion pipeline::add(std::int64_t block) {
 
     if (by_hand_) add.wait(p.synthesised);
     if (by_hand_) add.wait(next.stored);  // and cleared
-    const completion end = parallel_for(
+    completion end = parallel_for(
         on(add).label("overlap-add"), cut_.channels,
         [this](std::size_t channel, auto frames, auto part, auto after) {
             kernels_.overlap_add(channel, frames, part, after);
@@ -84,7 +84,7 @@ completion pipeline::store(std::int64_t block) {
     sum& here = sum_of(block);
 
     if (by_hand_) store.wait(p.added);
-    const completion end = parallel_for(
+    completion end = parallel_for(
         on(store).label("store"), cut_.step() * cut_.channels,
         [](std::size_t i, auto part, auto result) { kernels::store(i, part, result); },
         inout(here.samples.view<float>()), out(result_.slice(block, block + 1).view<float>()));

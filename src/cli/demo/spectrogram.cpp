@@ -13,11 +13,12 @@ namespace weir::demo {
 spectrogram spectrogram_of(const recording& sound, int columns, int rows) {
     const layout cut(sound);
     const std::int64_t n = cut.frame;
+    const std::int64_t points = columns;
     const array frames = empty({columns, n}, dtype::float32);
     {
         const host_view<float> samples = frames.write<float>();
         for (std::int64_t column = 0; column < columns; ++column) {
-            const std::int64_t first = (2 * column + 1) * sound.length() / (2 * columns) - n / 2;
+            const std::int64_t first = (2 * column + 1) * sound.length() / (2 * points) - n / 2;
             for (std::int64_t k = 0; k < n; ++k) {
                 const std::int64_t at = first + k;
                 const double hann =

@@ -1,0 +1,112 @@
+// Traces of real programs.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/observer.hpp"
+#include "trace/collector.hpp"
+#include "trace/summary.hpp"
+#include "weir/weir.hpp"
+
+namespace weir {
+namespace {
+
+class noted {
+public:
+    noted() { runtime::observers::add(told); }
+    ~noted() { runtime::observers::remove(told); }
+    noted(const noted&) = delete;
+    noted& operator=(const noted&) = delete;
+
+    trace::collector told;
+};
+
+template <class Record>
+std::vector<Record> all(const trace::collector& told) {
+    return told.read([](const trace::log& kept) {
+        std::vector<Record> found;
+        for (const trace::record& one : kept.records) {
+            if (const auto* record = std::get_if<Record>(&one.what)) {
+                found.push_back(*record);
+            }
+        }
+        return found;
+    });
+}
+
+void use(const on& where, const array& read, const array& write) {
+    access(where, in(read), out(write), [](auto&&...) {});
+}
+
+TEST(TraceRuntime, V2_everything_that_ran_has_its_times) {
+    const noted trace;
+    const stream s(cpu(), {0, "only"});
+    const array x = zeros({16}, dtype::float32, s);
+    const array y = zeros({16}, dtype::float32, s);
+    use(on(s).label("use"), x, y);
+    s.synchronize();
+    const auto ran = all<trace::execution>(trace.told);
+    ASSERT_EQ(ran.size(), 3U);
+    for (std::size_t i = 0; i < ran.size(); ++i) {
+        EXPECT_EQ(ran[i].at.stream, s.unique_id());
+        EXPECT_LE(ran[i].start, ran[i].end);
+        EXPECT_TRUE(i == 0 || ran[i - 1].end <= ran[i].start);
+    }
+    const auto operations = all<trace::operation>(trace.told);
+    ASSERT_EQ(operations.size(), 3U);
+    EXPECT_STREQ(operations[2].from.label, "use");
+    EXPECT_NE(std::string(operations[2].from.where.file).find("trace_runtime_test"), std::string::npos);
+    EXPECT_EQ(all<trace::allocation>(trace.told).size(), 2U);
+    EXPECT_EQ(all<trace::host_wait>(trace.told).size(), 1U);
+}
+
+TEST(TraceRuntime, O10_a_timeline_that_is_used_again_has_another_stream) {
+    const noted trace;
+    std::vector<std::uint64_t> ids;
+    for (int i = 0; i < 3; ++i) {
+        const stream s(cpu(), {0, "short-lived"});
+        ids.push_back(s.unique_id());
+        const array x = zeros({16}, dtype::float32, s);
+        s.synchronize();
+    }
+    std::vector<std::uint64_t> ran;
+    for (const auto& one : all<trace::execution>(trace.told)) {
+        ran.push_back(one.at.stream);
+    }
+    EXPECT_EQ(ran, ids);
+}
+
+TEST(TraceRuntime, O10_while_nothing_is_over_the_waits_issued_are_the_fewest) {
+    std::mt19937 random(3);  // NOLINT: the same programs every time
+    const auto below = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
+    for (int program = 0; program < 100; ++program) {
+        std::vector<stream> streams;
+        for (std::size_t i = 0; i < 2 + below(4); ++i) {
+            streams.emplace_back(cpu(), stream_options{0, "s"});
+        }
+        std::vector<array> arrays;
+        for (std::size_t i = 0; i < 4; ++i) {
+            arrays.push_back(zeros({16}, dtype::float32));
+        }
+        cpu().synchronize();
+        testing::gate gate;
+        for (const stream& each : streams) {
+            gate.hold(each);
+        }
+        trace_scope trace;
+        for (std::size_t i = 0; i < 30; ++i) {
+            const auto first = static_cast<std::int64_t>(below(4) * 4);
+            use(streams[below(streams.size())], arrays[below(4)], arrays[below(4)].slice(first, first + 4));
+        }
+        const trace_summary sum = trace.summary();
+        gate.open();
+        cpu().synchronize();
+        ASSERT_EQ(sum.waits_issued, sum.waits_minimal) << "program " << program;
+        ASSERT_EQ(sum.operations, 30U);
+    }
+}
+
+}  // namespace
+}  // namespace weir
