@@ -1,10 +1,83 @@
 #include "backend/timeline.hpp"
 
+#include <algorithm>
 #include <condition_variable>
+#include <limits>
+#include <mutex>
 #include <new>
+
+#include "backend/spin.hpp"
 
 namespace weir::backend {
 
+namespace {
+
+void tell_all(waiter* list) noexcept {
+    while (list != nullptr) {
+        waiter* const one = list;
+        list = one->next;  // `one` may be gone once it is told
+        one->reached();
+    }
+}
+
+waiter& last_of(waiter& list) noexcept {
+    waiter* last = &list;
+    while (last->next != nullptr) {
+        last = last->next;
+    }
+    return *last;
+}
+
+}  // namespace
+
+void timeline::add(waiter& first, waiter& last) noexcept {
+    last.next = newcomers_.load(std::memory_order_relaxed);
+    while (!newcomers_.compare_exchange_weak(last.next, &first, std::memory_order_seq_cst, std::memory_order_relaxed)) {
+    }
+}
+
+bool timeline::wait(waiter& who, epoch at) noexcept {
+    if (completed() >= at) {
+        return false;
+    }
+    who.wanted = at;
+    add(who, who);  // before the look at completed_: see complete(). From here on `who` may be gone.
+    if (completed_.load(std::memory_order_seq_cst) >= at) {
+        tell_newcomers();
+    }
+    return true;
+}
+
+/// For a newcomer whose epoch was completed while it came: perhaps nobody has seen it.
+void timeline::tell_newcomers() noexcept {
+    for (;;) {
+        waiter* rest = newcomers_.exchange(nullptr, std::memory_order_seq_cst);
+        const epoch at = completed_.load(std::memory_order_seq_cst);
+        waiter* reached = nullptr;
+        epoch earliest = std::numeric_limits<epoch>::max();
+        for (waiter** link = &rest; *link != nullptr;) {
+            waiter* const one = *link;
+            if (one->wanted <= at) {
+                *link = one->next;
+                one->next = reached;
+                reached = one;
+            } else {
+                earliest = std::min(earliest, one->wanted);
+                link = &one->next;
+            }
+        }
+        if (rest != nullptr) {
+            add(*rest, last_of(*rest));
+        }
+        tell_all(reached);
+        // A completion that came while the rest was in our hands has not seen it.
+        if (completed_.load(std::memory_order_seq_cst) < earliest) {
+            return;
+        }
+    }
+}
+
+/// Puts a newcomer in its place among those who wait: usually it wants more than all others, and joins at the end.
 void timeline::insert(waiter& who) noexcept {
     waiter* before = last_;
     while (before != nullptr && before->wanted > who.wanted) {
@@ -17,42 +90,30 @@ void timeline::insert(waiter& who) noexcept {
     link = &who;
 }
 
-void timeline::remove(waiter& who) noexcept {
-    (who.previous == nullptr ? first_ : who.previous->next) = who.next;
-    (who.next == nullptr ? last_ : who.next->previous) = who.previous;
-}
-
-bool timeline::wait(waiter& who, epoch at) noexcept {
-    const std::lock_guard lock(mutex_);
-    who.wanted = at;
-    insert(who);
-    next_wanted_.store(first_->wanted, std::memory_order_seq_cst);  // before the look at completed_: see complete()
-    if (completed_.load(std::memory_order_seq_cst) < at) {
-        return true;
-    }
-    remove(who);
-    next_wanted_.store(first_ == nullptr ? nothing : first_->wanted, std::memory_order_seq_cst);
-    return false;
-}
-
 void timeline::tell(epoch at) noexcept {
-    waiter* ready = nullptr;
-    {
-        const std::lock_guard lock(mutex_);
-        waiter** end = &ready;
-        while (first_ != nullptr && first_->wanted <= at) {
-            waiter* const one = first_;
-            remove(*one);
-            one->next = nullptr;
-            *end = one;
-            end = &one->next;
-        }
-        next_wanted_.store(first_ == nullptr ? nothing : first_->wanted, std::memory_order_seq_cst);
+    // Those who came last are first in the list.
+    waiter* in_order = nullptr;
+    for (waiter* one = newcomers_.exchange(nullptr, std::memory_order_seq_cst); one != nullptr;) {
+        waiter* const next = one->next;
+        one->next = in_order;
+        in_order = one;
+        one = next;
     }
-    while (ready != nullptr) {
-        waiter* const one = ready;
-        ready = one->next;
-        one->reached();
+    while (in_order != nullptr) {
+        waiter& one = *in_order;
+        in_order = one.next;
+        insert(one);
+    }
+    waiter* const reached = first_;
+    waiter* last = nullptr;
+    while (first_ != nullptr && first_->wanted <= at) {
+        last = first_;
+        first_ = first_->next;
+    }
+    (first_ == nullptr ? last_ : first_->previous) = nullptr;
+    if (last != nullptr) {
+        last->next = nullptr;
+        tell_all(reached);
     }
 }
 
@@ -97,7 +158,8 @@ void timeline_table::host_wait(point p) const {
         }
     };
     timeline& line = at(p.timeline);
-    if (line.completed() >= p.at) {
+    // Costs less than a sleep and a wake where little is left to wait for.
+    if (line.completed() >= p.at || spin_until([&] { return line.completed() >= p.at; })) {
         return;
     }
     blocked self;

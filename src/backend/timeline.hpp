@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -21,7 +20,7 @@ public:
     /// Called once, on the thread that completes the epoch, under no lock. May destroy the waiter.
     virtual void reached() noexcept = 0;
 
-    // The timeline's own, under its lock.
+    // The timeline's own.
     epoch wanted = 0;
     waiter* next = nullptr;
     waiter* previous = nullptr;
@@ -31,34 +30,36 @@ protected:
     ~waiter() = default;
 };
 
-/// How far the work of one stream is, and who waits for it. Epochs complete in order.
+/// How far the work of one stream is, and who waits for it. Epochs complete in order. Free of locks, since in a program
+/// whose streams wait for each other every operation comes by here twice.
 class alignas(64) timeline {
 public:
     [[nodiscard]] epoch completed() const noexcept { return completed_.load(std::memory_order_acquire); }
 
     /// States that everything up to `at` is over, and tells those who wait for it. One thread at a time.
     void complete(epoch at) noexcept {
-        // Pairs with `wait`: either this sees what they want, or they see the new epoch (both sequentially consistent).
+        // Pairs with `wait`: either this sees the newcomer, or the newcomer sees the new epoch (both sequentially
+        // consistent).
         completed_.store(at, std::memory_order_seq_cst);
-        if (next_wanted_.load(std::memory_order_seq_cst) <= at) {
+        if (newcomers_.load(std::memory_order_seq_cst) != nullptr || (first_ != nullptr && first_->wanted <= at)) {
             tell(at);
         }
     }
 
-    /// Has `who` told when `at` is over. false if it is over already: `who` is then not told and not kept.
+    /// Has `who` told when `at` is over, perhaps before this returns. false if it is over already: `who` is then not told
+    /// and not kept.
     [[nodiscard]] bool wait(waiter& who, epoch at) noexcept;
 
 private:
-    static constexpr epoch nothing = std::numeric_limits<epoch>::max();
-
     void tell(epoch at) noexcept;
+    void tell_newcomers() noexcept;
+    void add(waiter& first, waiter& last) noexcept;
     void insert(waiter& who) noexcept;
-    void remove(waiter& who) noexcept;
 
     std::atomic<epoch> completed_{0};
-    std::atomic<epoch> next_wanted_{nothing};  ///< the smallest epoch that anybody waits for
-    std::mutex mutex_;                         ///< guards the list; a leaf in the lock order
-    waiter* first_ = nullptr;                  ///< in the order of what they want: usually one joins at the end
+    std::atomic<waiter*> newcomers_{nullptr};  ///< who has come to wait since the last completion
+    // Of the thread that completes.
+    waiter* first_ = nullptr;  ///< who else waits, in the order of what they wait for
     waiter* last_ = nullptr;
 };
 

@@ -6,6 +6,7 @@
 #include "backend/timeline.hpp"
 #include "order/mode.hpp"
 #include "runtime/failures.hpp"
+#include "runtime/fork.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/ordering.hpp"
 
@@ -48,6 +49,7 @@ bool nothing_pending(runtime::resource& of, const order::footprint& where, order
 
 void wait_for_conflicts(runtime::resource& of, const order::footprint& where, order::access_mode mode,
                         const source_location& from) {
+    runtime::fork_guard::expect_not_forked();
     const ordering_mode ordering =
         order::effective_mode(of.ordering(), std::nullopt, runtime::scope_ordering(), runtime::process_ordering());
     const bool hazards = ordering == ordering_mode::automatic || runtime::observers::want_safety();

@@ -98,10 +98,10 @@ void free_index::merge_all(merging how, block_list& spares) noexcept {
 }
 
 template <class Suits>
-block* free_index::search(std::size_t size, Suits&& suits) const noexcept {
+block* free_index::search(std::size_t size, std::size_t most, Suits&& suits) const noexcept {
     for (std::size_t index = class_below(size); index < class_count; ++index) {
-        int seen = 0;
-        for (block* b = lists_[index].first(); b != nullptr && seen < most_seen; b = b->next, ++seen) {
+        std::size_t seen = 0;
+        for (block* b = lists_[index].first(); b != nullptr && seen < most; b = b->next, ++seen) {
             if (b->capacity >= size && suits(*b)) {
                 return b;
             }
@@ -119,14 +119,14 @@ std::size_t free_index::waits_for(const block& b, const requester& who) const no
         }));
 }
 
-block* free_index::find_ordered(std::size_t size, const requester& who) const noexcept {
-    return search(size, [&](const block& b) { return waits_for(b, who) == 0; });
+block* free_index::find_ordered(std::size_t size, const requester& who, std::size_t most) const noexcept {
+    return search(size, most, [&](const block& b) { return waits_for(b, who) == 0; });
 }
 
 block* free_index::find_any(std::size_t size, const requester& who) const noexcept {
     block* best = nullptr;
     std::size_t fewest = std::numeric_limits<std::size_t>::max();
-    search(size, [&](block& b) {
+    search(size, everything, [&](block& b) {
         const std::size_t waits = waits_for(b, who);
         if (waits < fewest) {
             fewest = waits;

@@ -43,10 +43,10 @@ public:
     /// Brings all up to date with what is complete by now, and merges what can be merged.
     void merge_all(merging how, block_list& spares) noexcept;
 
-    /// A block of at least `size` bytes that `who` may use without a wait; null if there is none among those that a
-    /// bounded search sees.
-    [[nodiscard]] block* find_ordered(std::size_t size, const requester& who) const noexcept;
-    /// A block of at least `size` bytes with the fewest points that `who` would have to wait for.
+    /// A block of at least `size` bytes that `who` may use without a wait; null if there is none, or if it is not among
+    /// the first `most` of its class, which are the oldest and the likeliest to be complete.
+    [[nodiscard]] block* find_ordered(std::size_t size, const requester& who, std::size_t most) const noexcept;
+    /// A block of at least `size` bytes with the fewest points that `who` would have to wait for. Looks at all.
     [[nodiscard]] block* find_any(std::size_t size, const requester& who) const noexcept;
     /// What to wait for first: a point of the block that is free for the longest time among those that are not complete.
     /// None if all are.
@@ -65,12 +65,11 @@ public:
         }
     }
 
-private:
-    /// A search looks at this many blocks of a class: it stays bounded, and the oldest are the likeliest to be complete.
-    static constexpr int most_seen = 32;
+    static constexpr std::size_t everything = ~std::size_t{0};
 
+private:
     template <class Suits>
-    block* search(std::size_t size, Suits&& suits) const noexcept;
+    block* search(std::size_t size, std::size_t most, Suits&& suits) const noexcept;
     [[nodiscard]] std::size_t waits_for(const block& b, const requester& who) const noexcept;
     [[nodiscard]] bool mergeable(block& low, block& high, merging how) const noexcept;
     void absorb_upper(block& low, block_list& spares) noexcept;

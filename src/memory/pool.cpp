@@ -8,6 +8,9 @@ namespace weir::memory {
 
 namespace {
 
+/// How many blocks of each class the first look takes in: enough as a rule, and bounded.
+constexpr std::size_t first_look = 32;
+
 constexpr std::size_t most_bytes = std::numeric_limits<std::size_t>::max() / 4;
 
 void make_ready(block& b, std::size_t bytes) noexcept {
@@ -108,10 +111,10 @@ pool::answer pool::take(std::size_t bytes, const requester& who) {
     make_bins(who.line);
     const std::size_t rounded = rounded_size(bytes);
     const std::size_t size = rounded <= limit_ ? rounded : round_up(bytes, granule);
-    block* b = carve(index_.find_ordered(size, who), size);
+    block* b = carve(index_.find_ordered(size, who, first_look), size);
     if (b == nullptr) {
         gather(merging::equals);
-        b = carve(index_.find_ordered(size, who), size);
+        b = carve(index_.find_ordered(size, who, free_index::everything), size);
     }
     if (b == nullptr) {
         b = grow(held, size, preferred_ceiling(size), largest_piece);

@@ -1,15 +1,16 @@
-// What the unit tests of memory/ share: a driver that counts and fails on purpose, and a pool on which marks stand for
-// streams.
+// What the unit tests of memory/ share: a pool on which marks stand for streams.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <new>
+#include <initializer_list>
+#include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "memory/pool.hpp"
 #include "order_support.hpp"
+#include "support/fake_driver.hpp"
 
 namespace weir::memory::test {
 
@@ -20,34 +21,7 @@ using order::test::set_watermarks;
 inline constexpr std::size_t kib = 1024;
 inline constexpr std::size_t mib = 1024 * kib;
 
-class fake_driver final : public backend::driver {
-public:
-    fake_driver() = default;
-    ~fake_driver() override { EXPECT_EQ(held, 0U) << "bytes were not given back"; }
-
-    [[nodiscard]] std::string_view name() const noexcept override { return "fake"; }
-    [[nodiscard]] std::unique_ptr<backend::queue> make_queue(backend::timeline& /*line*/,
-                                                             backend::queue_events& /*events*/) override {
-        return nullptr;
-    }
-    [[nodiscard]] std::byte* allocate(std::size_t bytes) noexcept override {
-        if (++calls == fail_at || held + bytes > total) {
-            return nullptr;
-        }
-        held += bytes;
-        return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{256}, std::nothrow));
-    }
-    void deallocate(std::byte* memory, std::size_t bytes) noexcept override {
-        held -= bytes;
-        ::operator delete (memory, std::align_val_t{256});
-    }
-    [[nodiscard]] std::size_t total_memory() const noexcept override { return std::size_t{1} << 40; }
-
-    std::size_t total = std::size_t{1} << 40;  ///< what it really has
-    int calls = 0;
-    int fail_at = 0;  ///< the call that returns no memory, from 1
-    std::size_t held = 0;
-};
+using weir::test::fake_driver;
 
 /// A pool whose streams are timelines that the test moves on by hand.
 class PoolTest : public ::testing::Test {

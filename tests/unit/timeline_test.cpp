@@ -80,6 +80,41 @@ TEST(Timeline, LosesNoWaiterWhoRacesWithTheCompletion) {
     }
 }
 
+TEST(Timeline, TellsEachOfManyWaitersOnceWhenTheyAllRace) {
+    constexpr epoch rounds = 5000;
+    constexpr std::size_t threads = 3;
+    timeline line;
+    std::vector<std::vector<counting>> waiters;
+    for (std::size_t i = 0; i < threads; ++i) {
+        waiters.emplace_back(rounds + 1);
+    }
+    std::vector<std::vector<char>> kept(threads, std::vector<char>(rounds + 1));
+    std::vector<std::thread> waits;
+    for (std::size_t i = 0; i < threads; ++i) {
+        waits.emplace_back([&, i] {
+            // Near and far epochs by turns, so that some newcomers must be put back for later completions.
+            for (epoch at = 1; at <= rounds; ++at) {
+                const epoch wanted = at % 2 == 0 ? at : rounds - at;
+                kept[i][wanted] = line.wait(waiters[i][wanted], wanted) ? 1 : 0;
+            }
+        });
+    }
+    for (epoch at = 1; at <= rounds; ++at) {
+        line.complete(at);
+        if (at % 64 == 0) {
+            std::this_thread::yield();
+        }
+    }
+    for (std::thread& one : waits) {
+        one.join();
+    }
+    for (std::size_t i = 0; i < threads; ++i) {
+        for (epoch at = 1; at <= rounds; ++at) {
+            ASSERT_EQ(waiters[i][at].told, kept[i][at]) << "waiter " << i << ", epoch " << at;
+        }
+    }
+}
+
 TEST(TimelineTable, GivesANumberOutAgainAndItsEpochsGoOn) {
     timeline_table& table = timeline_table::instance();
     const timeline_id first = table.acquire();

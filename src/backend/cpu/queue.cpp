@@ -66,7 +66,7 @@ void cpu_queue::run() noexcept {
     for (int left = turn;;) {
         void* const front = records_.front();
         if (front == nullptr) {
-            if (rest()) {
+            if (!workers::instance().linger(*this) && rest()) {
                 return;
             }
             continue;

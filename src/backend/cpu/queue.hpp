@@ -40,6 +40,7 @@ private:
 
     void run() noexcept override;
     void run_blocking() noexcept override;
+    [[nodiscard]] bool has_work() noexcept override { return records_.front() != nullptr; }
     void reached() noexcept override { workers::instance().schedule(*this); }
     void execute(work_record& record) noexcept;
     /// Accounts for what has run since the last rest. Whether nothing is left: then somebody else may have the queue

@@ -62,7 +62,7 @@ void* record_ring::push(std::size_t bytes) noexcept {
     return at;
 }
 
-void* record_ring::front() noexcept {
+void* record_ring::look() noexcept {
     if (head_ == nullptr) {
         head_ = first_.load(std::memory_order_acquire);
         if (head_ == nullptr) {
@@ -70,19 +70,22 @@ void* record_ring::front() noexcept {
         }
     }
     for (;;) {
-        if (read_ < head_->committed.load(std::memory_order_acquire)) {
+        seen_ = head_->committed.load(std::memory_order_acquire);
+        if (read_ < seen_) {
             return data(head_) + read_;
         }
         segment* const next = head_->next.load(std::memory_order_acquire);
         if (next == nullptr) {
             return nullptr;
         }
-        if (read_ < head_->committed.load(std::memory_order_acquire)) {
+        seen_ = head_->committed.load(std::memory_order_acquire);
+        if (read_ < seen_) {
             continue;  // committed between the two looks
         }
         segment* const used = head_;
         head_ = next;
         read_ = 0;
+        seen_ = 0;
         if (segment* const old = spare_.exchange(used, std::memory_order_release); old != nullptr) {
             destroy(old);
         }

@@ -32,7 +32,10 @@ public:
     void commit() noexcept { tail_->committed.store(written_, std::memory_order_release); }
 
     /// Consumer: the oldest record, or null.
-    [[nodiscard]] void* front() noexcept;
+    [[nodiscard]] void* front() noexcept {
+        // Looks at what the producer writes only when all it saw is used up: each look costs both of them.
+        return read_ < seen_ ? data(head_) + read_ : look();
+    }
     /// Consumer: drops the oldest record, which took `bytes`.
     void pop(std::size_t bytes) noexcept { read_ += static_cast<std::uint32_t>(rounded(bytes)); }
 
@@ -43,6 +46,7 @@ private:
         std::atomic<segment*> next{nullptr};
         alignas(alignment) std::byte data[alignment];  // `capacity` bytes follow
     };
+    void* look() noexcept;
     static segment* make(std::size_t capacity);
     static void destroy(segment* one) noexcept;
     static std::byte* data(segment* one) noexcept { return one->data; }
@@ -58,6 +62,7 @@ private:
     // Written by the consumer.
     alignas(64) segment* head_ = nullptr;
     std::uint32_t read_ = 0;
+    std::uint32_t seen_ = 0;  ///< head_->committed when last looked at
     // Handed from consumer to producer: a segment to use again.
     alignas(64) std::atomic<segment*> spare_{nullptr};
 };

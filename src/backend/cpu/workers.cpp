@@ -6,15 +6,14 @@
 #include <string>
 #include <system_error>
 
+#include "backend/spin.hpp"
+
 namespace weir::backend::cpu {
 
 namespace {
 
 /// What the calling worker has kept back; null on other threads.
 thread_local run_list* kept_back = nullptr;
-
-/// How long one idle worker looks for work before it sleeps. About what two sleeps and wakes cost.
-constexpr std::chrono::microseconds patience{20};
 
 /// How long a thread for host tasks stays without any.
 constexpr std::chrono::seconds blocking_patience{2};
@@ -27,14 +26,6 @@ std::size_t wanted_threads() {
         }
     }
     return std::max<std::size_t>(1, std::thread::hardware_concurrency());
-}
-
-void relax() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#else
-    std::this_thread::yield();
-#endif
 }
 
 }  // namespace
@@ -101,23 +92,20 @@ runnable* workers::take() noexcept {
     return one;
 }
 
-bool workers::look_for_work() noexcept {
+template <class Found>
+bool workers::look_for_work(Found&& found) noexcept {
     bool nobody = false;
-    if (std::thread::hardware_concurrency() < 2 ||
-        !looking_.compare_exchange_strong(nobody, true, std::memory_order_seq_cst)) {
+    if (!worth_spinning() || !looking_.compare_exchange_strong(nobody, true, std::memory_order_seq_cst)) {
         return false;
     }
-    const auto end = std::chrono::steady_clock::now() + patience;
-    bool found = false;
-    do {
-        for (int i = 0; i < 32 && !found; ++i) {
-            found = waiting_.load(std::memory_order_seq_cst) != 0;
-            relax();
-        }
-    } while (!found && std::chrono::steady_clock::now() < end);
+    const bool any = spin_until([&] { return waiting_.load(std::memory_order_seq_cst) != 0 || found(); });
     looking_.store(false, std::memory_order_seq_cst);
     // Whoever pushed while this looked has woken nobody: look once more after saying that nobody looks.
-    return found || waiting_.load(std::memory_order_seq_cst) != 0;
+    return any || waiting_.load(std::memory_order_seq_cst) != 0;
+}
+
+bool workers::linger(runnable& with) noexcept {
+    return kept_back->empty() && look_for_work([&] { return with.has_work(); }) && with.has_work();
 }
 
 void workers::work() noexcept {
@@ -132,7 +120,7 @@ void workers::work() noexcept {
             one->run();
             continue;
         }
-        if (look_for_work()) {
+        if (look_for_work([] { return false; })) {
             continue;
         }
         std::unique_lock lock(mutex_);

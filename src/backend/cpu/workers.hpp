@@ -15,6 +15,8 @@ public:
     virtual void run() noexcept = 0;
     /// Runs one piece of work that may block, on a thread that may.
     virtual void run_blocking() noexcept = 0;
+    /// Whether there is more to run. Asked by the thread that runs it.
+    [[nodiscard]] virtual bool has_work() noexcept = 0;
 
     runnable* next = nullptr;  ///< run_list's own
 
@@ -63,6 +65,10 @@ public:
     /// Offers to the other workers what the calling worker has kept back. Called before each operation.
     static void offer() noexcept;
 
+    /// Called by a worker that runs `with`, which has no work left: stays with it for some microseconds, as long as
+    /// nothing else waits for a worker. Whether it got more work; what follows closely need not be scheduled then.
+    [[nodiscard]] bool linger(runnable& with) noexcept;
+
     /// Has `one.run_blocking()` run on a thread of its own. false if no thread could be started.
     [[nodiscard]] bool schedule_blocking(runnable& one) noexcept;
 
@@ -74,7 +80,9 @@ private:
     void work_blocking() noexcept;
     void push(run_list& ready) noexcept;
     runnable* take() noexcept;
-    [[nodiscard]] bool look_for_work() noexcept;
+    /// Looks for work without sleeping, unless another worker does, until there is some, or `found()`.
+    template <class Found>
+    [[nodiscard]] bool look_for_work(Found&& found) noexcept;
 
     std::size_t count_;
 

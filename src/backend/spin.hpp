@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <thread>
+
+namespace weir::backend {
+
+/// How long a thread looks for what it waits for before it sleeps. About what a sleep and a wake cost, so that a wait
+/// never costs much more than twice the best choice.
+inline constexpr std::chrono::microseconds patience{20};
+
+/// Whether what is waited for can come about while this thread looks for it.
+[[nodiscard]] inline bool worth_spinning() noexcept {
+    static const bool several_processors = std::thread::hardware_concurrency() > 1;  // reads a file
+    return several_processors;
+}
+
+inline void relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#else
+    std::this_thread::yield();
+#endif
+}
+
+/// Calls `found()` until it is true or the patience is over. Gives its last answer.
+///
+/// Looks less and less often: each look takes the memory from the thread that is to write to it, and where that thread
+/// writes often, a look that comes later finds more. Gives way to other threads in between, which may be the ones that it
+/// waits for.
+template <class Found>
+[[nodiscard]] bool spin_until(Found&& found) noexcept {
+    constexpr int most_pauses = 16;
+    if (!worth_spinning()) {
+        return found();
+    }
+    const auto end = std::chrono::steady_clock::now() + patience;
+    for (int pauses = 1;; pauses *= 2) {
+        if (found()) {
+            return true;
+        }
+        if (pauses > most_pauses) {
+            if (std::chrono::steady_clock::now() >= end) {
+                return false;
+            }
+            std::this_thread::yield();
+            pauses = most_pauses / 2;
+        }
+        for (int i = 0; i < pauses; ++i) {
+            relax();
+        }
+    }
+}
+
+}  // namespace weir::backend

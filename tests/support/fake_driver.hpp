@@ -1,0 +1,42 @@
+// A driver without queues that counts what it gives, and fails on purpose: for tests of the pool.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <new>
+
+#include "backend/backend.hpp"
+
+namespace weir::test {
+
+class fake_driver final : public backend::driver {
+public:
+    fake_driver() = default;
+    ~fake_driver() override { EXPECT_EQ(held, 0U) << "bytes were not given back"; }
+
+    [[nodiscard]] std::string_view name() const noexcept override { return "fake"; }
+    [[nodiscard]] std::unique_ptr<backend::queue> make_queue(backend::timeline& /*line*/,
+                                                             backend::queue_events& /*events*/) override {
+        return nullptr;
+    }
+    [[nodiscard]] std::byte* allocate(std::size_t bytes) noexcept override {
+        if (++calls == fail_at || held + bytes > total) {
+            return nullptr;
+        }
+        held += bytes;
+        return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{256}, std::nothrow));
+    }
+    void deallocate(std::byte* memory, std::size_t bytes) noexcept override {
+        held -= bytes;
+        ::operator delete (memory, std::align_val_t{256});
+    }
+    [[nodiscard]] std::size_t total_memory() const noexcept override { return std::size_t{1} << 40; }
+
+    std::size_t total = std::size_t{1} << 40;  ///< what it really has
+    int calls = 0;
+    int fail_at = 0;  ///< the call that returns no memory, from 1
+    std::size_t held = 0;
+};
+
+}  // namespace weir::test
