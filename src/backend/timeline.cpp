@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <new>
 
@@ -17,6 +18,14 @@ void tell_all(waiter* list) noexcept {
         list = one->next;  // `one` may be gone once it is told
         one->reached();
     }
+}
+
+waiter& last_of(waiter& list) noexcept {
+    waiter* last = &list;
+    while (last->next != nullptr) {
+        last = last->next;
+    }
+    return *last;
 }
 
 }  // namespace
@@ -42,33 +51,33 @@ bool timeline::wait(waiter& who, epoch at) noexcept {
 /// For a newcomer whose epoch was completed while it came: perhaps nobody has seen it.
 void timeline::tell_newcomers() noexcept {
     for (;;) {
-        const epoch over = completed_.load(std::memory_order_seq_cst);
+        waiter* rest = newcomers_.exchange(nullptr, std::memory_order_seq_cst);
+        const epoch at = completed_.load(std::memory_order_seq_cst);
         waiter* reached = nullptr;
-        waiter* rest = nullptr;
-        waiter* rest_last = nullptr;
-        epoch earliest = never;
-        for (waiter* one = newcomers_.exchange(nullptr, std::memory_order_seq_cst); one != nullptr;) {
-            waiter* const next = one->next;
-            waiter*& list = one->wanted <= over ? reached : rest;
-            if (one->wanted > over) {
+        epoch earliest = std::numeric_limits<epoch>::max();
+        for (waiter** link = &rest; *link != nullptr;) {
+            waiter* const one = *link;
+            if (one->wanted <= at) {
+                *link = one->next;
+                one->next = reached;
+                reached = one;
+            } else {
                 earliest = std::min(earliest, one->wanted);
-                rest_last = rest == nullptr ? one : rest_last;
+                link = &one->next;
             }
-            one->next = list;
-            list = one;
-            one = next;
         }
         if (rest != nullptr) {
-            add(*rest, *rest_last);
+            add(*rest, last_of(*rest));
         }
         tell_all(reached);
         // A completion that came while the rest was in our hands has not seen it.
-        if (earliest == never || completed_.load(std::memory_order_seq_cst) < earliest) {
+        if (completed_.load(std::memory_order_seq_cst) < earliest) {
             return;
         }
     }
 }
 
+/// Puts a newcomer in its place among those who wait: usually it wants more than all others, and joins at the end.
 void timeline::insert(waiter& who) noexcept {
     waiter* before = last_;
     while (before != nullptr && before->wanted > who.wanted) {
@@ -82,31 +91,30 @@ void timeline::insert(waiter& who) noexcept {
 }
 
 void timeline::tell(epoch at) noexcept {
-    // From the last to the first that came: insert is quick in the other order.
-    waiter* came = nullptr;
+    // Those who came last are first in the list.
+    waiter* in_order = nullptr;
     for (waiter* one = newcomers_.exchange(nullptr, std::memory_order_seq_cst); one != nullptr;) {
         waiter* const next = one->next;
-        one->next = came;
-        came = one;
+        one->next = in_order;
+        in_order = one;
         one = next;
     }
-    while (came != nullptr) {
-        waiter* const one = came;
-        came = one->next;
-        insert(*one);
+    while (in_order != nullptr) {
+        waiter& one = *in_order;
+        in_order = one.next;
+        insert(one);
     }
-    waiter* reached = nullptr;
-    waiter** end = &reached;
+    waiter* const reached = first_;
+    waiter* last = nullptr;
     while (first_ != nullptr && first_->wanted <= at) {
-        waiter* const one = first_;
-        first_ = one->next;
-        (first_ == nullptr ? last_ : first_->previous) = nullptr;
-        one->next = nullptr;
-        *end = one;
-        end = &one->next;
+        last = first_;
+        first_ = first_->next;
     }
-    earliest_ = first_ == nullptr ? never : first_->wanted;
-    tell_all(reached);
+    (first_ == nullptr ? last_ : first_->previous) = nullptr;
+    if (last != nullptr) {
+        last->next = nullptr;
+        tell_all(reached);
+    }
 }
 
 timeline_table& timeline_table::instance() {

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -42,7 +41,7 @@ public:
         // Pairs with `wait`: either this sees the newcomer, or the newcomer sees the new epoch (both sequentially
         // consistent).
         completed_.store(at, std::memory_order_seq_cst);
-        if (newcomers_.load(std::memory_order_seq_cst) != nullptr || at >= earliest_) {
+        if (newcomers_.load(std::memory_order_seq_cst) != nullptr || (first_ != nullptr && first_->wanted <= at)) {
             tell(at);
         }
     }
@@ -57,13 +56,10 @@ private:
     void add(waiter& first, waiter& last) noexcept;
     void insert(waiter& who) noexcept;
 
-    static constexpr epoch never = std::numeric_limits<epoch>::max();
-
     std::atomic<epoch> completed_{0};
     std::atomic<waiter*> newcomers_{nullptr};  ///< who has come to wait since the last completion
     // Of the thread that completes.
-    epoch earliest_ = never;   ///< what first_ wants
-    waiter* first_ = nullptr;  ///< who else waits, in the order of what they want: usually one joins at the end
+    waiter* first_ = nullptr;  ///< who else waits, in the order of what they wait for
     waiter* last_ = nullptr;
 };
 

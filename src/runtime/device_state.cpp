@@ -5,6 +5,7 @@
 #include "backend/cpu/driver.hpp"
 #include "runtime/failures.hpp"
 #include "runtime/host.hpp"
+#include "runtime/observer.hpp"
 #include "runtime/stream_state.hpp"
 
 namespace weir {
@@ -26,6 +27,9 @@ std::vector<frontiers::point> device_state::tails() const {
 
 void device_state::add(stream_state& stream) {
     const std::lock_guard lock(mutex_);
+    if (const std::size_t needed = gone_.size() + streams_.size() + 1; needed > gone_.capacity()) {
+        gone_.reserve(2 * needed);
+    }
     streams_.push_back(&stream);
 }
 
@@ -35,7 +39,19 @@ void device_state::remove(stream_state& stream) noexcept {
     if (found != streams_.end()) {
         *found = streams_.back();
         streams_.pop_back();
+        if (observers::any()) {
+            gone_.push_back(stream.tail().at);  // does not allocate: see add
+        } else {
+            gone_.clear();
+        }
     }
+}
+
+std::vector<frontiers::point> device_state::take_gone() {
+    const std::lock_guard lock(mutex_);
+    std::vector<frontiers::point> taken = gone_;
+    gone_.clear();
+    return taken;
 }
 
 stream_state& device_state::default_stream() {
@@ -64,6 +80,9 @@ void device::synchronize(source_location where) const {
     const std::vector<frontiers::point> tails = state_->tails();
     for (const frontiers::point& tail : tails) {
         runtime::host_wait(tail, where);
+    }
+    for (const frontiers::point& last : state_->take_gone()) {
+        runtime::host_wait(last, where);
     }
     for (const frontiers::point& tail : tails) {
         runtime::failures::throw_first_unreported(tail);

@@ -30,6 +30,10 @@ public:
     [[nodiscard]] backend::driver& driver() const noexcept { return *driver_; }
     /// The tails of all streams at this moment.
     [[nodiscard]] std::vector<frontiers::point> tails() const;
+    /// The last epochs of the streams that went, idle, since this was asked last; only of those that observers saw go.
+    /// Whoever waits for the device knows that these are over, too: what observers conclude from the wait must not
+    /// depend on whether a stream that was dropped happened to be busy still.
+    [[nodiscard]] std::vector<frontiers::point> take_gone();
 
     void add(stream_state& stream);
     void remove(stream_state& stream) noexcept;
@@ -44,8 +48,9 @@ private:
     device_kind kind_;
     int id_;
     std::unique_ptr<backend::driver> driver_;
-    mutable std::mutex mutex_;  ///< guards streams_; after buffers, before streams
+    mutable std::mutex mutex_;  ///< guards streams_ and gone_; after buffers, before streams
     std::vector<stream_state*> streams_;
+    std::vector<frontiers::point> gone_;  ///< has room for all of streams_
     std::mutex default_mutex_;  ///< guards default_; before mutex_
     detail::owner<stream_state> default_;
 };

@@ -34,7 +34,8 @@ step_set order_model::conflicts(const std::vector<touch>& touches, std::size_t t
             continue;
         }
         for (const node& other : nodes_) {
-            if (other.phase == phase_ && other.thread != thread) {
+            // What the host does is over when it goes on.
+            if (other.stream == none || (other.phase == phase_ && other.thread != thread)) {
                 continue;
             }
             for (const touch& theirs : other.touches) {

@@ -1,0 +1,198 @@
+// Many host threads, many streams (rules O8, S4), through the public interface.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "weir/weir.hpp"
+
+namespace weir {
+namespace {
+
+using testing::gate;
+
+/// Two workers for all streams, however many cores there are. Read at the first use of Weir.
+[[maybe_unused]] const int two_workers = ::setenv("WEIR_CPU_THREADS", "2", 1);
+
+constexpr int host_threads = 8;
+constexpr int rounds = 500;
+
+/// x += 1, element by element.
+completion add_one(const stream_ref& s, const array& x) {
+    return parallel_for(
+        s, x.size(), [](auto i, auto elements) { elements[i] += 1; }, inout(x.view<double>()));
+}
+
+/// Runs `work(thread)` on eight host threads, which start together.
+template <class Work>
+void on_eight_threads(Work&& work) {
+    std::atomic<int> ready{0};
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < host_threads; ++thread) {
+        threads.emplace_back([&, thread] {
+            ++ready;
+            while (ready < host_threads) {
+                std::this_thread::yield();
+            }
+            work(thread);
+        });
+    }
+    for (std::thread& one : threads) {
+        one.join();
+    }
+}
+
+TEST(O8, EightThreadsOnOneStreamLoseNothingAndKeepTheirOwnOrder) {
+    const stream s;
+    const array sum = zeros(16, dtype::float64, s);
+    const array last = zeros(host_threads, dtype::float64, s);
+    on_eight_threads([&](int thread) {
+        const array mine = last.slice(thread, thread + 1);
+        for (int round = 0; round < rounds; ++round) {
+            add_one(s, sum);
+            // Only right if the thread's rounds run in the order in which it enqueued them.
+            parallel_for(
+                s, 1, [round](auto, auto x) { x[0] = x[0] == round ? round + 1 : -1; }, inout(mine.view<double>()));
+        }
+    });
+    for (const double each : sum.read<double>()) {
+        EXPECT_EQ(each, host_threads * rounds);
+    }
+    for (const double each : last.read<double>()) {
+        EXPECT_EQ(each, rounds);
+    }
+}
+
+TEST(O8, EightThreadsOnManyStreamsAndOneArrayLoseNothing) {
+    const std::vector<stream> streams(5);
+    const array sum = zeros(16, dtype::float64, streams[0]);
+    on_eight_threads([&](int thread) {
+        for (int round = 0; round < rounds; ++round) {
+            // Each thread uses all streams; the array's parts overlap.
+            const stream& s = streams[static_cast<std::size_t>(thread + round) % streams.size()];
+            add_one(s, round % 2 == 0 ? sum : sum.slice(thread, thread + 8));
+        }
+    });
+    const auto seen = sum.read<double>();
+    for (std::int64_t i = 0; i < 16; ++i) {
+        const std::int64_t parts = std::min<std::int64_t>(i, host_threads - 1) - std::max<std::int64_t>(i - 7, 0) + 1;
+        EXPECT_EQ(seen[static_cast<std::size_t>(i)], rounds / 2 * host_threads + rounds / 2 * parts);
+    }
+}
+
+TEST(O8, ControlTwoUnorderedAdditionsLoseOne) {
+    const stream first;
+    const stream second;
+    const array sum = zeros(1, dtype::float64, first);
+    first.synchronize();
+    const ordering_scope mode(ordering_mode::manual);
+    std::atomic<int> met{0};
+    const auto add = [&met](std::span<double> x) {
+        // Atomic, so that the addition is lost without being undefined.
+        const std::atomic_ref element(x[0]);
+        const double before = element.load();
+        ++met;
+        while (met < 2) {
+            std::this_thread::yield();
+        }
+        element.store(before + 1);
+    };
+    host_task(first, add, inout(sum.view<double>()));
+    host_task(second, add, inout(sum.view<double>()));
+    first.synchronize();
+    second.synchronize();
+    EXPECT_EQ(sum.read<double>()[0], 1);
+}
+
+TEST(S4, TenThousandStreamsAreMadeAndDroppedBusyOnTwoWorkers) {
+    constexpr int count = 10'000;
+    constexpr int sums = 50;
+    gate held;
+    const stream home;
+    const array sum = zeros(sums, dtype::float64, home);
+    home.synchronize();
+    for (int i = 0; i < count; ++i) {
+        const stream s;
+        held.hold(s);
+        // The temporary is dropped busy, too, and its memory is not another's before its reader is done.
+        const array one = full(8, 1, dtype::float64, s);
+        const array part = sum.slice(i % sums, i % sums + 1);
+        parallel_for(
+            s, 1, [](auto, auto total, auto x) { total[0] += x[7]; }, inout(part.view<double>()),
+            in(one.view<double>()));
+    }
+    // Neither making nor dropping them has blocked: the gate was closed all the time.
+    EXPECT_FALSE(sum.ready());
+    held.open();
+    for (const double each : sum.read<double>()) {
+        EXPECT_EQ(each, count / sums);
+    }
+}
+
+TEST(S4, WorkOfADroppedStreamOrdersWhatComesAfterIt) {
+    gate held;
+    const stream other;
+    const array x = zeros(4, dtype::float64, other);
+    completion last;
+    {
+        const stream busy;
+        held.hold(busy);
+        last = fill(busy, x, 3);
+    }
+    add_one(other, x);
+    EXPECT_FALSE(last.done());
+    held.open();
+    EXPECT_EQ(x.read<double>()[3], 4);
+    last.synchronize();
+}
+
+TEST(C9, ADroppedStreamIsWaitedForBusyOrIdle) {
+    // Under check, since the difference shows in what is known to be over: to the program nothing is different.
+    for (const bool busy : {false, true}) {
+        const check_scope scope;
+        const stream other;
+        const array x = zeros(4, dtype::float64, other);
+        const ordering_scope mode(ordering_mode::manual);
+        other.synchronize();
+        gate held;
+        completion last;
+        {
+            const stream dropped;
+            if (busy) {
+                held.hold(dropped);
+            }
+            last = fill(dropped, x, 1);
+        }
+        if (!busy) {
+            // Not by asking: an answer would order the work by itself.
+            while (!x.ready()) {
+                std::this_thread::yield();
+            }
+        }
+        held.open();
+        cpu().synchronize();
+        fill(other, x, 2);
+        EXPECT_TRUE(scope.report().empty()) << scope.report().to_string();
+        other.synchronize();
+    }
+}
+
+TEST(C9, ControlWithoutTheWaitADroppedStreamIsNotOrdered) {
+    const check_scope scope;
+    const stream other;
+    const array x = zeros(4, dtype::float64, other);
+    const ordering_scope mode(ordering_mode::manual);
+    other.synchronize();
+    {
+        const stream dropped;
+        fill(dropped, x, 1);
+    }
+    fill(other, x, 2);
+    EXPECT_EQ(scope.report().size(), 1U);
+    other.synchronize();
+}
+
+}  // namespace
+}  // namespace weir

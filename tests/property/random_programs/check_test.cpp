@@ -1,0 +1,218 @@
+// What check reports, and how many waits Weir issues, held against a brute-force model of each program.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+#include <set>
+
+#include "random_programs/complete.hpp"
+#include "random_programs/generate.hpp"
+#include "random_programs/interpret.hpp"
+#include "random_programs/oracle.hpp"
+#include "random_programs/settings.hpp"
+#include "random_programs/strip.hpp"
+#include "runtime/observer.hpp"
+#include "weir/check.hpp"
+#include "weir/trace.hpp"
+
+namespace random_programs {
+namespace {
+
+program without(program raw, const std::set<step_kind>& kinds) {
+    for (auto& phase : raw.phases) {
+        for (auto& thread : phase) {
+            std::erase_if(thread, [&](const step& one) { return kinds.count(one.kind) != 0; });
+        }
+    }
+    return raw;
+}
+
+using pair_set = std::set<std::pair<int, int>>;
+
+pair_set pairs_of(const weir::report& report) {
+    pair_set pairs;
+    for (const weir::race& one : report) {
+        // Not the reads by which the interpreter compares what is left at the end: they are no steps.
+        if (one.second.file == "program") {
+            pairs.emplace(static_cast<int>(one.first.line), static_cast<int>(one.second.line));
+        }
+    }
+    return pairs;
+}
+
+std::string to_string(const pair_set& pairs) {
+    std::string text;
+    for (const auto& [first, second] : pairs) {
+        text += " #" + std::to_string(first) + "-#" + std::to_string(second);
+    }
+    return text.empty() ? " none" : text;
+}
+
+/// Every pair that check reports is unordered, and every unordered pair is reported, unless an access in between stands
+/// for its first one. What is wrong; empty if nothing is.
+std::string compare(const pair_set& reported, const std::vector<unordered_pair>& unordered) {
+    pair_set possible;
+    pair_set certain;
+    for (const unordered_pair& one : unordered) {
+        possible.emplace(one.first, one.second);
+        if (one.certain) {
+            certain.emplace(one.first, one.second);
+        }
+    }
+    pair_set missing;
+    std::set_difference(certain.begin(), certain.end(), reported.begin(), reported.end(),
+                        std::inserter(missing, missing.end()));
+    pair_set wrong;
+    std::set_difference(reported.begin(), reported.end(), possible.begin(), possible.end(),
+                        std::inserter(wrong, wrong.end()));
+    if (missing.empty() && wrong.empty() && reported.empty() == unordered.empty()) {
+        return {};
+    }
+    return "not reported:" + to_string(missing) + "; reported but ordered:" + to_string(wrong) + "\n";
+}
+
+TEST(random_programs_check, a_program_that_is_ordered_has_nothing_to_report) {
+    const std::string name = "random_programs_check.a_program_that_is_ordered_has_nothing_to_report";
+    watchdog dog(name);
+    for (std::uint64_t i = 0; i < wanted_programs(10); ++i) {
+        const std::uint64_t seed = first_seed() + i;
+        dog.start(seed);
+        const program completed = complete(generate(seed));
+        const weir::check_scope scope;
+        const outcome result = run(completed, expected(completed));
+        EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
+        const weir::report found = scope.report();
+        ASSERT_TRUE(found.empty()) << found.to_string() << replay_command(seed, name) << "\n" << to_string(completed);
+    }
+}
+
+TEST(random_programs_check, without_any_ordering_exactly_the_unordered_pairs_are_reported) {
+    const std::string name = "random_programs_check.without_any_ordering_exactly_the_unordered_pairs_are_reported";
+    watchdog dog(name);
+    int races = 0;
+    for_each_serial_seed(10, [&](std::uint64_t seed) {
+        dog.start(seed);
+        const program bare = strip(complete(generate(seed)), gate_opening::as_written).steps;
+        const weir::check_scope scope;
+        // Under check the program is safe, and right, although nobody orders it.
+        const outcome result = run(bare, expected(bare));
+        EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
+        const std::vector<unordered_pair> unordered = unordered_pairs(model_of(bare, {.automatic = false}));
+        const std::string wrong = compare(pairs_of(scope.report()), unordered);
+        EXPECT_EQ(wrong, "") << replay_command(seed, name) << "\n" << to_string(bare);
+        races += unordered.empty() ? 0 : 1;
+    });
+    std::printf("%d programs raced\n", races);
+}
+
+TEST(random_programs_check, assuming_manual_exactly_what_the_program_itself_leaves_unordered_is_reported) {
+    const std::string name =
+        "random_programs_check.assuming_manual_exactly_what_the_program_itself_leaves_unordered_is_reported";
+    watchdog dog(name);
+    int races = 0;
+    for_each_serial_seed(10, [&](std::uint64_t seed) {
+        dog.start(seed);
+        // What is answered to a question whether work is over, and so what it orders, depends on luck.
+        const program completed = complete(without(generate(seed), {step_kind::query}));
+        const weir::check_scope scope({.assume_manual = true});
+        const outcome result = run(completed, expected(completed));
+        EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
+        const std::vector<unordered_pair> unordered = unordered_pairs(model_of(completed, {.automatic = false}));
+        const std::string wrong = compare(pairs_of(scope.report()), unordered);
+        EXPECT_EQ(wrong, "") << replay_command(seed, name) << "\n" << to_string(completed);
+        races += unordered.empty() ? 0 : 1;
+    });
+    std::printf("%d programs leave something to Weir\n", races);
+}
+
+/// Counts, for each operation, the waits that Weir issued for the program's accesses and `after`.
+class wait_counter final : public weir::runtime::observer {
+public:
+    wait_counter() { weir::runtime::observers::add(*this); }
+    ~wait_counter() override { weir::runtime::observers::remove(*this); }
+
+    void operation(const weir::runtime::observed_operation& what) override {
+        const std::lock_guard lock(mutex_);
+        for (const weir::runtime::observed_wait& wait : what.waits) {
+            // Waits for former owners of memory are counted apart (rule O10).
+            issued_[what.from.where.line] += wait.why != weir::order::reason::reuse ? 1 : 0;
+        }
+    }
+    [[nodiscard]] int issued(int number) const { return issued_.at(static_cast<std::size_t>(number)); }
+
+private:
+    std::mutex mutex_;
+    std::array<int, most_steps> issued_{};
+};
+
+/// The fewest waits that order an operation: the latest of what it must come after and its stream does not.
+int fewest_waits(const order_model& model, const order_model::node& operation) {
+    step_set missing = operation.past & ~operation.tail;
+    missing.reset(static_cast<std::size_t>(operation.number));
+    const step_set all = missing;
+    for (const order_model::node& past : model.nodes()) {
+        const auto number = static_cast<std::size_t>(past.number);
+        if (all.test(number)) {
+            step_set before = past.past;
+            before.reset(number);
+            missing &= ~before;
+        }
+    }
+    return static_cast<int>(missing.count());
+}
+
+TEST(random_programs_evidence, no_operation_waits_for_more_than_is_minimal) {
+    const std::string name = "random_programs_evidence.no_operation_waits_for_more_than_is_minimal";
+    watchdog dog(name);
+    int issued = 0;
+    int minimal = 0;
+    for_each_serial_seed(10, [&](std::uint64_t seed) {
+        dog.start(seed);
+        const program completed = complete(generate(seed));
+        wait_counter counter;
+        const outcome result = run(completed, expected(completed));
+        EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
+        const order_model model = model_of(completed, {.automatic = true});
+        for (const order_model::node& one : model.nodes()) {
+            if (one.stream == none || one.touches.empty()) {
+                continue;
+            }
+            const int fewest = fewest_waits(model, one);
+            EXPECT_LE(counter.issued(one.number), fewest) << "operation #" << one.number << "\n"
+                                                          << replay_command(seed, name) << "\n"
+                                                          << to_string(completed);
+            issued += counter.issued(one.number);
+            minimal += fewest;
+        }
+    });
+    std::printf("%d waits issued where %d are minimal, had nothing been over by luck\n", issued, minimal);
+}
+
+TEST(random_programs_evidence, the_minimum_that_a_trace_states_is_that_of_the_model) {
+    const std::string name = "random_programs_evidence.the_minimum_that_a_trace_states_is_that_of_the_model";
+    watchdog dog(name);
+    for_each_serial_seed(10, [&](std::uint64_t seed) {
+        dog.start(seed);
+        // Without the program's own waits, which need not be minimal, and without what depends on luck.
+        const program completed =
+            complete(without(generate(seed), {step_kind::wait_event, step_kind::wait_stream, step_kind::wait_operation,
+                                              step_kind::order_array, step_kind::order_stream, step_kind::order_scope,
+                                              step_kind::order_process, step_kind::query}));
+        const weir::trace_scope trace;
+        const outcome result = run(completed, expected(completed));
+        EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
+        const order_model model = model_of(completed, {.automatic = true});
+        int minimal = 0;
+        for (const order_model::node& one : model.nodes()) {
+            minimal += one.stream == none ? 0 : fewest_waits(model, one);
+        }
+        const weir::trace_summary summary = trace.summary();
+        EXPECT_EQ(summary.waits_minimal, static_cast<std::uint64_t>(minimal)) << replay_command(seed, name) << "\n"
+                                                                              << to_string(completed);
+        EXPECT_LE(summary.waits_issued, summary.waits_minimal) << replay_command(seed, name);
+    });
+}
+
+}  // namespace
+}  // namespace random_programs
