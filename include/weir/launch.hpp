@@ -32,9 +32,6 @@ public:
     on(const stream_ref& stream,  // NOLINT(google-explicit-constructor): a stream alone is the common case
        source_location where = source_location::current()) noexcept
         : stream_(stream), site_{nullptr, where} {}
-    on(const stream& stream,  // NOLINT(google-explicit-constructor)
-       source_location where = source_location::current()) noexcept
-        : stream_(stream), site_{nullptr, where} {}
 
     /// A name for errors, reports and timelines.
     template <std::size_t N>

@@ -18,7 +18,7 @@ template <class T, std::size_t N>
     requires std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_assignable_v<T>
 class small_vector {
 public:
-    small_vector() noexcept {}  // leaves the room for elements as it is
+    small_vector() noexcept {}  // NOLINT(modernize-use-equals-default): leaves the room for elements as it is
     small_vector(const small_vector& other) { append(other.begin(), other.end()); }
     small_vector(small_vector&& other) noexcept { take(other); }
     small_vector& operator=(const small_vector& other) {
