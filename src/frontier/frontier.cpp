@@ -11,12 +11,12 @@ bool before(const point& p, timeline_id timeline) { return p.timeline < timeline
 }  // namespace
 
 epoch frontier::at(timeline_id timeline) const noexcept {
-    const auto found = std::lower_bound(points_.begin(), points_.end(), timeline, before);
+    const auto* const found = std::lower_bound(points_.begin(), points_.end(), timeline, before);
     return found != points_.end() && found->timeline == timeline ? found->at : 0;
 }
 
 bool frontier::dominates(const frontier& other) const noexcept {
-    auto mine = points_.begin();
+    const auto* mine = points_.begin();
     for (const point& theirs : other.points_) {
         while (mine != points_.end() && mine->timeline < theirs.timeline) {
             ++mine;
@@ -32,7 +32,7 @@ void frontier::merge(point p) {
     if (p.at == 0) {
         return;
     }
-    const auto found = std::lower_bound(points_.begin(), points_.end(), p.timeline, before);
+    auto* const found = std::lower_bound(points_.begin(), points_.end(), p.timeline, before);
     if (found != points_.end() && found->timeline == p.timeline) {
         found->at = std::max(found->at, p.at);
     } else {
@@ -48,10 +48,10 @@ void frontier::merge(const frontier& other) {
         points_ = other.points_;
         return;
     }
-    std::vector<point> merged;
+    detail::small_vector<point, 8> merged;
     merged.reserve(points_.size() + other.points_.size());
-    auto mine = points_.begin();
-    auto theirs = other.points_.begin();
+    const auto* mine = points_.begin();
+    const auto* theirs = other.points_.begin();
     while (mine != points_.end() && theirs != other.points_.end()) {
         if (mine->timeline < theirs->timeline) {
             merged.push_back(*mine++);
@@ -63,8 +63,8 @@ void frontier::merge(const frontier& other) {
             ++theirs;
         }
     }
-    merged.insert(merged.end(), mine, points_.end());
-    merged.insert(merged.end(), theirs, other.points_.end());
+    merged.append(mine, points_.end());
+    merged.append(theirs, other.points_.end());
     points_ = std::move(merged);
 }
 

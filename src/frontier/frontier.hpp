@@ -2,10 +2,12 @@
 // allocation beyond the vectors it holds, and it includes nothing but the standard library.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
+
+#include "frontier/small_vector.hpp"
 
 namespace weir::frontiers {
 
@@ -51,7 +53,8 @@ public:
     /// Drops every point for which `complete(point)` holds: what is complete counts as ordered (rule O10).
     template <class Complete>
     void prune(Complete&& complete) {
-        std::erase_if(points_, [&](const point& p) { return complete(p); });
+        points_.erase(std::remove_if(points_.begin(), points_.end(), [&](const point& p) { return complete(p); }),
+                      points_.end());
     }
 
     [[nodiscard]] bool empty() const noexcept { return points_.empty(); }
@@ -61,7 +64,7 @@ public:
     friend bool operator==(const frontier&, const frontier&) = default;
 
 private:
-    std::vector<point> points_;
+    detail::small_vector<point, 8> points_;
 };
 
 }  // namespace weir::frontiers

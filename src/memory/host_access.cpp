@@ -1,4 +1,5 @@
 #include <mutex>
+#include <utility>
 
 #include "memory/access.hpp"
 #include "runtime/resource.hpp"
@@ -34,7 +35,7 @@ host_access::host_access(const buffer& of, const order::footprint& where, order:
 }
 
 host_access::host_access(host_access&& other) noexcept
-    : keep_(std::move(other.keep_)), where_(other.where_), mode_(other.mode_) {}
+    : keep_(std::move(other.keep_)), where_(std::exchange(other.where_, {})), mode_(other.mode_) {}
 
 host_access::~host_access() {
     if (runtime::resource* const target = keep_.resource()) {

@@ -47,7 +47,7 @@ void plan::reduce() {
     // the order in which waits are dropped does not matter.
     for (std::size_t i = 0; i < waits_.size();) {
         const point at = waits_[i].target.at;
-        const auto witness = std::find_if(waits_.begin(), waits_.end(), [&](const wait& other) {
+        const auto* const witness = std::find_if(waits_.begin(), waits_.end(), [&](const wait& other) {
             return other.target.at.timeline != at.timeline && covers(other.target, at);
         });
         if (witness == waits_.end()) {
@@ -55,7 +55,7 @@ void plan::reduce() {
             continue;
         }
         elide(at, waits_[i].why, witness_kind::other_wait, witness->target.at);
-        waits_.erase(waits_.begin() + static_cast<std::ptrdiff_t>(i));
+        waits_.erase(&waits_[i]);
     }
 }
 
@@ -63,18 +63,15 @@ clock plan::clock_after() const {
     if (waits_.empty()) {
         return *known_;
     }
-    frontier merged;
-    if (*known_) {
-        merged = **known_;
-    }
+    const auto merged = *known_ ? std::make_shared<frontier>(**known_) : std::make_shared<frontier>();
     for (const wait& issued : waits_) {
         if (issued.target.known) {
-            merged.merge(*issued.target.known);
+            merged->merge(*issued.target.known);
         }
-        merged.merge(issued.target.at);
+        merged->merge(issued.target.at);
     }
-    merged.prune([&](const point& p) { return p.timeline == self_ || completed_->is_complete(p); });
-    return std::make_shared<const frontier>(std::move(merged));
+    merged->prune([&](const point& p) { return p.timeline == self_ || completed_->is_complete(p); });
+    return merged;
 }
 
 }  // namespace weir::order

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "frontier/small_vector.hpp"
 #include "order/mark.hpp"
 
 namespace weir::order {
@@ -71,8 +73,8 @@ public:
         }
     }
 
-    [[nodiscard]] const std::vector<wait>& waits() const noexcept { return waits_; }
-    [[nodiscard]] const std::vector<elision>& elisions() const noexcept { return elisions_; }
+    [[nodiscard]] std::span<const wait> waits() const noexcept { return waits_; }
+    [[nodiscard]] std::span<const elision> elisions() const noexcept { return elisions_; }
 
     /// What the stream is ordered after once it has issued the waits. The clock handed in if there are none.
     [[nodiscard]] clock clock_after() const;
@@ -87,7 +89,7 @@ private:
     const clock* known_;
     const watermarks* completed_;
     bool keep_evidence_;
-    std::vector<wait> waits_;
+    detail::small_vector<wait, 8> waits_;
     std::vector<elision> elisions_;
 };
 

@@ -24,7 +24,7 @@ struct tracked {
         plan p{9, 0, nothing, completed, false};
         memory.require(p, where, mode, hazards);
         p.resolve();
-        return p.waits();
+        return {p.waits().begin(), p.waits().end()};
     }
 
     history memory;

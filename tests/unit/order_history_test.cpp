@@ -27,7 +27,7 @@ struct tracked {
         plan p{9, 0, nothing, completed, false};
         past.require(p, where, mode, hazards);
         p.resolve();
-        return p.waits();
+        return {p.waits().begin(), p.waits().end()};
     }
     std::vector<wait> to_read(const footprint& where) { return needed(where, access_mode::read); }
     std::vector<wait> to_write(const footprint& where) { return needed(where, access_mode::write); }

@@ -24,7 +24,7 @@ std::size_t stream_index(const pipeline& of, const step& s) {
 std::vector<delay> six_delays(const pipeline& of) {
     constexpr std::array late = {stage::filter,  stage::load,       stage::add,
                                  stage::analyse, stage::synthesise, stage::store};
-    const std::int64_t blocks = std::clamp<std::int64_t>(of.blocks() / 20, 3, 8);
+    const std::int64_t blocks = std::max<std::int64_t>(of.blocks() / 20, 3);
     std::vector<delay> delays;
     for (std::size_t i = 0; i < late.size(); ++i) {
         const auto from =
