@@ -5,9 +5,9 @@
 
 namespace weir::backend {
 
-/// How long a thread looks for what it waits for before it sleeps. About what a sleep and a wake cost, so that a wait
-/// never costs much more than twice the best choice.
-inline constexpr std::chrono::microseconds patience{20};
+/// How long a thread looks for what it waits for before it sleeps: less than a sleep and a wake cost, since what it waits
+/// for may be up to a thread that it keeps from running.
+inline constexpr std::chrono::microseconds patience{5};
 
 /// Whether what is waited for can come about while this thread looks for it.
 [[nodiscard]] inline bool worth_spinning() noexcept {
@@ -26,10 +26,13 @@ inline void relax() noexcept {
 /// Calls `found()` until it is true or the patience is over. Gives its last answer.
 ///
 /// Looks less and less often: each look takes the memory from the thread that is to write to it, and where that thread
-/// writes often, a look that comes later finds more. Gives way to other threads in between, which may be the ones that it
-/// waits for.
+/// writes often, a look that comes later finds more.
+///
+/// `gives_way`: lets other threads run in between. Good for a thread with nothing to do, beside one on the same processor
+/// that fills its queue: it comes back to more work at once. Bad for one that is in a hurry: where the machine is busy
+/// with other things, each time may cost it a time slice.
 template <class Found>
-[[nodiscard]] bool spin_until(Found&& found) noexcept {
+[[nodiscard]] bool spin_until(Found&& found, bool gives_way) noexcept {
     constexpr int most_pauses = 16;
     if (!worth_spinning()) {
         return found();
@@ -43,7 +46,9 @@ template <class Found>
             if (std::chrono::steady_clock::now() >= end) {
                 return false;
             }
-            std::this_thread::yield();
+            if (gives_way) {
+                std::this_thread::yield();
+            }
             pauses = most_pauses / 2;
         }
         for (int i = 0; i < pauses; ++i) {

@@ -159,7 +159,7 @@ void timeline_table::host_wait(point p) const {
     };
     timeline& line = at(p.timeline);
     // Costs less than a sleep and a wake where little is left to wait for.
-    if (line.completed() >= p.at || spin_until([&] { return line.completed() >= p.at; })) {
+    if (line.completed() >= p.at || spin_until([&] { return line.completed() >= p.at; }, false)) {
         return;
     }
     blocked self;

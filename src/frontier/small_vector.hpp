@@ -67,9 +67,8 @@ public:
     }
     void append(const T* first, const T* last) {
         reserve(size_ + static_cast<std::size_t>(last - first));
-        for (; first != last; ++first) {
-            push_back(*first);
-        }
+        std::uninitialized_copy(first, last, end());
+        size_ += static_cast<std::size_t>(last - first);
     }
     void insert(const T* where, T value) {
         const std::ptrdiff_t at = where - data_;

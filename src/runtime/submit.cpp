@@ -2,6 +2,7 @@
 #include <array>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "backend/timeline.hpp"
@@ -51,7 +52,7 @@ public:
     }
 
 private:
-    std::array<resource*, 8> few_{};
+    std::array<resource*, 8> few_;  // filled as far as it is used
     std::vector<resource*> many_;
     resource** list_ = nullptr;
     std::size_t count_ = 0;
@@ -155,8 +156,7 @@ completion submit(stream_state& stream, const submission& what) {
     for (const order::wait& issued : plan.waits()) {
         stream.queue->wait(issued.target.at);
     }
-    const order::mark end =
-        plan.waits().empty() ? stream.sequence.reserve() : stream.sequence.reserve(std::move(after));
+    order::mark end = plan.waits().empty() ? stream.sequence.reserve() : stream.sequence.reserve(std::move(after));
     for (const access_request& access : what.accesses) {
         if (access.target != nullptr) {
             access.target->history.record(access.where, access.mode, end, completed);
@@ -175,7 +175,7 @@ completion submit(stream_state& stream, const submission& what) {
     if (observed) {
         verdicts::settle();
     }
-    return {end.at.timeline, end.at.at, end.known};
+    return {end.at.timeline, end.at.at, std::move(end.known)};
 }
 
 }  // namespace weir::runtime

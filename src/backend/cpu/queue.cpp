@@ -18,7 +18,9 @@ void cpu_queue::submit(epoch at, const operation& what) noexcept {
     const detail::task_type* const type = what.work.type;
     const std::size_t size = type == nullptr ? 0 : type->size;
     void* const place = records_.push(work_header + size);
-    ::new (place) work_record{kind::work, what.kind, what.timed, at, what.from, type};
+    const source_location& where = what.from.where;
+    ::new (place) work_record{kind::work, what.kind,      what.timed, where.line, what.from.label,
+                              where.file, where.function, at,         type};
     if (type != nullptr) {
         type->move(what.work.object, static_cast<std::byte*>(place) + work_header);
     }
@@ -38,7 +40,7 @@ void cpu_queue::execute(work_record& record) noexcept {
         try {
             type->run(object);
         } catch (...) {
-            events_->failed(at, record.from, std::current_exception());
+            events_->failed(at, record.from(), std::current_exception());
         }
         if (record.timed) {
             events_->executed(at, start, std::chrono::steady_clock::now());

@@ -25,13 +25,19 @@ private:
         kind what;
         point target;
     };
+    /// Kept short, since each byte of it travels from the processor that enqueues to the one that runs.
     struct work_record {
         kind what;
         runtime::work_kind work;
         bool timed;
+        std::uint32_t line;  ///< this, `label`, `file` and `function` are the site that enqueued it
+        const char* label;
+        const char* file;
+        const char* function;
         epoch at;
-        runtime::site from;
         const detail::task_type* type;  ///< null: nothing to do but to complete the epoch
+
+        [[nodiscard]] runtime::site from() const noexcept { return {label, {file, function, line}}; }
     };
     static constexpr std::size_t work_header = record_ring::rounded(sizeof(work_record));
 

@@ -98,7 +98,7 @@ bool workers::look_for_work(Found&& found) noexcept {
     if (!worth_spinning() || !looking_.compare_exchange_strong(nobody, true, std::memory_order_seq_cst)) {
         return false;
     }
-    const bool any = spin_until([&] { return waiting_.load(std::memory_order_seq_cst) != 0 || found(); });
+    const bool any = spin_until([&] { return waiting_.load(std::memory_order_seq_cst) != 0 || found(); }, true);
     looking_.store(false, std::memory_order_seq_cst);
     // Whoever pushed while this looked has woken nobody: look once more after saying that nobody looks.
     return any || waiting_.load(std::memory_order_seq_cst) != 0;
