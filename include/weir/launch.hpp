@@ -32,9 +32,6 @@ public:
     on(const stream_ref& stream,  // NOLINT(google-explicit-constructor): a stream alone is the common case
        source_location where = source_location::current()) noexcept
         : stream_(stream), site_{nullptr, where} {}
-    on(const stream& stream,  // NOLINT(google-explicit-constructor)
-       source_location where = source_location::current()) noexcept
-        : stream_(stream), site_{nullptr, where} {}
 
     /// A name for errors, reports and timelines.
     template <std::size_t N>
@@ -115,7 +112,8 @@ completion submit_work(const on& where, runtime::work_kind kind, F&& body, const
 
 /// Enqueues `body(i, spans...)` for each index i of `over`, spans as in, out and inout give them; `body(i)` if it takes
 /// no spans. Returns once enqueued. The body must not wait for streams or events; an exception fails the operation.
-/// Throws state_error, std::bad_alloc: then nothing was enqueued.
+/// It is moved into the stream while Weir holds locks: its move constructor must not call Weir. Throws state_error,
+/// std::bad_alloc: then nothing was enqueued.
 template <class F, class... T>
 completion parallel_for(const on& where, range over, F body, const access_argument<T>&... arguments) {
     return detail::submit_work(

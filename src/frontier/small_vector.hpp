@@ -10,15 +10,15 @@
 
 namespace weir::detail {
 
-/// A vector that keeps up to `few` elements in place, where a std::vector would allocate: most sets of points and most plans
+/// A vector that keeps up to N elements in place, where a std::vector would allocate: most sets of points and most plans
 /// have very few elements, and they are made for each operation.
 ///
 /// As much of std::vector's interface as is used, with its guarantees; moving moves elements where they are in place.
-template <class T, std::size_t few>
+template <class T, std::size_t N>
     requires std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_assignable_v<T>
 class small_vector {
 public:
-    small_vector() noexcept {}  // NOLINT(modernize-use-equals-default): that might clear the room for elements
+    small_vector() noexcept {}  // NOLINT(modernize-use-equals-default): leaves the room for elements as it is
     small_vector(const small_vector& other) { append(other.begin(), other.end()); }
     small_vector(small_vector&& other) noexcept { take(other); }
     small_vector& operator=(const small_vector& other) {
@@ -99,13 +99,13 @@ private:
         }
         data_ = std::exchange(other.data_, other.in_place());
         size_ = std::exchange(other.size_, 0);
-        capacity_ = std::exchange(other.capacity_, few);
+        capacity_ = std::exchange(other.capacity_, N);
     }
     void release() noexcept {
         clear();
         deallocate();
         data_ = in_place();
-        capacity_ = few;
+        capacity_ = N;
     }
     void deallocate() noexcept {
         if (data_ != in_place()) {
@@ -115,8 +115,8 @@ private:
 
     T* data_ = in_place();
     std::size_t size_ = 0;
-    std::size_t capacity_ = few;
-    alignas(T) std::byte room_[few * sizeof(T)];
+    std::size_t capacity_ = N;
+    alignas(T) std::byte room_[N * sizeof(T)];
 };
 
 }  // namespace weir::detail

@@ -12,7 +12,8 @@ namespace weir::order {
 /// it (cannot fail). Not synchronised: the runtime guards it with the stream's lock.
 class sequencer {
 public:
-    explicit sequencer(timeline_id timeline, epoch tail = 0) noexcept : timeline_(timeline), tail_(tail) {}
+    explicit sequencer(timeline_id timeline, epoch tail = 0) noexcept
+        : timeline_(timeline), before_(tail), tail_(tail) {}
 
     [[nodiscard]] timeline_id timeline() const noexcept { return timeline_; }
 
@@ -20,9 +21,11 @@ public:
     [[nodiscard]] epoch tail() const noexcept { return tail_; }
     [[nodiscard]] const clock& known() const noexcept { return known_; }
 
-    /// The stream's tail at this moment: what an event that is recorded now holds (rule S2). It knows nothing of work that
-    /// others put into the stream: where they may, an event and a wait for the stream take `enter_foreign`.
-    [[nodiscard]] mark record() const { return {{timeline_, tail_}, known_}; }
+    /// The stream's tail at this moment: what an event that is recorded now holds (rule S2). Before the first operation
+    /// that is "before everything", and not the end of whoever had the timeline before: to wait for a stream that has done
+    /// nothing says nothing about another stream. Nor does it know of work that others put into the stream: where they
+    /// may, an event and a wait for the stream take `enter_foreign`.
+    [[nodiscard]] mark record() const { return {{timeline_, tail_ == before_ ? 0 : tail_}, known_}; }
 
     /// An empty plan for the next operation.
     [[nodiscard]] plan next(const watermarks& completed, bool keep_evidence = false) const {
@@ -49,6 +52,7 @@ public:
 
 private:
     timeline_id timeline_;
+    epoch before_;  ///< the last epoch of the timeline that is not this stream's
     epoch tail_;
     clock known_;
 };

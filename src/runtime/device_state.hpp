@@ -51,7 +51,7 @@ private:
     mutable std::mutex mutex_;  ///< guards streams_ and gone_; after buffers, before streams
     std::vector<stream_state*> streams_;
     std::vector<frontiers::point> gone_;  ///< has room for all of streams_
-    std::mutex default_mutex_;  ///< guards default_; before mutex_
+    std::mutex default_mutex_;            ///< guards default_; before mutex_
     detail::owner<stream_state> default_;
 };
 

@@ -13,7 +13,8 @@ void fork_guard::arm() {
 
 void fork_guard::refuse() {
     throw state_error(
-        "this process was forked from one that had used Weir, and its streams have no threads here: fork before the first "
+        "this process was forked from one that had used Weir, and its streams have no threads here: fork before the "
+        "first "
         "use of Weir, or exec a new program in the child");
 }
 

@@ -38,7 +38,10 @@ protected:
     /// What the operation saw.
     double seen() {
         held.open();
-        return result.read<double>()[0];
+        const double value = result.read<double>()[0];
+        // Kept objects go before later work of the stream runs: from here on nobody touches the place any more.
+        parallel_for(s, 1, [](auto) {}).synchronize();
+        return value;
     }
 
     stream s;

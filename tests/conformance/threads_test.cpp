@@ -194,5 +194,33 @@ TEST(C9, ControlWithoutTheWaitADroppedStreamIsNotOrdered) {
     other.synchronize();
 }
 
+TEST(S3, WaitingForAStreamThatDidNothingOrdersNothing) {
+    const check_scope scope;
+    const stream other;
+    const array x = zeros(4, dtype::float64, other);
+    const ordering_scope mode(ordering_mode::manual);
+    other.synchronize();
+    completion last;
+    {
+        const stream dropped;
+        last = fill(dropped, x, 1);
+    }
+    // Timelines are used again: sooner or later a new stream has that of the dropped one, whose work it knows nothing of.
+    std::vector<stream> heirs(1);
+    while (heirs.back().record().recorded().timeline() != last.timeline()) {
+        ASSERT_LT(heirs.size(), 10'000U);
+        std::this_thread::yield();
+        heirs.emplace_back();
+    }
+    const stream& heir = heirs.back();
+    EXPECT_TRUE(heir.done());
+    heir.synchronize();
+    other.wait(heir);
+    other.wait(heir.record());
+    fill(other, x, 2);
+    EXPECT_EQ(scope.report().size(), 1U);
+    other.synchronize();
+}
+
 }  // namespace
 }  // namespace weir

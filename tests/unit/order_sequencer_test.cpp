@@ -49,6 +49,11 @@ TEST(S2, RecordOnAStreamThatRanNothingNeedsNoWait) {
     EXPECT_EQ(wait_for(other, stream.record()), 0U);
 }
 
+TEST(S2, RecordOnAStreamThatRanNothingSaysNothingAboutWhoHadTheTimelineBefore) {
+    const sequencer heir{1, 41};
+    EXPECT_EQ(heir.record().at.at, 0U);
+}
+
 TEST(S2, RecordDoesNotMoveTheTail) {
     sequencer stream{1};
     stream.reserve();

@@ -32,13 +32,18 @@ inline constexpr task_type task_type_of = {
     sizeof(F), alignof(F), [](void* from, void* to) noexcept { ::new (to) F(std::move(*static_cast<F*>(from))); },
     [](void* object) { (*static_cast<F*>(object))(); }, [](void* object) noexcept { static_cast<F*>(object)->~F(); }};
 
+/// Whether a callable can be moved into a queue's storage, and out of it, without failing.
+template <class F>
+inline constexpr bool fits_in_place = sizeof(F) <= largest_inline_task &&
+                                      alignof(F) <= alignof(std::max_align_t) &&  // NOLINT(misc-redundant-expression)
+                                      std::is_nothrow_move_constructible_v<F>;
+
 /// Calls `use(task_ref)` with a reference to `fn`, or to a box around it where it is too large, too strictly aligned or
 /// could throw when moved.
 template <class F, class Use>
 decltype(auto) with_task(F&& fn, Use&& use) {
     using stored = std::decay_t<F>;
-    if constexpr (sizeof(stored) <= largest_inline_task && alignof(stored) <= alignof(std::max_align_t) &&
-                  std::is_nothrow_move_constructible_v<stored>) {
+    if constexpr (fits_in_place<stored>) {
         stored kept(std::forward<F>(fn));
         return use(task_ref{&task_type_of<stored>, &kept});
     } else {

@@ -177,7 +177,7 @@ void performance::show_figures() {
     const trace_summary hand = count_waits(original_, options_.streams, way::by_hand);
     const trace_summary weir = count_waits(original_, options_.streams, way::by_weir);
     const times taken = measure(original_, options_.streams, to(line));
-    line.finish("");
+    line.finish("medians of several runs in turns");
 
     fmt::print("{:<32}{:>14}{:>14}{:>14}\n", "", "one stream", "by hand", "by Weir");
     fmt::print("{:<32}{:>11.1f} ms{:>11.1f} ms{:>11.1f} ms\n", "time, median", 1e3 * taken.one_stream,

@@ -119,7 +119,7 @@ private:
     void order_by_hand(step& one) {
         const step_set known = certain_.past_of(one, thread_, certain_.tail(one.stream_number, thread_));
         for_each_missing(one, known, [&](const order_model::node& past) {
-            const int other = world_.slot_of(past.stream);
+            const int other = usable(world_.slot_of(past.stream));
             const auto way = mix(static_cast<std::uint64_t>(one.number), static_cast<std::uint64_t>(past.number)) % 4;
             if (way == 0) {
                 one.after.push_back(past.number);
@@ -159,6 +159,12 @@ private:
                 add({.kind = step_kind::open, .other = gate});
             }
         }
+    }
+
+    /// The slot, unless another thread may empty it at any time.
+    [[nodiscard]] int usable(int slot) const noexcept {
+        const bool own = slot >= private_slot() && slot < private_slot() + private_slots;
+        return alone_ || slot < shared_slots || own ? slot : none;
     }
 
     [[nodiscard]] int private_slot() const noexcept { return shared_slots + static_cast<int>(thread_) * private_slots; }

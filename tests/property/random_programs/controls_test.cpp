@@ -37,7 +37,7 @@ TEST(random_programs_control, without_ordering_programs_compute_something_else) 
         EXPECT_GE(racing * 100, programs * 30);
     }
     // Not all: what one access gets wrong another may overwrite before anybody looks.
-    EXPECT_GE(racing_wrong * 100, racing * 90);
+    EXPECT_GE(racing_wrong * 100, racing * 80);
 }
 
 TEST(random_programs_control, without_death_frontiers_programs_compute_something_else) {

@@ -39,6 +39,9 @@ bool world::resolve_stream(step& one, std::size_t thread) const {
 bool world::resolve_ranges(step& one, std::size_t thread) const {
     one.touches.clear();
     const auto add = [&](const range& part, bool write) {
+        if (part.slot == none) {
+            return false;
+        }
         const array_slot& slot = array(part.slot);
         if (slot.memory == none || part.first < 0 || part.first >= part.last || part.last > slot.size) {
             return false;
