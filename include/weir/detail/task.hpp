@@ -34,16 +34,19 @@ inline constexpr task_type task_type_of = {
 
 /// Whether a callable can be moved into a queue's storage, and out of it, without failing.
 template <class F>
-inline constexpr bool fits_in_place = sizeof(F) <= largest_inline_task &&
-                                      alignof(F) <= alignof(std::max_align_t) &&  // NOLINT(misc-redundant-expression)
-                                      std::is_nothrow_move_constructible_v<F>;
+constexpr bool fits_in_place() noexcept {
+    if (sizeof(F) > largest_inline_task) {
+        return false;
+    }
+    return alignof(F) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<F>;
+}
 
 /// Calls `use(task_ref)` with a reference to `fn`, or to a box around it where it is too large, too strictly aligned or
 /// could throw when moved.
 template <class F, class Use>
 decltype(auto) with_task(F&& fn, Use&& use) {
     using stored = std::decay_t<F>;
-    if constexpr (fits_in_place<stored>) {
+    if constexpr (fits_in_place<stored>()) {
         stored kept(std::forward<F>(fn));
         return use(task_ref{&task_type_of<stored>, &kept});
     } else {
