@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "order/history.hpp"
-#include "weir/ordering.hpp"
+#include "runtime/ordering.hpp"
 
 namespace weir::runtime {
 
@@ -63,14 +63,8 @@ public:
         size_ = size;
     }
 
-    [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept {
-        const std::uint8_t mode = mode_.load(std::memory_order_relaxed);
-        return mode == 0 ? std::nullopt : std::optional(static_cast<ordering_mode>(mode - 1));
-    }
-    void set_ordering(std::optional<ordering_mode> mode) noexcept {
-        mode_.store(mode ? static_cast<std::uint8_t>(static_cast<std::uint8_t>(*mode) + 1) : std::uint8_t{0},
-                    std::memory_order_relaxed);
-    }
+    [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept { return mode_.get(); }
+    void set_ordering(std::optional<ordering_mode> mode) noexcept { mode_.set(mode); }
 
 protected:
     ~resource() = default;
@@ -80,8 +74,7 @@ private:
 
     std::uint64_t id_;
     std::uint64_t size_;
-    /// 0 for none, else 1 + ordering_mode. Alone: an operation sees the mode of before or after.
-    std::atomic<std::uint8_t> mode_{0};
+    own_ordering mode_;
 };
 
 }  // namespace weir::runtime

@@ -66,16 +66,6 @@ void stream_state::expect_open() const {
     }
 }
 
-std::optional<ordering_mode> stream_state::ordering() const noexcept {
-    const std::uint8_t mode = mode_.load(std::memory_order_relaxed);
-    return mode == 0 ? std::nullopt : std::optional(static_cast<ordering_mode>(mode - 1));
-}
-
-void stream_state::set_ordering(std::optional<ordering_mode> mode) noexcept {
-    mode_.store(mode ? static_cast<std::uint8_t>(static_cast<std::uint8_t>(*mode) + 1) : std::uint8_t{0},
-                std::memory_order_relaxed);
-}
-
 order::mark stream_state::tail() {
     fork_guard::expect_not_forked();
     const std::lock_guard lock(mutex);

@@ -10,9 +10,9 @@
 #include "backend/backend.hpp"
 #include "order/sequencer.hpp"
 #include "runtime/observer.hpp"
+#include "runtime/ordering.hpp"
 #include "weir/detail/intrusive.hpp"
 #include "weir/device.hpp"
-#include "weir/ordering.hpp"
 
 namespace weir::runtime {
 
@@ -37,8 +37,8 @@ public:
     /// Throws state_error if closed.
     void expect_open() const;
 
-    [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept;
-    void set_ordering(std::optional<ordering_mode> mode) noexcept;
+    [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept { return mode_.get(); }
+    void set_ordering(std::optional<ordering_mode> mode) noexcept { mode_.set(mode); }
 
     /// The stream's tail at this moment.
     [[nodiscard]] order::mark tail();
@@ -60,7 +60,7 @@ private:
     std::string name_;
     stream_info info_;
     int priority_;
-    std::atomic<std::uint8_t> mode_{0};  ///< 0 for none, else 1 + ordering_mode
+    own_ordering mode_;
 };
 
 }  // namespace weir::runtime
