@@ -27,7 +27,12 @@ endif()
 function(weir_add_test name label)
     cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;LIBRARIES")
     set(target ${label}-${name})
-    add_executable(${target} ${arg_SOURCES})
+    if(WEIR_ONE_TEST_PROGRAM)
+        add_library(${target} OBJECT ${arg_SOURCES})
+        target_link_libraries(weir-all-tests PRIVATE ${target})
+    else()
+        add_executable(${target} ${arg_SOURCES})
+    endif()
     target_link_libraries(${target} PRIVATE
         weir::weir weir_internal weir_warnings GTest::gmock GTest::gtest_main ${arg_LIBRARIES})
     # Property tests run as long as they are told to, others are stuck after five minutes.
@@ -36,7 +41,11 @@ function(weir_add_test name label)
         list(APPEND properties TIMEOUT 300)
     endif()
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-    gtest_discover_tests(${target}
+    if(WEIR_ONE_TEST_PROGRAM)
+        return()
+    endif()
+    # Disabled ones are programs that other tests start.
+    gtest_discover_tests(${target} TEST_FILTER -*.DISABLED_*
         TEST_PREFIX ${label}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
     add_dependencies(weir-tests ${target})
 endfunction()

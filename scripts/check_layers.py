@@ -2,6 +2,7 @@
 """Check that the sources include each other in one direction only.
 
 Every folder of src/ is a layer. A public header include/weir/X.hpp belongs to the layer that PUBLIC_HEADERS names.
+The verifier of evidence logs, tools/verify/, may include nothing of this repository but itself (rule V4).
 Prints each include that goes against the direction, and exits with 1 if there is one.
 
 Usage: check_layers.py [ROOT]
@@ -41,9 +42,11 @@ MAY_INCLUDE_HEADER = {
 PUBLIC_HEADERS = {
     "weir.hpp": "umbrella",
     "error.hpp": "base",
+    "float16.hpp": "base",
     "export.hpp": "base",
     "source_location.hpp": "base",
     "detail/intrusive.hpp": "base",
+    "detail/simulation.hpp": "base",
     "detail/site.hpp": "base",
     "detail/task.hpp": "base",
     "detail/footprint.hpp": "order",
@@ -53,13 +56,26 @@ PUBLIC_HEADERS = {
     "device.hpp": "runtime",
     "event.hpp": "runtime",
     "stream.hpp": "runtime",
+    "native_queue.hpp": "runtime",
+    "package.hpp": "runtime",
+    "sharing.hpp": "memory",
     "testing.hpp": "runtime",
+    "watchdog.hpp": "runtime",
     "buffer.hpp": "memory",
     "memory.hpp": "memory",
+    "memory_resource.hpp": "memory",
+    "arithmetic.hpp": "array",
     "array.hpp": "array",
     "dtype.hpp": "array",
+    "indexing.hpp": "array",
+    "scalar.hpp": "array",
+    "shape.hpp": "array",
+    "strided_span.hpp": "array",
     "launch.hpp": "array",
+    "random.hpp": "array",
+    "reduction.hpp": "array",
     "exchange.hpp": "exchange",
+    "calls.hpp": "calls",
     "fft.hpp": "calls",
     "check.hpp": "check",
     "trace.hpp": "trace",
@@ -123,16 +139,33 @@ def check_file(path, root):
         yield f"{name}:{number}: {line.strip()}: {layer} may not include {target or 'a file without a layer'}"
 
 
+def check_verifier_file(path, root):
+    """Yield a message for each include by which the verifier would share code with what it audits."""
+    home = root / "tools" / "verify"
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        beside = (path.parent / match["path"]).resolve()
+        is_own = match["open"] == '"' and beside.is_file() and beside.is_relative_to(home)
+        is_ours = match["open"] == '"' or match["path"].startswith("weir/") or resolve(match["path"], False, path, root)
+        if is_ours and not is_own:
+            yield f"{path.relative_to(root)}:{number}: {line.strip()}: the verifier shares no code with Weir"
+
+
 def check_tree(root):
     """All messages for the tree, and the number of files that were read."""
     root = root.resolve()
+    verifier = [path for path in sorted((root / "tools" / "verify").rglob("*")) if path.suffix in SUFFIXES]
     files = [
         path
         for folder in (root / "src", root / "include" / "weir")
         for path in sorted(folder.rglob("*"))
         if path.suffix in SUFFIXES
     ]
-    return [message for path in files for message in check_file(path, root)], len(files)
+    messages = [message for path in files for message in check_file(path, root)]
+    messages += [message for path in verifier for message in check_verifier_file(path, root)]
+    return messages, len(files) + len(verifier)
 
 
 def main():

@@ -2,56 +2,37 @@
 #pragma once
 
 #include <array>
-#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "weir/buffer.hpp"
 #include "weir/dtype.hpp"
 #include "weir/export.hpp"
+#include "weir/indexing.hpp"
+#include "weir/scalar.hpp"
+#include "weir/shape.hpp"
 #include "weir/source_location.hpp"
 #include "weir/stream.hpp"
+#include "weir/strided_span.hpp"
 
 namespace weir {
 
-/// The extents of an array, outermost first. At most `most` dimensions; none is a single element. Extents are not
-/// negative.
-class WEIR_EXPORT shape {
-public:
-    static constexpr std::size_t most = 8;
-
-    shape() = default;
-    /// Throws argument_error for negative extents, too many dimensions, or more elements than can be addressed.
-    shape(std::initializer_list<std::int64_t> extents) : shape(std::span(extents.begin(), extents.size())) {}
-    explicit shape(std::span<const std::int64_t> extents);
-    /// One dimension.
-    shape(std::int64_t extent) : shape({extent}) {}  // NOLINT(google-explicit-constructor)
-
-    [[nodiscard]] std::size_t dimensions() const noexcept { return count_; }
-    [[nodiscard]] std::int64_t operator[](std::size_t axis) const noexcept { return extents_[axis]; }
-    [[nodiscard]] std::span<const std::int64_t> extents() const noexcept { return {extents_.data(), count_}; }
-    /// The number of elements; 1 without dimensions.
-    [[nodiscard]] std::int64_t elements() const noexcept;
-    /// "(3, 4)", as NumPy prints it.
-    [[nodiscard]] std::string to_string() const;
-
-    friend bool operator==(const shape&, const shape&) = default;
-
-private:
-    std::array<std::int64_t, most> extents_{};
-    std::size_t count_ = 0;
-};
-
+class operand;
 template <class T>
 class array_view;
+template <class T, std::size_t Rank>
+class strided_view;
 template <class T>
 class host_view;
 
-/// An n-dimensional array in C order on one device: a window onto a buffer that knows its pending accesses. Copies and
-/// slices are the same memory. Any thread.
+/// An n-dimensional array on one device: a window onto a buffer that knows its pending accesses. Elements lie in C order
+/// or, after slicing or transposing, anyhow. Copies, slices and all else that a member gives as an array are the same
+/// memory. Any thread.
 class WEIR_EXPORT array {
 public:
     /// No array: no elements, no memory.
@@ -59,37 +40,88 @@ public:
 
     [[nodiscard]] weir::dtype dtype() const noexcept { return dtype_; }
     [[nodiscard]] const weir::shape& shape() const noexcept { return shape_; }
+    /// Bytes from one index to the next, for each dimension; may be negative, or 0 where an element stands for many.
+    [[nodiscard]] std::span<const std::int64_t> strides() const noexcept { return strides_.values(); }
+    [[nodiscard]] std::size_t dimensions() const noexcept { return shape_.dimensions(); }
     /// The number of elements.
     [[nodiscard]] std::int64_t size() const noexcept { return shape_.elements(); }
+    /// Bytes of all elements, packed.
     [[nodiscard]] std::size_t nbytes() const noexcept;
     [[nodiscard]] weir::device device() const noexcept { return buffer_.device(); }
-    /// The bytes it occupies in its buffer.
-    [[nodiscard]] order::footprint footprint() const noexcept;
+    /// The bytes it occupies in its buffer: exactly its elements, not what lies between them (rule O3).
+    [[nodiscard]] const order::footprint& footprint() const noexcept { return footprint_; }
     [[nodiscard]] const weir::buffer& buffer() const noexcept { return buffer_; }
+    /// Whether the elements lie one after the other in C order.
+    [[nodiscard]] bool is_contiguous() const noexcept { return contiguous_; }
+    /// Whether each element has memory of its own, so that the array can be written: not what broadcast_to gives.
+    [[nodiscard]] bool has_own_elements() const noexcept;
 
-    /// The part [first, last) along the outermost dimension: the same memory. Throws argument_error out of range.
+    /// The part [first, last) along the outermost dimension. Throws argument_error out of range.
     [[nodiscard]] array slice(std::int64_t first, std::int64_t last) const;
-    /// The same elements under another shape of as many elements. Throws argument_error.
-    [[nodiscard]] array reshape(const weir::shape& to) const;
+    /// A part as NumPy's indexing selects it: `x[3]`, `x[{slice{1, 5}, -1}]`, `x[{ellipsis, new_axis}]`. Throws
+    /// argument_error: an index out of range, too many of them, a step of 0.
+    [[nodiscard]] array operator[](std::initializer_list<index_term> index) const {
+        return at(std::span(index.begin(), index.size()));
+    }
+    [[nodiscard]] array operator[](const index_term& index) const { return at(std::span(&index, 1)); }
+    /// The same, for an index made at run time.
+    [[nodiscard]] array at(std::span<const index_term> index) const;
 
-    /// A typed window, to be handed to `in`, `out`, `inout`. Throws argument_type_error for another element type.
+    /// The dimensions in another order: dimension i of the result is dimension axes[i]; negative ones count from the end.
+    /// Throws argument_error unless each is named once.
+    [[nodiscard]] array transpose(std::span<const std::int64_t> axes) const;
+    [[nodiscard]] array transpose(std::initializer_list<std::int64_t> axes) const {
+        return transpose(std::span(axes.begin(), axes.size()));
+    }
+    /// All dimensions in reverse.
+    [[nodiscard]] array t() const;
+
+    /// The same elements, in C order, under another shape. Throws argument_error if it has another number of elements, or
+    /// if the elements lie so that no strides say it: `reshape(on, x, shape)` copies then.
+    [[nodiscard]] array reshape(const weir::shape& to) const;
+    /// The same; nothing if a copy would be needed.
+    [[nodiscard]] std::optional<array> try_reshape(const weir::shape& to) const;
+    /// The same where one extent may be -1: what is left.
+    [[nodiscard]] array reshape(std::initializer_list<std::int64_t> to) const {
+        return reshape(completed(std::span(to.begin(), to.size())));
+    }
+    /// A shape for `reshape`, from extents one of which may be -1. Throws argument_error.
+    [[nodiscard]] weir::shape completed(std::span<const std::int64_t> extents) const;
+
+    /// An array of a larger shape in which elements stand for many, as NumPy broadcasts: to be read, not to be written.
+    /// Throws argument_error.
+    [[nodiscard]] array broadcast_to(const weir::shape& to) const;
+
+    /// A typed window, to be handed to `in`, `out`, `inout`, whose bodies get a std::span. Throws argument_type_error for
+    /// another element type, argument_error if the elements do not lie in C order.
     template <class T>
     [[nodiscard]] array_view<T> view() const {
         expect(dtype_of<T>);
+        expect_contiguous();
         return array_view<T>(*this);
     }
+    /// The same whatever the strides: bodies get a strided_span<T, Rank>. Throws argument_type_error; argument_error for
+    /// another number of dimensions.
+    template <class T, std::size_t Rank>
+    [[nodiscard]] strided_view<T, Rank> strided() const {
+        expect(dtype_of<T>);
+        expect_dimensions(Rank);
+        return strided_view<T, Rank>(*this);
+    }
 
-    /// The host's window for reading: blocks until pending writes to these elements are over (rule O6). Throws
-    /// argument_type_error; operation_error if what wrote them failed.
+    /// The host's window for reading: blocks until pending writes to these elements are over (rule O6). A copy, as
+    /// they are then, of elements that do not lie in C order or that the host cannot reach. Throws argument_type_error; operation_error if what wrote them failed.
     template <class T>
     [[nodiscard]] host_view<const T> read(source_location where = source_location::current()) const {
         expect(dtype_of<T>);
         return host_view<const T>(*this, where);
     }
-    /// The host's window for reading and changing: blocks until all pending accesses to these elements are over.
+    /// The host's window for reading and changing: blocks until all pending accesses to these elements are over. Throws
+    /// argument_type_error, argument_error if the elements do not lie in C order or the host cannot reach them.
     template <class T>
     [[nodiscard]] host_view<T> write(source_location where = source_location::current()) const {
         expect(dtype_of<T>);
+        expect_contiguous();
         return host_view<T>(*this, where);
     }
 
@@ -99,22 +131,62 @@ public:
     /// `<weir.array float32 (3, 4) on cpu>`. Never blocks.
     [[nodiscard]] std::string to_string() const;
 
-    /// A window onto `memory`, `offset` bytes from its start. Throws argument_error if it does not fit or is misaligned.
+    /// A window onto `memory`, in C order, `offset` bytes from its start. Throws argument_error if it does not fit or is
+    /// misaligned.
     array(weir::buffer memory, weir::dtype type, const weir::shape& extents, std::size_t offset = 0);
+    /// The same with strides, in bytes: multiples of the element's size. `offset` is where the element with all indices 0
+    /// begins.
+    array(weir::buffer memory, weir::dtype type, const weir::shape& extents, std::span<const std::int64_t> strides,
+          std::size_t offset);
 
-    /// For Weir's own use: the device's address of the first element.
+    /// The host's address of the element with all indices 0: see buffer::data.
     [[nodiscard]] std::byte* data() const noexcept { return buffer_.data() + offset_; }
+    /// For Weir's own use: the device's address of that element, for code that runs in a stream.
+    [[nodiscard]] std::byte* device_data() const noexcept { return buffer_.device_data() + offset_; }
+
+    // Arithmetic: see arithmetic.hpp, which defines what an operand is.
+    friend WEIR_EXPORT array operator+(const operand& a, const operand& b);
+    friend WEIR_EXPORT array operator-(const operand& a, const operand& b);
+    friend WEIR_EXPORT array operator*(const operand& a, const operand& b);
+    friend WEIR_EXPORT array operator/(const operand& a, const operand& b);
+    friend WEIR_EXPORT array operator==(const operand& a, const operand& b);
+    friend WEIR_EXPORT array operator!=(const operand& a, const operand& b);
+    friend WEIR_EXPORT array operator<(const operand& a, const operand& b);
+    friend WEIR_EXPORT array operator<=(const operand& a, const operand& b);
+    friend WEIR_EXPORT array operator>(const operand& a, const operand& b);
+    friend WEIR_EXPORT array operator>=(const operand& a, const operand& b);
+    friend WEIR_EXPORT array operator&(const operand& a, const operand& b);
+    friend WEIR_EXPORT array operator|(const operand& a, const operand& b);
+    friend WEIR_EXPORT array operator^(const operand& a, const operand& b);
+    friend WEIR_EXPORT array operator-(const operand& a);
+    friend WEIR_EXPORT array operator~(const operand& a);
+    friend WEIR_EXPORT const array& operator+=(const array& a, const operand& b);
+    friend WEIR_EXPORT const array& operator-=(const array& a, const operand& b);
+    friend WEIR_EXPORT const array& operator*=(const array& a, const operand& b);
+    friend WEIR_EXPORT const array& operator/=(const array& a, const operand& b);
+    friend WEIR_EXPORT const array& operator&=(const array& a, const operand& b);
+    friend WEIR_EXPORT const array& operator|=(const array& a, const operand& b);
+    friend WEIR_EXPORT const array& operator^=(const array& a, const operand& b);
 
 private:
     void expect(weir::dtype wanted) const;
+    void expect_contiguous() const;
+    void expect_dimensions(std::size_t wanted) const;
+    /// The same memory, described anew.
+    [[nodiscard]] array with_layout(weir::shape extents, std::span<const std::int64_t> strides,
+                                    std::int64_t moved) const;
+    void find_footprint();
 
     weir::buffer buffer_;
     weir::shape shape_{0};
+    detail::axis_list strides_{std::array{std::int64_t{8}}};
+    order::footprint footprint_;
     std::size_t offset_ = 0;
     weir::dtype dtype_ = dtype::float64;
+    bool contiguous_ = true;
 };
 
-/// A typed window onto an array: what `in`, `out` and `inout` take.
+/// A typed window onto an array in C order: what `in`, `out` and `inout` take.
 template <class T>
 class array_view {
 public:
@@ -123,14 +195,53 @@ public:
     /// Device memory: for code that runs in a stream.
     [[nodiscard]] std::span<T> device_span() const noexcept {
         // The buffer's memory holds objects of this type by its dtype, which view() has checked.
-        return {reinterpret_cast<T*>(array_.data()), static_cast<std::size_t>(array_.size())};
+        return {reinterpret_cast<T*>(array_.device_data()), static_cast<std::size_t>(array_.size())};
     }
 
 private:
     array array_;
 };
 
-/// The host's window onto an array's elements, in C order, while it lives. See host_access for what it waits for.
+/// A typed window onto an array with any strides: what `in`, `out` and `inout` take as well.
+template <class T, std::size_t Rank>
+class strided_view {
+public:
+    explicit strided_view(array of) : array_(std::move(of)) {}
+    [[nodiscard]] const array& base() const noexcept { return array_; }
+    /// Device memory: for code that runs in a stream.
+    [[nodiscard]] strided_span<T, Rank> device_span() const noexcept {
+        std::array<std::int64_t, Rank> extents{};
+        std::array<std::int64_t, Rank> strides{};
+        for (std::size_t axis = 0; axis < Rank; ++axis) {
+            extents[axis] = array_.shape()[axis];
+            strides[axis] = array_.strides()[axis] / static_cast<std::int64_t>(sizeof(T));
+        }
+        return {reinterpret_cast<T*>(array_.device_data()), extents, strides};
+    }
+
+private:
+    array array_;
+};
+
+namespace detail {
+
+/// The part of host_view that does not depend on the element type.
+class WEIR_EXPORT host_window {
+public:
+    host_window(const array& of, order::access_mode mode, source_location where);
+    /// The host's address of the first element.
+    [[nodiscard]] std::byte* data() const noexcept { return data_; }
+
+private:
+    std::optional<host_access> access_;
+    std::unique_ptr<std::byte[]> copy_;
+    std::byte* data_ = nullptr;
+};
+
+}  // namespace detail
+
+/// The host's window onto an array's elements, in C order, while it lives. See host_access for what it waits for; a copy,
+/// of elements that lie in another order or that the host cannot reach, hinders nobody.
 template <class T>
 class host_view {
 public:
@@ -141,12 +252,11 @@ public:
     [[nodiscard]] auto end() const noexcept { return span_.end(); }
 
     host_view(const array& of, source_location where)
-        : access_(of.buffer(), of.footprint(),
-                  std::is_const_v<T> ? order::access_mode::read : order::access_mode::write, where),
-          span_(reinterpret_cast<T*>(of.data()), static_cast<std::size_t>(of.size())) {}
+        : window_(of, std::is_const_v<T> ? order::access_mode::read : order::access_mode::write, where),
+          span_(reinterpret_cast<T*>(window_.data()), static_cast<std::size_t>(of.size())) {}
 
 private:
-    host_access access_;
+    detail::host_window window_;
     std::span<T> span_;
 };
 
@@ -159,8 +269,19 @@ private:
 [[nodiscard]] WEIR_EXPORT array zeros(const shape& extents, dtype type = dtype::float64,
                                       const stream_ref& on = current_stream(),
                                       source_location where = source_location::current());
-/// An array whose elements all are `value` (its imaginary part must be 0 for real types: argument_error).
-[[nodiscard]] WEIR_EXPORT array full(const shape& extents, std::complex<double> value, dtype type = dtype::float64,
+/// An array of ones; the filling is enqueued on `on`.
+[[nodiscard]] WEIR_EXPORT array ones(const shape& extents, dtype type = dtype::float64,
+                                     const stream_ref& on = current_stream(),
+                                     source_location where = source_location::current());
+/// The numbers start, start + step, ... before stop, as NumPy's arange gives them. Without a type: int64 if all three are
+/// integers, else float64. Throws argument_error (a step of 0, a number out of range, more elements than can be
+/// addressed), argument_type_error (bool, complex).
+[[nodiscard]] WEIR_EXPORT array arange(const scalar& start, const scalar& stop, const scalar& step = 1,
+                                       std::optional<dtype> type = std::nullopt,
+                                       const stream_ref& on = current_stream(),
+                                       source_location where = source_location::current());
+/// An array whose elements all are `value`. Throws argument_error as scalar::expect_fits does.
+[[nodiscard]] WEIR_EXPORT array full(const shape& extents, const scalar& value, dtype type = dtype::float64,
                                      const stream_ref& on = current_stream(),
                                      source_location where = source_location::current());
 

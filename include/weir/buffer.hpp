@@ -3,7 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
 
 #include "weir/detail/footprint.hpp"
 #include "weir/detail/intrusive.hpp"
@@ -21,24 +25,72 @@ namespace runtime {
 class resource;
 }
 
-/// A piece of device memory from Weir's pool. Copies are the same memory. Dropping the last copy never blocks, never
+namespace detail {
+
+/// What memory that others own is lent with, whatever it is.
+class WEIR_EXPORT lender {
+public:
+    lender() = default;
+    lender(const lender&) = delete;
+    lender& operator=(const lender&) = delete;
+    virtual ~lender();
+    /// Calls it if it is a function. Called at most once, before it is destroyed.
+    virtual void let_go() = 0;
+};
+
+template <class Owner>
+class lender_of final : public lender {
+public:
+    explicit lender_of(Owner&& owner) : owner_(std::move(owner)) {}
+    void let_go() override {
+        if constexpr (std::is_invocable_v<Owner&>) {
+            owner_();
+        }
+    }
+
+private:
+    Owner owner_;
+};
+
+}  // namespace detail
+
+/// A piece of device memory, from Weir's pool or, by `wrap`, of somebody else. Copies are the same memory. Dropping the last copy never blocks, never
 /// stalls a stream, and the memory is not handed on before every access to it is over or ordered before the next owner's
 /// (rule L1). Any thread.
 class WEIR_EXPORT buffer {
 public:
     buffer() noexcept;
     /// `bytes` of uninitialised memory, aligned to 256 bytes, on the device of `on`, taken from what is best for that
-    /// stream. 0 bytes is no memory. Does not block as long as memory can be had without (rule L1). Throws out_of_memory.
+    /// stream: from its pool, unless a memory::use says otherwise. 0 bytes is no memory. Does not block as long as memory
+    /// can be had without (rule L1). Throws out_of_memory.
     explicit buffer(std::size_t bytes, const stream_ref& on = current_stream(),
                     source_location where = source_location::current());
+    /// Memory that others own: `bytes` bytes of the device `on` from its address `pointer` on, tracked as any other and
+    /// never part of the pool. What others do to it without Weir, Weir does not see. Does not block.
+    ///
+    /// `owner` is whatever keeps the memory there; anything that can be moved. Once the last copy of the buffer is dropped
+    /// and the last access made through Weir is over, and not before, it is let go of exactly once (rule L4): called if it
+    /// can be called without arguments, then destroyed. That happens on the thread that drops if nothing is pending, else on
+    /// a thread of Weir's, under no lock; it should not block. An exception is swallowed, with a note under
+    /// WEIR_LOG=debug. At the exit of the process what is in use is not let go of any more.
+    ///
+    /// Two wraps of the same memory are two buffers that know nothing of each other: wrap once, and copy the buffer. 0
+    /// bytes is no memory: the owner is let go of at once. Throws argument_error (null with bytes, a range that does not
+    /// fit the address space), out_of_memory, std::bad_alloc: then the owner is destroyed without being called. An array
+    /// refuses memory that is misaligned for its elements.
+    template <class Owner>
+    [[nodiscard]] static buffer wrap(void* pointer, std::size_t bytes, weir::device on, Owner owner,
+                                     source_location where = source_location::current()) {
+        return wrap_lent(pointer, bytes, on, std::make_unique<detail::lender_of<Owner>>(std::move(owner)), where);
+    }
     buffer(const buffer&) noexcept;
     buffer(buffer&&) noexcept;
     buffer& operator=(const buffer&) noexcept;
     buffer& operator=(buffer&&) noexcept;
     ~buffer();
 
-    /// The device's address of the first byte; null if there is no memory. On the CPU the host must not touch it while
-    /// operations may be pending: host views wait, this does not.
+    /// The host's address of the first byte; null if there is no memory. The host must not touch it while operations may
+    /// be pending: host views wait, this does not. Memory that the host cannot reach faults when it is touched.
     [[nodiscard]] std::byte* data() const noexcept;
     [[nodiscard]] std::size_t bytes() const noexcept;
     [[nodiscard]] weir::device device() const noexcept;
@@ -51,12 +103,29 @@ public:
     /// Who orders operations on this memory; std::nullopt leaves it to stream, scope and process (rule O5).
     void set_ordering(std::optional<ordering_mode> mode) const noexcept;
 
+    /// `<weir.buffer #12 4096 bytes at 0x7f... on cpu>`. Never blocks.
+    [[nodiscard]] std::string to_string() const;
+
     explicit operator bool() const noexcept { return static_cast<bool>(block_); }
 
+    /// For Weir's own use. Takes null.
+    explicit buffer(detail::owner<memory::block> memory) noexcept;
     /// For Weir's own use. Null if there is no memory.
     [[nodiscard]] runtime::resource* resource() const noexcept;
+    /// For Weir's own use: the device's address of the first byte, for code that runs in a stream.
+    [[nodiscard]] std::byte* device_data() const noexcept;
+    /// For Weir's own use: how many bytes from there the host finds the same byte.
+    [[nodiscard]] std::ptrdiff_t to_host() const noexcept;
+    /// For Weir's own use: whether host code can use the memory as the device does.
+    [[nodiscard]] bool host_reachable() const noexcept;
+    /// For Weir's own use: copies `bytes` bytes from the device's address `from` to the host. Blocks. Nothing may be
+    /// writing there. Throws device_error.
+    void fetch(std::byte* to, const std::byte* from, std::size_t bytes) const;
 
 private:
+    static buffer wrap_lent(void* pointer, std::size_t bytes, const weir::device& on,
+                            std::unique_ptr<detail::lender> owner, const source_location& where);
+
     detail::owner<memory::block> block_;
 };
 

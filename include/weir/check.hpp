@@ -30,7 +30,9 @@ struct check_options {
     bool assume_manual = false;
 };
 
-/// One of the two accesses of a race.
+/// One of the two accesses of a race. A drop of memory counts as one, too: destructors do not know which line of the program
+/// they belong to, so that `file`, `line` and `function` are those of the allocation then, and `stream` is the stream on
+/// which it was made, where others free.
 struct race_access {
     std::string file;
     std::uint32_t line = 0;
@@ -42,16 +44,25 @@ struct race_access {
     std::uint64_t resource = 0;  ///< buffer::unique_id of the memory
     std::string array;           ///< the memory in words: its number, size and where it was allocated
     order::footprint range;      ///< bytes of the memory
+    bool is_drop = false;        ///< it is no operation, but the end of the memory
 };
 
 /// Two accesses to the same bytes, at least one a write, that nothing in the program orders (rule V1).
 struct race {
-    /// "RAW", "WAR", "WAW" (read after write and so on, named in the order of enqueueing), or "host": the host touches
-    /// what an operation may still be using.
+    /// The most specific that fits:
+    ///  - "use-after-free": the last owner dropped memory that an operation may still use. A drop counts as a free on the
+    ///    stream that allocated the memory, at its end at that moment, as other pools do it. Weir's pool makes it safe.
+    ///  - "early-reuse": an operation uses memory that the operation of a former owner, who dropped it too early, may still
+    ///    use.
+    ///  - "stale-event": the second access comes after a wait for an event, and would come after the first one if that wait
+    ///    had taken another record of the same event: it was recorded before the first access, again later, or not yet.
+    ///  - "host": the host touches what an operation may still use.
+    ///  - "RAW", "WAR", "WAW": read after write and so on, in the order of enqueueing.
     std::string kind;
-    std::string certainty;    ///< "definite": both footprints are exact
+    std::string certainty;    ///< "definite": the two do touch the same bytes; "possible": they may, it is hard to see
     race_access first;        ///< the access that was enqueued first
     race_access second;       ///< the other
+    std::string reason;       ///< of a stale event: which wait took which record; otherwise empty
     std::string mend;         ///< C++ that adds the missing edge, streams called by their names
     std::uint64_t times = 1;  ///< how often accesses from this pair of source lines raced
 };
@@ -76,6 +87,8 @@ public:
     [[nodiscard]] std::string to_string() const;
     /// For programs: {"races": [...], "unseen": [...]} with the fields of `race` under their names.
     [[nodiscard]] std::string to_json() const;
+    /// For code review and editors: SARIF 2.1.0. A result has its level from the certainty ("error" or "warning").
+    [[nodiscard]] std::string to_sarif() const;
 
 private:
     std::vector<race> races_;
@@ -90,17 +103,23 @@ private:
 ///  - the host: what is enqueued after a wait of the host's has returned, or a question was answered "done", comes after
 ///    what that was about. All threads of the host count as one, since check does not see the program's own locks,
 ///  - what Weir orders in `ordering_mode::automatic`, unless `assume_manual`. So a program that leaves ordering to Weir
-///    has nothing to report.
+///    has nothing to report; nor has a drop after accesses that were left to Weir.
+/// The body of an operation that enqueues or waits itself comes after what its operation comes after, and is not one of
+/// the host's threads.
 /// Work that merely happened to be over orders nothing: the verdict does not depend on how fast a device was.
 ///
-/// Accesses made before the scope are not seen, nor is work that declares no accesses. An access that a later one, ordered
-/// after it, covers is represented by that later one. Scopes may nest; each keeps its own record.
+/// Accesses made before the scope are not seen, nor is work that declares no accesses. Memory that the body of an operation
+/// owns, or keep_alive, is not dropped before that operation is over. An access that a later one, ordered after it, covers
+/// is represented by that later one. Scopes may nest; each keeps its own record.
 ///
 /// \code
 /// weir::check_scope scope;
 /// run();
 /// std::cout << scope.report().to_string();
 /// \endcode
+///
+/// With the environment variable WEIR_CHECK set, a process is watched from its start without a scope: "1" or "collect"
+/// prints the report to the standard error output when the process ends; "warn" and "raise" do what the modes do, too.
 class WEIR_EXPORT check_scope {
 public:
     /// Starts to watch. Does not block. Throws state_error if too many scopes are active, std::bad_alloc.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "weir/export.hpp"
 #include "weir/source_location.hpp"
@@ -22,9 +23,12 @@ public:
     /// Whether the operation is over. Never blocks. An answer of true orders what the program does next (rule V1).
     [[nodiscard]] bool done(source_location where = source_location::current()) const;
 
-    /// Blocks the calling thread until the operation is over. Throws operation_error if it, or an operation before it on
-    /// its stream, failed.
+    /// Blocks the calling thread until the operation is over. Throws operation_error if it failed
+    /// or did not run for the failure of another (rule K4), each time; and as stream_ref::synchronize does.
     void synchronize(source_location where = source_location::current()) const;
+
+    /// `<weir.completion epoch 7 of "load" on cpu, not over>`. Never blocks.
+    [[nodiscard]] std::string to_string() const;
 
     /// Position and past of the operation, for Weir's own use.
     [[nodiscard]] std::uint32_t timeline() const noexcept { return timeline_; }

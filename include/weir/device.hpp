@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weir/export.hpp"
@@ -12,7 +13,9 @@ namespace weir {
 
 /// The kinds of device that this build knows.
 enum class device_kind : std::uint8_t {
-    cpu,  ///< the host's memory, with asynchronous streams run by threads
+    cpu,         ///< the host's memory, with asynchronous streams run by threads
+    cpu_inline,  ///< the host's memory, with streams that run each operation when it is enqueued
+    sim,         ///< an accelerator that is simulated by threads of the host, with memory that the host cannot touch
 };
 
 namespace runtime {
@@ -25,8 +28,12 @@ public:
     [[nodiscard]] device_kind kind() const noexcept;
     /// The number among the devices of its kind, from 0.
     [[nodiscard]] int id() const noexcept;
-    /// "cpu".
+    /// "cpu", "cpu:inline", "sim:0".
     [[nodiscard]] std::string name() const;
+    /// `<weir.device sim:0>`.
+    [[nodiscard]] std::string to_string() const { return "<weir.device " + name() + ">"; }
+    /// The device of that name. Throws argument_error, which lists the names that there are.
+    [[nodiscard]] static device from_name(std::string_view name);
 
     /// Blocks until everything that was enqueued before the call, on every stream of this device, is over (scenario C9).
     /// Throws operation_error if any of it failed and nobody was told yet.
@@ -46,7 +53,18 @@ private:
 /// one for each core). Never fails.
 [[nodiscard]] WEIR_EXPORT device cpu();
 
-/// All devices, the CPU first.
+/// The CPU without queues (rule S8): operations run on the thread that enqueues them, before the call returns, blocking on
+/// unfinished work of other streams that they must come after. Events are complete at once. What an operation itself
+/// enqueues runs after it. The memory is the CPU's: streams of both use the same arrays. Never fails.
+[[nodiscard]] WEIR_EXPORT device cpu_inline();
+
+/// A simulated accelerator, made when it is first asked for: memory of its own, which host code cannot touch (it faults at
+/// once), asynchronous streams and copies, and a limited number of operations at a time. Runs the same code as the CPU, so
+/// that programs for accelerators can be tested anywhere; `testing::simulated` makes it slow, hostile or repeatable. `id`
+/// is 0 to 15 (argument_error).
+[[nodiscard]] WEIR_EXPORT device sim(int id = 0);
+
+/// All devices, the CPU first, then `cpu:inline`; of the simulated ones those that were asked for.
 [[nodiscard]] WEIR_EXPORT std::vector<device> devices();
 
 }  // namespace weir

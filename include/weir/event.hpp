@@ -1,7 +1,9 @@
 // Events. Layer: runtime.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "weir/completion.hpp"
 #include "weir/export.hpp"
@@ -14,16 +16,22 @@ namespace runtime {
 struct event_state;
 }
 
+/// How to make an event.
+struct event_options {
+    bool timing = false;  ///< its records note the device's time; each then takes a place in the stream of its own
+};
+
 /// A marker for a moment in a stream (rule S2). Copies are the same event. An event never recorded is complete, and
 /// waiting for it is no wait. Any thread may use it.
 class WEIR_EXPORT event {
 public:
     event();
+    explicit event(event_options options);
     /// The event of an operation that was just enqueued.
     event(const completion& of);  // NOLINT(google-explicit-constructor): an operation's end *is* an event
 
-    /// Holds from now on the tail of `on` at this moment, whatever it held before. Does not block. Throws state_error
-    /// if the stream is closed.
+    /// Holds from now on the tail of `on` at this moment, whatever it held before. Does not block, but on devices without
+    /// queues. Throws state_error if the stream is closed, std::bad_alloc: then it holds what it held before.
     void record(const stream_ref& on, source_location where = source_location::current());
 
     /// Blocks the calling thread until the recorded moment is over. Throws operation_error as stream::synchronize does.
@@ -36,11 +44,20 @@ public:
     /// Whether the recorded moment is over. Never blocks. true orders what the program does next (rule V1).
     [[nodiscard]] bool done(source_location where = source_location::current()) const;
 
+    /// The milliseconds from the moment recorded here to the one recorded in `end`, by the clock of their device (a
+    /// simulated device under a virtual clock has its own); negative if `end` came first. Both must be timed, recorded and
+    /// over, and of one device: else state_error. Never blocks.
+    [[nodiscard]] double elapsed_ms(const event& end) const;
+    /// Whether it was made with timing.
+    [[nodiscard]] bool is_timed() const noexcept;
+
     /// What was recorded last. Empty if nothing was.
     [[nodiscard]] completion recorded() const;
 
-    /// For Weir's own use.
+    /// Unlike an address, never used again for another event.
     [[nodiscard]] std::uint64_t unique_id() const noexcept;
+    /// `<weir.event #7 timed on cpu, not over>`. Never blocks.
+    [[nodiscard]] std::string to_string() const;
 
 private:
     std::shared_ptr<runtime::event_state> state_;

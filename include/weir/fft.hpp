@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "weir/array.hpp"
+#include "weir/calls.hpp"
 #include "weir/completion.hpp"
 #include "weir/export.hpp"
 #include "weir/launch.hpp"
@@ -23,42 +25,70 @@ enum class fft_direction : std::uint8_t {
     inverse,  ///< the same with +
 };
 
-/// One-dimensional discrete Fourier transforms along the last axis, batched over all others; names, shapes and norms are
-/// NumPy's (rule P1). Operands: float32, float64, complex64, complex128; results have the operand's precision.
+/// Discrete Fourier transforms along one or several axes, batched over all others; names, shapes, lengths and norms are
+/// NumPy's (rule P1). Operands: float32, float64, complex64, complex128, with any strides; results have the operand's
+/// precision and lie on the operand's device.
 ///
-/// Each call enqueues one operation, which reads the operand and writes the result, and returns (rule P2): it does not
-/// block, and both may be used at once, changed and dropped, on any stream. The operand is left as it is.
+/// Each call reads the operand and writes the result. It returns once enqueued (rule P2): both may be used at once,
+/// changed and dropped, on any stream. It blocks if `options::blocking` says so, and if it computes on a device that
+/// cannot reach the operand's memory. The operand is left as it is. A workspace, where one is needed, is taken from the
+/// pool and tracked like any memory (rule P3).
 ///
-/// All throw argument_error (no axis, n < 1, a device other than the stream's, a result of another shape or partly over
-/// the operand), argument_type_error (element types), state_error (closed stream), out_of_memory, and missing_library
-/// with the package to install; then nothing was enqueued.
+/// All throw argument_error (axes, lengths, a device other than the stream's, a result of another shape or partly over
+/// the operand), argument_type_error (element types), state_error (closed stream), out_of_memory (also what goes beyond
+/// the memory limit), and missing_library with the package to install; then nothing was enqueued. Calls that block throw
+/// operation_error if the work failed.
 namespace fft {
 
 struct options {
-    /// The length of the transform. A longer last axis of the operand is cut, a shorter one filled up with zeros; the
-    /// length of the axis by default (for irfft: 2 (length - 1)).
+    /// The length of the transform along its only axis. A longer axis of the operand is cut, a shorter one filled up
+    /// with zeros; the length of the axis by default (for irfft and irfftn: 2 (length - 1) for the last one).
     std::optional<std::int64_t> n = std::nullopt;
+    /// The same for several axes, in the order of `axes`, or of all axes of the operand; -1 stands for the default.
+    std::vector<std::int64_t> s{};
+    /// The one axis to transform; negative ones count from the end.
+    std::optional<std::int64_t> axis = std::nullopt;
+    /// The axes to transform, each at most once. By default the last one for fft, ifft, rfft and irfft, and all for the
+    /// others and for plans. Real transforms halve the last one of them.
+    std::vector<std::int64_t> axes{};
     fft_norm norm = fft_norm::backward;
+    execution_target execution{};  ///< where to compute
+    call_blocking blocking = call_blocking::automatic;
+    weir::memory_limit memory_limit{};
 };
 
-/// The forward transform of complex or real elements: (..., n) complex.
+/// The forward transform of complex or real elements: (..., n, ...) complex.
 [[nodiscard]] WEIR_EXPORT array fft(const on& where, const array& a, const options& how = {});
-/// The inverse transform of complex or real elements: (..., n) complex.
+/// The inverse transform of complex or real elements: (..., n, ...) complex.
 [[nodiscard]] WEIR_EXPORT array ifft(const on& where, const array& a, const options& how = {});
-/// The forward transform of real elements, without the half that mirrors: (..., n/2 + 1) complex.
+/// The forward transform of real elements, without the half that mirrors: (..., n/2 + 1, ...) complex.
 [[nodiscard]] WEIR_EXPORT array rfft(const on& where, const array& a, const options& how = {});
-/// The inverse of rfft: n/2 + 1 complex elements of the last axis are read, the result is (..., n) real. The imaginary
+/// The inverse of rfft: n/2 + 1 complex elements of the axis are read, the result is (..., n, ...) real. The imaginary
 /// parts of the first element and, for even n, of the last one are taken to be 0.
 [[nodiscard]] WEIR_EXPORT array irfft(const on& where, const array& a, const options& how = {});
+/// The same over all axes unless `axes` says otherwise. rfftn is rfft along the last of them and fft along the others;
+/// irfftn undoes it.
+[[nodiscard]] WEIR_EXPORT array fftn(const on& where, const array& a, const options& how = {});
+[[nodiscard]] WEIR_EXPORT array ifftn(const on& where, const array& a, const options& how = {});
+[[nodiscard]] WEIR_EXPORT array rfftn(const on& where, const array& a, const options& how = {});
+[[nodiscard]] WEIR_EXPORT array irfftn(const on& where, const array& a, const options& how = {});
 
-/// The same into `out`, an array of the result's shape and element type; for fft and ifft without a change of length it
-/// may be the operand itself.
+/// The same into `out`, an array of the result's shape and element type on the operand's device, with any strides.
+///
+/// In place, that is, over the operand: complex transforms without a change of length into the operand itself; real ones
+/// where both begin at the same byte, elements along the last transformed axis lie one after the other, and rows begin
+/// at the same bytes (rows of 2 (n/2 + 1) real elements, of which the operand or the result has the first n). The
+/// operand's elements are changed then, in its rows' ends as well.
 WEIR_EXPORT completion fft(const on& where, const array& a, const array& out, const options& how = {});
 WEIR_EXPORT completion ifft(const on& where, const array& a, const array& out, const options& how = {});
 WEIR_EXPORT completion rfft(const on& where, const array& a, const array& out, const options& how = {});
 WEIR_EXPORT completion irfft(const on& where, const array& a, const array& out, const options& how = {});
+WEIR_EXPORT completion fftn(const on& where, const array& a, const array& out, const options& how = {});
+WEIR_EXPORT completion ifftn(const on& where, const array& a, const array& out, const options& how = {});
+WEIR_EXPORT completion rfftn(const on& where, const array& a, const array& out, const options& how = {});
+WEIR_EXPORT completion irfftn(const on& where, const array& a, const array& out, const options& how = {});
 
-/// The same on the current stream of the operand's device.
+/// The same on the current stream of the device that computes.
 [[nodiscard]] WEIR_EXPORT array fft(const array& a, const options& how = {},
                                     source_location where = source_location::current());
 [[nodiscard]] WEIR_EXPORT array ifft(const array& a, const options& how = {},
@@ -67,17 +97,33 @@ WEIR_EXPORT completion irfft(const on& where, const array& a, const array& out, 
                                      source_location where = source_location::current());
 [[nodiscard]] WEIR_EXPORT array irfft(const array& a, const options& how = {},
                                       source_location where = source_location::current());
+[[nodiscard]] WEIR_EXPORT array fftn(const array& a, const options& how = {},
+                                     source_location where = source_location::current());
+[[nodiscard]] WEIR_EXPORT array ifftn(const array& a, const options& how = {},
+                                      source_location where = source_location::current());
+[[nodiscard]] WEIR_EXPORT array rfftn(const array& a, const options& how = {},
+                                      source_location where = source_location::current());
+[[nodiscard]] WEIR_EXPORT array irfftn(const array& a, const options& how = {},
+                                       source_location where = source_location::current());
 
 }  // namespace fft
 
 /// Which transforms an fft_plan makes.
 enum class fft_kind : std::uint8_t {
-    complex_to_complex,  ///< fft and ifft, of a complex operand
-    real_to_complex,     ///< rfft, of a real operand
-    complex_to_real,     ///< irfft, of a complex operand
+    complex_to_complex,  ///< fftn and ifftn, of a complex operand
+    real_to_complex,     ///< rfftn, of a real operand
+    complex_to_real,     ///< irfftn, of a complex operand
 };
 
-/// A transform that is prepared once and executed often: the stateful form of `fft` (rule P1).
+/// How fft_plan::execute goes about it.
+struct fft_execution {
+    /// Whether the plan gives its workspace back to the pool once the transform is enqueued; the next execution takes
+    /// another.
+    bool release_workspace = false;
+};
+
+/// A transform that is prepared once and executed often: the stateful form of `fft` (rule P1). Over all axes of the
+/// operand, unless the options name some.
 ///
 /// \code
 /// weir::fft_plan f(a);          // holds a
@@ -92,7 +138,8 @@ enum class fft_kind : std::uint8_t {
 /// are memory, whose accesses Weir orders (rule P3). Under ordering_mode::manual, executions of one plan on several
 /// streams are the program's to order.
 ///
-/// No call blocks. Movable; a moved-from plan is a freed one. One thread at a time, as for standard containers.
+/// No call blocks but `execute` where namespace fft says so. Movable; a moved-from plan is a freed one. One thread at a
+/// time, as for standard containers.
 class WEIR_EXPORT fft_plan {
 public:
     /// Describes the transform and keeps a reference to the operand. By default, real operands get real_to_complex and
@@ -104,21 +151,24 @@ public:
     ~fft_plan();
 
     /// Prepares the transform and takes the workspace that it needs, if any, from what suits `where`. To be called before
-    /// `execute`; again is harmless. Enqueues nothing. Throws state_error (freed), missing_library, out_of_memory.
+    /// `execute`; again is harmless. Enqueues nothing. Throws state_error (freed, no operand), argument_error (a stream
+    /// of another device), missing_library, out_of_memory (also what goes beyond the memory limit).
     void plan(const on& where);
+    /// On the current stream of the device that computes.
     void plan(source_location where = source_location::current());
 
     /// Enqueues the transform of the operand as it is at this point of the stream, and returns the result: see namespace
     /// fft. Throws state_error if not planned, released or freed; argument_error for a direction that the kind does not
     /// have, or a stream of another device.
-    [[nodiscard]] array execute(fft_direction direction, const on& where);
-    [[nodiscard]] array execute(fft_direction direction = fft_direction::forward,
+    [[nodiscard]] array execute(fft_direction direction, const on& where, const fft_execution& how = {});
+    /// On the current stream of the device that computes.
+    [[nodiscard]] array execute(fft_direction direction = fft_direction::forward, const fft_execution& how = {},
                                 source_location where = source_location::current());
-    /// The same into `out`.
-    completion execute(fft_direction direction, const on& where, const array& out);
+    /// Into `out`: see namespace fft.
+    completion execute(fft_direction direction, const on& where, const array& out, const fft_execution& how = {});
 
-    /// Holds another operand from now on. Throws argument_error if its shape or element type is another; state_error if
-    /// freed.
+    /// Holds another operand from now on. Throws argument_error if its shape, element type or device is another;
+    /// state_error if freed.
     void reset_operand(const array& operand);
     /// Drops the reference to the operand, keeps the plan; pending transforms are not disturbed. Idempotent. Throws
     /// state_error if freed.
@@ -126,13 +176,13 @@ public:
     /// Drops operand, plan and workspace; pending transforms are not disturbed. Idempotent.
     void free() noexcept;
 
-    /// Bytes of the workspace that the plan keeps: 0 before `plan` and for most transforms.
+    /// Bytes of the workspace that the plan keeps: 0 before `plan`, after it was released, and for most transforms.
     [[nodiscard]] std::size_t workspace_bytes() const noexcept;
 
 private:
     struct state;
     [[nodiscard]] state& expect_alive() const;
-    [[nodiscard]] state& expect_ready() const;
+    [[nodiscard]] state& expect_operand(const char* before) const;
 
     std::unique_ptr<state> state_;
 };

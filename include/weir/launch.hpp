@@ -45,6 +45,13 @@ public:
         return *this;
     }
 
+    /// The same on another stream.
+    [[nodiscard]] on moved_to(const stream_ref& stream) const {
+        on moved = *this;
+        moved.stream_ = stream;
+        return moved;
+    }
+
     [[nodiscard]] const stream_ref& stream() const noexcept { return stream_; }
     [[nodiscard]] const runtime::site& site() const noexcept { return site_; }
     [[nodiscard]] std::span<const completion> dependencies() const noexcept { return after_; }
@@ -55,32 +62,87 @@ private:
     std::vector<completion> after_;
 };
 
-/// What one operand of an operation is and how it is used. `T` is const where it is only read.
-template <class T>
+/// What one operand of an operation is and how it is used. `T` is const where it is only read; `Data` is what the body
+/// gets.
+template <class T, class Data = std::span<T>>
 struct access_argument {
     runtime::access_request request;
-    std::span<T> data;
+    Data data;                   ///< as the device sees it
+    std::ptrdiff_t to_host = 0;  ///< bytes from there to where the host looks
+
+    /// The same elements for code that runs on the host. Memory that the host cannot reach faults when it is touched.
+    [[nodiscard]] Data host_data() const noexcept;
 };
+
+namespace detail {
+
+/// Throws argument_error if elements of `x` share memory.
+WEIR_EXPORT void expect_own_elements(const array& x);
+
+template <class T>
+[[nodiscard]] T* moved(T* pointer, std::ptrdiff_t bytes) noexcept {
+    using byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
+    return reinterpret_cast<T*>(reinterpret_cast<byte*>(pointer) + bytes);
+}
+template <class T>
+[[nodiscard]] std::span<T> moved(const std::span<T>& span, std::ptrdiff_t bytes) noexcept {
+    return {moved(span.data(), bytes), span.size()};
+}
+template <class T, std::size_t Rank>
+[[nodiscard]] strided_span<T, Rank> moved(const strided_span<T, Rank>& span, std::ptrdiff_t bytes) noexcept {
+    return {moved(span.data(), bytes), span.extents(), span.strides()};
+}
+
+/// `overwrites`: see access_request.
+template <class T, class Data>
+[[nodiscard]] access_argument<T, Data> argument_of(const array& x, const Data& data, order::access_mode mode,
+                                                   bool overwrites = false) noexcept {
+    return {{x.buffer().resource(), x.footprint(), mode, overwrites}, data, x.buffer().to_host()};
+}
+
+}  // namespace detail
+
+template <class T, class Data>
+Data access_argument<T, Data>::host_data() const noexcept {
+    return detail::moved(data, to_host);
+}
 
 /// The operation reads the elements; its body gets a std::span<const T>.
 template <class T>
 [[nodiscard]] access_argument<const T> in(const array_view<T>& x) noexcept {
-    return {{x.base().buffer().resource(), x.base().footprint(), order::access_mode::read}, x.device_span()};
+    return detail::argument_of<const T>(x.base(), std::span<const T>(x.device_span()), order::access_mode::read);
 }
 /// The operation writes every element and reads none before; its body gets a std::span<T>.
 template <class T>
 [[nodiscard]] access_argument<T> out(const array_view<T>& x) noexcept {
-    return {{x.base().buffer().resource(), x.base().footprint(), order::access_mode::write}, x.device_span()};
+    return detail::argument_of<T>(x.base(), x.device_span(), order::access_mode::write, true);
 }
 /// The operation reads and writes the elements; its body gets a std::span<T>.
 template <class T>
 [[nodiscard]] access_argument<T> inout(const array_view<T>& x) noexcept {
-    return out(x);
+    return detail::argument_of<T>(x.base(), x.device_span(), order::access_mode::write);
 }
-/// The same for an array without a type: the body gets the bytes.
-[[nodiscard]] WEIR_EXPORT access_argument<const std::byte> in(const array& x) noexcept;
-[[nodiscard]] WEIR_EXPORT access_argument<std::byte> out(const array& x) noexcept;
-[[nodiscard]] WEIR_EXPORT access_argument<std::byte> inout(const array& x) noexcept;
+/// The same for elements with any strides: the body gets a strided_span, and the operation touches these elements alone,
+/// not what lies between them. To be written, each must have memory of its own: argument_error.
+template <class T, std::size_t Rank>
+[[nodiscard]] access_argument<const T, strided_span<const T, Rank>> in(const strided_view<T, Rank>& x) noexcept {
+    return detail::argument_of<const T>(x.base(), strided_span<const T, Rank>(x.device_span()),
+                                        order::access_mode::read);
+}
+template <class T, std::size_t Rank>
+[[nodiscard]] access_argument<T, strided_span<T, Rank>> out(const strided_view<T, Rank>& x) {
+    detail::expect_own_elements(x.base());
+    return detail::argument_of<T>(x.base(), x.device_span(), order::access_mode::write, true);
+}
+template <class T, std::size_t Rank>
+[[nodiscard]] access_argument<T, strided_span<T, Rank>> inout(const strided_view<T, Rank>& x) {
+    detail::expect_own_elements(x.base());
+    return detail::argument_of<T>(x.base(), x.device_span(), order::access_mode::write);
+}
+/// The same for an array without a type: the body gets the bytes. Throws argument_error if they do not lie in C order.
+[[nodiscard]] WEIR_EXPORT access_argument<const std::byte> in(const array& x);
+[[nodiscard]] WEIR_EXPORT access_argument<std::byte> out(const array& x);
+[[nodiscard]] WEIR_EXPORT access_argument<std::byte> inout(const array& x);
 
 /// The half-open range of indices [begin, end). An empty one if the count is not positive.
 struct range {
@@ -100,8 +162,9 @@ struct native_stream {
 
 namespace detail {
 
-template <class F, class... T>
-completion submit_work(const on& where, runtime::work_kind kind, F&& body, const access_argument<T>&... arguments) {
+template <class F, class... T, class... Data>
+completion submit_work(const on& where, runtime::work_kind kind, F&& body,
+                       const access_argument<T, Data>&... arguments) {
     const std::array<runtime::access_request, sizeof...(T)> requests{arguments.request...};
     return with_task(std::forward<F>(body), [&](task_ref task) {
         return runtime::submit(where.stream().state(), {requests, where.dependencies(), task, where.site(), kind});
@@ -113,16 +176,16 @@ completion submit_work(const on& where, runtime::work_kind kind, F&& body, const
 /// Enqueues `body(i, spans...)` for each index i of `over`, spans as in, out and inout give them; `body(i)` if it takes
 /// no spans. Returns once enqueued. The body must not wait for streams or events; an exception fails the operation.
 /// It is moved into the stream while Weir holds locks: its move constructor must not call Weir. Throws state_error,
-/// std::bad_alloc: then nothing was enqueued.
-template <class F, class... T>
-completion parallel_for(const on& where, range over, F body, const access_argument<T>&... arguments) {
+/// argument_error (memory that the stream's device cannot reach), std::bad_alloc: then nothing was enqueued.
+template <class F, class... T, class... Data>
+completion parallel_for(const on& where, range over, F body, const access_argument<T, Data>&... arguments) {
     return detail::submit_work(
         where, runtime::work_kind::device,
         [over, body = std::move(body), spans = std::tuple(arguments.data...)]() mutable {
             std::apply(
                 [&](auto&... span) {
                     for (std::size_t i = over.begin; i < over.end; ++i) {
-                        if constexpr (std::is_invocable_v<F&, std::size_t, std::span<T>&...>) {
+                        if constexpr (std::is_invocable_v<F&, std::size_t, Data&...>) {
                             body(i, span...);
                         } else {
                             body(i);
@@ -153,24 +216,41 @@ completion access(const on& where, Arguments&&... arguments) {
 }
 
 /// Enqueues `fn(spans...)` as a host task: it may block (on input and output, on locks of the program) and may enqueue
-/// work; it must not wait for its own stream. Runs on a worker of its own, so that only its stream waits for it.
-template <class F, class... T>
-completion host_task(const on& where, F fn, const access_argument<T>&... arguments) {
+/// work; it must not wait for its own stream. Runs on a worker of its own, so that only its stream waits for it. It is
+/// code of the host: spans of memory that the host cannot reach fault when they are touched.
+template <class F, class... T, class... Data>
+completion host_task(const on& where, F fn, const access_argument<T, Data>&... arguments) {
     return detail::submit_work(
         where, runtime::work_kind::host_task,
-        [fn = std::move(fn), spans = std::tuple(arguments.data...)]() mutable {
+        [fn = std::move(fn), spans = std::tuple(arguments.host_data()...)]() mutable {
             std::apply([&](auto&... span) { fn(span...); }, spans);
         },
         arguments...);
 }
 
-/// Copies `src` to `dst`: same element type, same number of elements; overlapping ranges as std::memmove does. Reads src,
-/// writes dst. Throws argument_error, argument_type_error.
+/// Copies `src` to `dst`, of any strides each, as NumPy's copyto does: `src` is broadcast to the shape of `dst` and
+/// converted to its element type within the same kind of numbers or to a higher one (float64 to float32, int32 to float32;
+/// else `astype` says that it is meant). Where the two overlap, as if `src` had been copied first. Between devices too, on
+/// a stream of either: what strides or types ask for besides is done on the current streams of the two. Reads src, writes
+/// dst. Throws argument_error, argument_type_error.
 WEIR_EXPORT completion copy(const on& where, const array& dst, const array& src);
-/// Copies host memory into `dst`. The source is taken as it is at the call, which may then be changed at once.
+/// Copies host memory, packed in C order, into `dst`, on a stream of its device or of the CPU. The source is taken as it
+/// is at the call, and may then be changed at once.
 WEIR_EXPORT completion copy_from_host(const on& where, const array& dst, std::span<const std::byte> src);
-/// Sets every element of `dst` to `value`. Writes dst. Throws argument_error (imaginary part for a real type).
-WEIR_EXPORT completion fill(const on& where, const array& dst, std::complex<double> value);
+/// Sets every element of `dst` to `value`. Writes dst. Throws argument_error as scalar::expect_fits does.
+WEIR_EXPORT completion fill(const on& where, const array& dst, const scalar& value);
+
+/// A new array in C order with the elements of `x`. Reads x.
+[[nodiscard]] WEIR_EXPORT array copy(const on& where, const array& x);
+/// The same with elements of another type, as NumPy's astype does: integers wrap, fractions and imaginary parts go.
+[[nodiscard]] WEIR_EXPORT array astype(const on& where, const array& x, dtype type);
+/// A new array in C order on the device `to` with the elements of `x`, made on a stream of either device. Reads x.
+[[nodiscard]] WEIR_EXPORT array to(const on& where, const array& x, device to);
+/// `x` itself if its elements lie in C order, else a copy in which they do.
+[[nodiscard]] WEIR_EXPORT array contiguous(const on& where, const array& x);
+/// The elements of `x` in C order under another shape: the same memory if strides can say it, else a copy. Throws
+/// argument_error.
+[[nodiscard]] WEIR_EXPORT array reshape(const on& where, const array& x, const shape& to);
 
 namespace detail {
 

@@ -1,6 +1,8 @@
 // Streams. Layer: runtime.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +17,8 @@
 namespace weir {
 
 class event;
+struct event_options;
+class native_queue;
 
 namespace runtime {
 class stream_state;
@@ -46,6 +50,8 @@ public:
 
     /// An event that holds the stream's tail at this moment (rule S2). Does not block.
     [[nodiscard]] event record(source_location where = source_location::current()) const;
+    /// The same, of an event with these options: `record({.timing = true})`.
+    [[nodiscard]] event record(event_options options, source_location where = source_location::current()) const;
 
     /// Who orders the operations of this stream; std::nullopt leaves it to the scope and the process (rule O5).
     void set_ordering(std::optional<ordering_mode> mode) const noexcept;
@@ -74,6 +80,14 @@ class WEIR_EXPORT stream : public stream_ref {
 public:
     /// A new stream. Throws std::bad_alloc.
     explicit stream(weir::device on = cpu(), stream_options options = {});
+
+    /// The stream of a queue that others own and use as well (rule S5): they may put work into it that Weir never sees, so
+    /// `record`, `synchronize`, and waits for it take its end anew each time (rule O2). The same queue gives the same stream
+    /// as long as one is alive; closing or dropping it never ends the queue (scenario C8). `owner` is kept as long as the
+    /// stream has users or pending work; without one, the queue must outlive both.
+    ///
+    /// It is let go of on a thread of Weir's. Does not block. Throws std::bad_alloc.
+    [[nodiscard]] static stream adopt(native_queue& native, std::shared_ptr<void> owner = {});
 
     stream(const stream& other) noexcept;
     stream& operator=(const stream& other) noexcept;
@@ -111,3 +125,12 @@ private:
 };
 
 }  // namespace weir
+
+template <>
+struct std::hash<weir::stream_ref> {
+    [[nodiscard]] std::size_t operator()(const weir::stream_ref& one) const noexcept {
+        return std::hash<std::uint64_t>()(one.unique_id());
+    }
+};
+template <>
+struct std::hash<weir::stream> : std::hash<weir::stream_ref> {};

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "weir/detail/simulation.hpp"
 #include "weir/export.hpp"
 #include "weir/stream.hpp"
 
@@ -26,6 +27,25 @@ private:
     std::uint32_t timeline_;
     std::uint64_t opening_;
     bool is_open_ = false;
+};
+
+/// While it lives, a simulated device behaves as `settings` say; then as before.
+///
+/// \code
+/// weir::testing::simulated hostile(weir::sim(0), {.seed = 7, .adversarial = true});
+/// \endcode
+class WEIR_EXPORT simulated {
+public:
+    /// Throws argument_error (no simulated device, no engines) and state_error (operations are pending on it).
+    simulated(device of, const sim_settings& settings);
+    /// Blocks until what is pending on the device is over.
+    ~simulated();
+    simulated(const simulated&) = delete;
+    simulated& operator=(const simulated&) = delete;
+
+private:
+    runtime::device_state* device_;
+    sim_settings before_;
 };
 
 }  // namespace weir::testing

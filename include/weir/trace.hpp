@@ -20,8 +20,8 @@ class log;
 /// What a trace holds, in numbers.
 struct trace_summary {
     std::uint64_t operations = 0;
-    std::uint64_t streams = 0;       ///< that were seen
-    std::uint64_t waits_issued = 0;  ///< device-side waits between streams, but for those counted in waits_for_memory
+    std::uint64_t streams = 0;       ///< that lived meanwhile, idle or not
+    std::uint64_t waits_issued = 0;  ///< device-side waits between streams, but for those counted below
     /// Waits that were needed and not issued, because something else implied them or their target was over. An
     /// operation of the same stream is never waited for and does not count.
     std::uint64_t waits_elided = 0;
@@ -31,7 +31,9 @@ struct trace_summary {
     /// none.
     std::uint64_t waits_minimal = 0;
     std::uint64_t waits_for_memory = 0;  ///< waits issued only because memory had a former owner (rule L1)
-    std::chrono::nanoseconds span{0};    ///< from the start of the first operation that ran to the end of the last
+    /// Waits between an operation and a package that shares one of its operands, on entry and on exit (rule X6).
+    std::uint64_t waits_for_packages = 0;
+    std::chrono::nanoseconds span{0};  ///< from the start of the first operation that ran to the end of the last
 };
 
 /// Notes what Weir does in the whole process while it lives, then writes it to files (rule V2). By the name's ending:

@@ -1,20 +1,72 @@
+#include <array>
 #include <cstring>
 #include <memory>
+#include <string>
 
+#include "array/converting_copy.hpp"
+#include "array/operation.hpp"
+#include "runtime/device_state.hpp"
+#include "runtime/resource.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
 
 namespace weir {
 
-access_argument<const std::byte> in(const array& x) noexcept {
-    return {{x.buffer().resource(), x.footprint(), order::access_mode::read}, {x.data(), x.nbytes()}};
+namespace {
+
+void expect_bytes(const array& x) {
+    if (!x.is_contiguous()) {
+        throw argument_error("the elements of " + x.to_string() +
+                             " do not lie in C order: pass strided<T, Rank>() of it, or a copy by contiguous(on, x)");
+    }
 }
 
-access_argument<std::byte> out(const array& x) noexcept {
-    return {{x.buffer().resource(), x.footprint(), order::access_mode::write}, {x.data(), x.nbytes()}};
+}  // namespace
+
+void detail::expect_own_elements(const array& x) {
+    if (!x.has_own_elements()) {
+        throw argument_error(x.to_string() +
+                             " is to be written, but elements of it share memory, as after broadcast_to: write the "
+                             "array that it was made from, or a copy");
+    }
 }
 
-access_argument<std::byte> inout(const array& x) noexcept { return out(x); }
+access_argument<const std::byte> in(const array& x) {
+    expect_bytes(x);
+    return detail::argument_of<const std::byte>(x, std::span<const std::byte>(x.device_data(), x.nbytes()),
+                                                order::access_mode::read);
+}
+
+access_argument<std::byte> out(const array& x) {
+    expect_bytes(x);
+    return detail::argument_of<std::byte>(x, std::span(x.device_data(), x.nbytes()), order::access_mode::write, true);
+}
+
+access_argument<std::byte> inout(const array& x) {
+    expect_bytes(x);
+    return detail::argument_of<std::byte>(x, std::span(x.device_data(), x.nbytes()), order::access_mode::write);
+}
+
+bool operation::entangled(const array& a, const array& b) noexcept {
+    if (a.buffer().resource() != b.buffer().resource() || !order::overlap(a.footprint(), b.footprint())) {
+        return false;
+    }
+    return a.device_data() != b.device_data() || a.dtype() != b.dtype() || a.shape() != b.shape() ||
+           !std::equal(a.strides().begin(), a.strides().end(), b.strides().begin());
+}
+
+bool operation::reaches(const device& from, const array& x) noexcept {
+    const runtime::resource* const memory = x.buffer().resource();
+    return memory == nullptr || memory->memory_of() == nullptr || memory->memory_of() == &from.state().memory_space();
+}
+
+void operation::expect_on_device_of(const on& where, const array& x) {
+    if (!reaches(where.stream().device(), x)) {
+        throw argument_error(x.to_string() + " and the stream " + where.stream().to_string() +
+                             " are on different devices: move the array with to(on, x, device), or take a stream of " +
+                             x.device().name());
+    }
+}
 
 namespace {
 
@@ -25,21 +77,130 @@ void move_bytes(std::span<std::byte> to, std::span<const std::byte> from) noexce
     }
 }
 
+/// One operation that moves the bytes of `src`, packed, to `dst`, packed.
+completion copy_packed(const on& where, const array& dst, const array& src) {
+    const runtime::access_request accesses[] = {operation::writes(dst), operation::reads(src)};
+    return operation::enqueue(
+        where, accesses,
+        [to = dst.device_data(), from = src.device_data(), bytes = dst.nbytes()] {
+            move_bytes({to, bytes}, {from, bytes});
+        },
+        runtime::work_kind::copy);
+}
+
+/// One operation that writes dst and reads src, which have the same shape and are on the stream's device, and converts
+/// elements whatever they are.
+completion copy_any(const on& where, const array& dst, const array& src) {
+    detail::expect_own_elements(dst);
+    if (dst.is_contiguous() && src.is_contiguous() && dst.dtype() == src.dtype()) {
+        return copy_packed(where, dst, src);
+    }
+    if (!operation::entangled(dst, src)) {
+        const runtime::access_request accesses[] = {operation::writes(dst), operation::reads(src)};
+        return operation::enqueue(where, accesses, converting_copy(dst, src));
+    }
+    const array aside = empty(src.shape(), src.dtype(), where.stream(), where.site().where);
+    const runtime::access_request accesses[] = {operation::writes(dst), operation::reads(src),
+                                                operation::writes(aside)};
+    return operation::enqueue(where, accesses,
+                              [first = converting_copy(aside, src), second = converting_copy(dst, aside)] {
+                                  first();
+                                  second();
+                              });
+}
+
+/// The same place in a program, on the stream given or, if that is one of another device, the current one of `device`.
+class on_device {
+public:
+    on_device(const on& where, const device& wanted)
+        : current_(current_stream(wanted)),
+          place_(where.stream().device() == wanted ? where : where.moved_to(current_)) {}
+    [[nodiscard]] const on& operator*() const noexcept { return place_; }
+
+private:
+    stream current_;
+    on place_;
+};
+
+/// `x` as it can be copied to another device: packed, of the type wanted there.
+array packed(const on& where, const array& x, dtype type) {
+    if (x.is_contiguous() && x.dtype() == type) {
+        return x;
+    }
+    return astype(*on_device(where, x.device()), x, type);
+}
+
+/// Copies between memories that no one device reaches. `src` has the shape of `dst` or broadcasts to it.
+completion copy_between(const on& where, const array& dst, const array& src) {
+    detail::expect_own_elements(dst);
+    const array source = packed(where, src, dst.dtype());
+    if (dst.is_contiguous() && dst.size() == source.size()) {
+        return copy_packed(where, dst, source);
+    }
+    const on_device there(where, dst.device());
+    const array arrived = empty(source.shape(), source.dtype(), (*there).stream(), where.site().where);
+    copy_packed(where, arrived, source);
+    return copy_any(*there, dst, arrived.broadcast_to(dst.shape()));
+}
+
+/// Without the leading dimensions of extent 1 that the target lacks: assignment takes no notice of them.
+array fitted(const array& src, const shape& to) {
+    std::size_t extra = 0;
+    while (src.dimensions() - extra > to.dimensions() && src.shape()[extra] == 1) {
+        ++extra;
+    }
+    try {
+        array fewer = src.reshape(shape(src.shape().extents().subspan(extra)));
+        static_cast<void>(fewer.broadcast_to(to));
+        return fewer;
+    } catch (const argument_error&) {
+        throw argument_error("copy from the shape " + src.shape().to_string() + " to " + to.to_string() +
+                             ": the source must have the target's shape or be one that broadcasts to it; reshape or "
+                             "slice one of them");
+    }
+}
+
 }  // namespace
 
 completion copy(const on& where, const array& dst, const array& src) {
-    if (dst.dtype() != src.dtype()) {
-        throw argument_type_error("copy from " + std::string(name_of(src.dtype())) + " to " +
-                                  std::string(name_of(dst.dtype())) + ": both must have the same element type");
+    if (kind_of(src.dtype()) > kind_of(dst.dtype())) {
+        throw argument_type_error(
+            "copy from " + std::string(name_of(src.dtype())) + " to " + std::string(name_of(dst.dtype())) +
+            " would lose what kind of numbers they are: " + "convert with astype(on, x, dtype) if that is meant");
     }
-    if (dst.size() != src.size()) {
-        throw argument_error("copy from the shape " + src.shape().to_string() + " to " + dst.shape().to_string() +
-                             ": both must have the same number of elements; slice the larger one");
+    const device here = where.stream().device();
+    const array source = src.shape() == dst.shape() ? src : fitted(src, dst.shape());
+    if (operation::reaches(here, dst) && operation::reaches(here, src)) {
+        return copy_any(where, dst, source.broadcast_to(dst.shape()));
     }
-    const auto from = in(src);
-    const auto to = out(dst);
-    return detail::submit_work(
-        where, runtime::work_kind::device, [to = to.data, from = from.data] { move_bytes(to, from); }, to, from);
+    // One side must be the stream's own.
+    operation::expect_on_device_of(where, operation::reaches(here, dst) ? dst : src);
+    return copy_between(where, dst, source);
+}
+
+array astype(const on& where, const array& x, dtype type) {
+    operation::expect_on_device_of(where, x);
+    array made = empty(x.shape(), type, where.stream(), where.site().where);
+    copy_any(where, made, x);
+    return made;
+}
+
+array copy(const on& where, const array& x) { return astype(where, x, x.dtype()); }
+
+array to(const on& where, const array& x, device target) {
+    const on_device there(where, target);
+    array made = empty(x.shape(), x.dtype(), (*there).stream(), where.site().where);
+    copy(where, made, x);
+    return made;
+}
+
+array contiguous(const on& where, const array& x) { return x.is_contiguous() ? x : copy(where, x); }
+
+array reshape(const on& where, const array& x, const shape& to) {
+    if (std::optional<array> same = x.try_reshape(to)) {
+        return *std::move(same);
+    }
+    return copy(where, x).reshape(to);
 }
 
 completion copy_from_host(const on& where, const array& dst, std::span<const std::byte> src) {
@@ -48,17 +209,24 @@ completion copy_from_host(const on& where, const array& dst, std::span<const std
                              dst.shape().to_string() + " with " + std::to_string(dst.nbytes()) +
                              " bytes: both must have the same size");
     }
+    detail::expect_own_elements(dst);
+    if (!dst.is_contiguous()) {
+        const on_device there(where, dst.device());
+        const array arrived = empty(dst.shape(), dst.dtype(), (*there).stream(), where.site().where);
+        copy_from_host(where, arrived, src);
+        return copy_any(*there, dst, arrived);
+    }
     // The source may change as soon as the call returns: the operation owns a copy. Not in memory of the pool, which may
     // still be in use by work before this operation, and the host writes here at once.
     auto kept = std::make_unique_for_overwrite<std::byte[]>(src.size());
     move_bytes({kept.get(), src.size()}, src);
-    const auto to = out(dst);
-    return detail::submit_work(
-        where, runtime::work_kind::device,
-        [to = to.data, kept = std::move(kept)] {
-            move_bytes(to, {kept.get(), to.size()});
+    const runtime::access_request accesses[] = {operation::writes(dst)};
+    return operation::enqueue(
+        where, accesses,
+        [to = dst.device_data(), bytes = dst.nbytes(), kept = std::move(kept)] {
+            move_bytes({to, bytes}, {kept.get(), bytes});
         },
-        to);
+        runtime::work_kind::copy);
 }
 
 }  // namespace weir

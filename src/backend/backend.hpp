@@ -2,8 +2,10 @@
 // subfolder is one kind of device. It includes order/ and frontier/.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <string_view>
@@ -22,21 +24,62 @@ struct operation {
     bool timed = false;  ///< report to queue_events::executed
 };
 
-/// What a queue tells its owner. Called on the thread that runs the operation, under no lock.
+/// What a queue tells its owner, and asks it. Called on the thread that runs the operation, under no lock.
 class queue_events {
 public:
+    /// Asked before the operation at `at` runs. false: it would use what a failed operation was to write (rule K4), and is
+    /// destroyed instead; its epoch completes all the same.
+    [[nodiscard]] bool may_run(epoch at) noexcept { return !in_trouble() || examine(at); }
+    /// The operation at `at` ran to its end without a failure.
+    void succeeded(epoch at) noexcept {
+        if (in_trouble()) {
+            heal(at);
+        }
+    }
     /// The operation at `at` threw.
     virtual void failed(epoch at, const runtime::site& from, std::exception_ptr why) noexcept = 0;
-    /// A timed operation ran.
+    /// A timed operation ran, by the device's time.
     virtual void executed(epoch at, std::chrono::steady_clock::time_point start,
                           std::chrono::steady_clock::time_point end) noexcept = 0;
     /// The queue has work and must stay (`busy`), or has none left and its owner may let it go. Calls alternate.
     virtual void busy() noexcept = 0;
     virtual void idle() noexcept = 0;
 
+    /// Whether the outcome of any operation of the process may concern operations that have not run. Set before the
+    /// failed operation's epoch completes, so that whoever is ordered after it sees it.
+    [[nodiscard]] static bool in_trouble() noexcept { return troubles_.load(std::memory_order_relaxed) != 0; }
+    static void more_trouble() noexcept { troubles_.fetch_add(1, std::memory_order_relaxed); }
+    static void less_trouble() noexcept { troubles_.fetch_sub(1, std::memory_order_relaxed); }
+
 protected:
     ~queue_events() = default;
+
+private:
+    virtual bool examine(epoch at) noexcept = 0;
+    virtual void heal(epoch at) noexcept = 0;
+
+    static inline std::atomic<std::uint64_t> troubles_{0};
 };
+
+/// Runs an operation's work as every queue does: not if its owner says no, and noting the failure if it throws. The
+/// caller then destroys the work, and after that completes the epoch. `type` is null if there is nothing to run. Whether
+/// it ran, if only until it failed.
+inline bool run_work(queue_events& events, epoch at, const runtime::site& from, const detail::task_type* type,
+                     void* object) noexcept {
+    if (!events.may_run(at)) {
+        return false;
+    }
+    if (type != nullptr) {
+        try {
+            type->run(object);
+        } catch (...) {
+            events.failed(at, from, std::current_exception());
+            return true;
+        }
+    }
+    events.succeeded(at);
+    return true;
+}
 
 /// One in-order queue of a device: the device's side of a stream. Its work completes epochs of one timeline.
 ///
@@ -56,6 +99,17 @@ public:
 
     /// Takes an operation, which completes `at`. Does not wait for other work.
     virtual void submit(epoch at, const operation& what) noexcept = 0;
+
+    /// Called after `submit`, under no lock of Weir's: a device without queues runs now what was submitted up to `upto`,
+    /// and returns once it is over (rule S8); a queue of others gets now what was submitted.
+    virtual void flush(point /*upto*/) noexcept {}
+};
+
+/// A piece of a device's memory: where the device finds it, and how far from there the host would look for the same byte.
+/// Where the host cannot reach the memory of a device, that address only tells so (it faults), or is the device's own.
+struct memory_piece {
+    std::byte* address = nullptr;
+    std::ptrdiff_t to_host = 0;
 };
 
 /// A device as its backend sees it.
@@ -71,12 +125,27 @@ public:
     /// A queue whose work completes epochs of `line`. `events` must outlive it.
     [[nodiscard]] virtual std::unique_ptr<queue> make_queue(timeline& line, queue_events& events) = 0;
 
-    /// Memory of the device, aligned to 256 bytes; null if there is none left. Slow: the pool calls it for large pieces.
-    [[nodiscard]] virtual std::byte* allocate(std::size_t bytes) noexcept = 0;
+    /// Whether queues of this device can wait for work of the device `whose`; null: for a gate. What they cannot wait for,
+    /// a forwarding_queue in front of them does.
+    [[nodiscard]] virtual bool can_wait_for(const driver* /*whose*/) const noexcept { return true; }
+
+    /// Memory of the device, aligned to 256 bytes; without an address if there is none left. Slow: the pool calls it for
+    /// large pieces.
+    [[nodiscard]] virtual memory_piece allocate(std::size_t bytes) noexcept = 0;
     /// Gives it back. Nothing may be using it any more.
-    virtual void deallocate(std::byte* memory, std::size_t bytes) noexcept = 0;
+    virtual void deallocate(memory_piece memory, std::size_t bytes) noexcept = 0;
     /// Bytes of memory the device has; the pool never takes more.
     [[nodiscard]] virtual std::size_t total_memory() const noexcept = 0;
+
+    /// The device's time. A simulated device under a virtual clock has its own.
+    [[nodiscard]] virtual std::chrono::steady_clock::time_point now() const noexcept {
+        return std::chrono::steady_clock::now();
+    }
+
+    /// Whether code on the host can use the memory as the device does.
+    [[nodiscard]] virtual bool host_reaches_memory() const noexcept = 0;
+    /// Copies memory of the device to the host. Blocks until it is there. Nothing may be writing to `device`.
+    virtual void fetch(std::byte* host, const std::byte* device, std::size_t bytes) = 0;
 };
 
 }  // namespace weir::backend

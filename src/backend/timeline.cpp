@@ -1,11 +1,10 @@
 #include "backend/timeline.hpp"
 
 #include <algorithm>
-#include <condition_variable>
 #include <limits>
-#include <mutex>
 #include <new>
 
+#include "backend/host_driven.hpp"
 #include "backend/spin.hpp"
 
 namespace weir::backend {
@@ -117,16 +116,19 @@ void timeline::tell(epoch at) noexcept {
     }
 }
 
-timeline_table& timeline_table::instance() {
-    static auto* const table = new timeline_table;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+timeline_table& timeline_table::instance() noexcept {
+    // Lives for ever, in memory that cannot run out: those who ask must not fail.
+    alignas(timeline_table) static std::byte room[sizeof(timeline_table)];
+    static auto* const table = ::new (room) timeline_table;
     return *table;
 }
 
-timeline_id timeline_table::acquire() {
+timeline_id timeline_table::acquire(const driver* of) {
     const std::lock_guard lock(mutex_);
     if (!free_.empty()) {
         const timeline_id id = free_.back();
         free_.pop_back();
+        at(id).belong_to(of);
         return id;
     }
     if (next_ % chunk_size == 0) {
@@ -137,12 +139,31 @@ timeline_id timeline_table::acquire() {
         free_.reserve(storage_.size() * chunk_size);  // so that release cannot fail
         chunks_[next_ / chunk_size].store(storage_.back().get(), std::memory_order_release);
     }
+    at(next_).belong_to(of);
+    at(next_).number_ = next_;
     return next_++;
 }
 
 void timeline_table::release(timeline_id id) noexcept {
     const std::lock_guard lock(mutex_);
     free_.push_back(id);
+}
+
+bool timeline_table::host_ask(point p) const {
+    if (!is_complete(p) && driving_hosts::needed()) {
+        driving_hosts::instance().step_once();
+    }
+    return is_complete(p);
+}
+
+void timeline_table::watch(const wait_watch& by) noexcept {
+    watch_make_.store(by.make, std::memory_order_relaxed);
+    watch_every_.store(by.every, std::memory_order_release);  // whoever sees it sees whom to tell
+}
+
+wait_watch timeline_table::watch() const noexcept {
+    const std::chrono::nanoseconds every = watch_every_.load(std::memory_order_acquire);
+    return {every, watch_make_.load(std::memory_order_relaxed)};
 }
 
 void timeline_table::host_wait(point p) const {
@@ -158,14 +179,21 @@ void timeline_table::host_wait(point p) const {
         }
     };
     timeline& line = at(p.timeline);
+    if (line.completed() >= p.at) {
+        return;
+    }
+    if (driving_hosts::needed()) {
+        driving_hosts::instance().wait(line, p);
+        return;
+    }
     // Costs less than a sleep and a wake where little is left to wait for.
-    if (line.completed() >= p.at || spin_until([&] { return line.completed() >= p.at; }, false)) {
+    if (spin_until([&] { return line.completed() >= p.at; }, false)) {
         return;
     }
     blocked self;
     if (line.wait(self, p.at)) {
         std::unique_lock lock(self.mutex);
-        self.over.wait(lock, [&] { return self.is_over; });
+        watched_sleep(p).until(lock, self.over, [&] { return self.is_over; });
     }
 }
 

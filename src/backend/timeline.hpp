@@ -1,6 +1,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -13,6 +15,8 @@ namespace weir::backend {
 using frontiers::epoch;
 using frontiers::point;
 using frontiers::timeline_id;
+
+class driver;
 
 /// Somebody who wants to be told once when a timeline has reached an epoch. Intrusive: costs no allocation.
 class waiter {
@@ -34,6 +38,10 @@ protected:
 /// whose streams wait for each other every operation comes by here twice.
 class alignas(64) timeline {
 public:
+    /// The device whose queue completes its epochs; null if none does (a gate, which code of the host opens).
+    [[nodiscard]] const driver* of() const noexcept { return of_.load(std::memory_order_relaxed); }
+    void belong_to(const driver* of) noexcept { of_.store(of, std::memory_order_relaxed); }
+    [[nodiscard]] timeline_id number() const noexcept { return number_; }
     [[nodiscard]] epoch completed() const noexcept { return completed_.load(std::memory_order_acquire); }
 
     /// States that everything up to `at` is over, and tells those who wait for it. One thread at a time.
@@ -56,11 +64,33 @@ private:
     void add(waiter& first, waiter& last) noexcept;
     void insert(waiter& who) noexcept;
 
+    friend class timeline_table;
+
     std::atomic<epoch> completed_{0};
+    std::atomic<const driver*> of_{nullptr};  ///< alone: whoever knows an epoch of the timeline knows this as well
+    timeline_id number_ = 0;
     std::atomic<waiter*> newcomers_{nullptr};  ///< who has come to wait since the last completion
     // Of the thread that completes.
     waiter* first_ = nullptr;  ///< who else waits, in the order of what they wait for
     waiter* last_ = nullptr;
+};
+
+/// A wait of the host's that takes long. Made, and asked again and again, by the thread that waits, under no lock.
+class long_wait {
+public:
+    long_wait() = default;
+    long_wait(const long_wait&) = delete;
+    long_wait& operator=(const long_wait&) = delete;
+    virtual ~long_wait() = default;
+    /// As much time has passed again.
+    virtual void still_waiting() noexcept = 0;
+};
+
+/// Who is to be told of waits that take long.
+struct wait_watch {
+    std::chrono::nanoseconds every{0};  ///< how long a wait lasts before `make`, and from each call to the next
+    /// May give null where no memory is left: then it is asked again.
+    std::unique_ptr<long_wait> (*make)(point target) noexcept = nullptr;
 };
 
 /// All timelines of the process, by their number. Entries are never freed; a number is given out again once all work on
@@ -68,10 +98,10 @@ private:
 class timeline_table final : public order::watermarks {
 public:
     /// The one of the process; never destroyed, so that threads may use it until the very end.
-    static timeline_table& instance();
+    static timeline_table& instance() noexcept;
 
-    /// A timeline that nobody uses. Throws std::bad_alloc.
-    [[nodiscard]] timeline_id acquire();
+    /// A timeline that nobody uses, for a queue of the device `of`; null for what is no queue. Throws std::bad_alloc.
+    [[nodiscard]] timeline_id acquire(const driver* of = nullptr);
     /// Gives it back. Everything on it must be over.
     void release(timeline_id id) noexcept;
 
@@ -80,11 +110,19 @@ public:
     }
     [[nodiscard]] epoch completed(timeline_id id) const noexcept override { return at(id).completed(); }
 
-    /// Blocks the calling thread until `p` is over.
+    /// Blocks the calling thread until `p` is over. All waiting of the host's comes by here, so that devices under a virtual
+    /// clock go on meanwhile (host_driven.hpp).
     void host_wait(point p) const;
+    /// Whether `p` is over. Where it is not, devices under a virtual clock take a step before the answer: who asks again
+    /// and again hears that it is some time. Call with no lock held.
+    [[nodiscard]] bool host_ask(point p) const;
+
+    /// Waits that begin from now on are watched; not if `every` is 0.
+    void watch(const wait_watch& by) noexcept;
+    [[nodiscard]] wait_watch watch() const noexcept;
 
 private:
-    timeline_table() = default;
+    timeline_table() noexcept = default;
 
     static constexpr std::size_t chunk_size = 256;
     static constexpr std::size_t most_chunks = 16384;
@@ -94,6 +132,41 @@ private:
     std::vector<std::unique_ptr<timeline[]>> storage_;
     std::vector<timeline_id> free_;
     timeline_id next_ = 0;
+
+    std::atomic<std::chrono::nanoseconds> watch_every_{std::chrono::nanoseconds(0)};
+    std::atomic<decltype(wait_watch::make)> watch_make_{nullptr};
+};
+
+/// Sleeps, under `held`, until `over()`, woken through `changed`; has those told who watch waits.
+class watched_sleep {
+public:
+    explicit watched_sleep(point target) noexcept : target_(target), watch_(timeline_table::instance().watch()) {}
+
+    template <class Over>
+    void until(std::unique_lock<std::mutex>& held, std::condition_variable& changed, Over&& over) {
+        if (watch_.every.count() == 0) {
+            changed.wait(held, over);
+            return;
+        }
+        while (!changed.wait_for(held, watch_.every, over)) {
+            held.unlock();
+            look();
+            held.lock();
+        }
+    }
+
+private:
+    void look() noexcept {
+        if (long_) {
+            long_->still_waiting();
+        } else {
+            long_ = watch_.make(target_);
+        }
+    }
+
+    point target_;
+    wait_watch watch_;
+    std::unique_ptr<long_wait> long_;
 };
 
 }  // namespace weir::backend

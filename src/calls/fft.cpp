@@ -1,66 +1,104 @@
 // The stateless calls: each names what it asks for; fft_call.cpp does it.
 #include "weir/fft.hpp"
 
+#include "calls/execution.hpp"
 #include "calls/fft_call.hpp"
 
 namespace weir::fft {
 
 namespace {
 
-calls::fft_request request_fft(const options& how) {
-    return {fft_kind::complex_to_complex, fft_direction::forward, how};
-}
-calls::fft_request request_ifft(const options& how) {
-    return {fft_kind::complex_to_complex, fft_direction::inverse, how};
-}
-calls::fft_request request_rfft(const options& how) { return {fft_kind::real_to_complex, fft_direction::forward, how}; }
-calls::fft_request request_irfft(const options& how) {
-    return {fft_kind::complex_to_real, fft_direction::inverse, how};
+/// What the calls differ in.
+struct form {
+    const char* call;
+    fft_kind kind;
+    fft_direction direction;
+    bool all_axes;
+
+    [[nodiscard]] calls::fft_geometry of(const array& a, const options& how) const {
+        return {call, kind, a.shape(), a.dtype(), how, all_axes};
+    }
+};
+
+constexpr form form_fft{"fft", fft_kind::complex_to_complex, fft_direction::forward, false};
+constexpr form form_ifft{"ifft", fft_kind::complex_to_complex, fft_direction::inverse, false};
+constexpr form form_rfft{"rfft", fft_kind::real_to_complex, fft_direction::forward, false};
+constexpr form form_irfft{"irfft", fft_kind::complex_to_real, fft_direction::inverse, false};
+constexpr form form_fftn{"fftn", fft_kind::complex_to_complex, fft_direction::forward, true};
+constexpr form form_ifftn{"ifftn", fft_kind::complex_to_complex, fft_direction::inverse, true};
+constexpr form form_rfftn{"rfftn", fft_kind::real_to_complex, fft_direction::forward, true};
+constexpr form form_irfftn{"irfftn", fft_kind::complex_to_real, fft_direction::inverse, true};
+
+completion transform(const form& which, const on& where, const array& a, const array& out, const options& how) {
+    const calls::fft_geometry what = which.of(a, how);
+    buffer workspace;
+    return calls::fft_call(what, which.direction, how).run(where, a, out, workspace);
 }
 
-/// The transform on the current stream of the operand's device.
-array transform_here(const array& a, const calls::fft_request& request, source_location where) {
-    const stream current = current_stream(a.size() > 0 ? a.device() : cpu());
-    return calls::transform(on(current, where), a, request);
+array transform(const form& which, const on& where, const array& a, const options& how) {
+    const calls::fft_geometry what = which.of(a, how);
+    const calls::fft_call call(what, which.direction, how);
+    array out = call.make_result(where, a);
+    buffer workspace;
+    call.run(where, a, out, workspace);
+    return out;
+}
+
+array transform(const form& which, const array& a, const options& how, source_location where) {
+    const stream current = current_stream(calls::computing_device(how.execution, a));
+    return transform(which, on(current, where), a, how);
 }
 
 }  // namespace
 
-array fft(const on& where, const array& a, const options& how) { return calls::transform(where, a, request_fft(how)); }
-array ifft(const on& where, const array& a, const options& how) {
-    return calls::transform(where, a, request_ifft(how));
-}
-array rfft(const on& where, const array& a, const options& how) {
-    return calls::transform(where, a, request_rfft(how));
-}
-array irfft(const on& where, const array& a, const options& how) {
-    return calls::transform(where, a, request_irfft(how));
-}
-
+array fft(const on& where, const array& a, const options& how) { return transform(form_fft, where, a, how); }
 completion fft(const on& where, const array& a, const array& out, const options& how) {
-    return calls::transform(where, a, out, request_fft(how));
+    return transform(form_fft, where, a, out, how);
 }
-completion ifft(const on& where, const array& a, const array& out, const options& how) {
-    return calls::transform(where, a, out, request_ifft(how));
-}
-completion rfft(const on& where, const array& a, const array& out, const options& how) {
-    return calls::transform(where, a, out, request_rfft(how));
-}
-completion irfft(const on& where, const array& a, const array& out, const options& how) {
-    return calls::transform(where, a, out, request_irfft(how));
-}
+array fft(const array& a, const options& how, source_location where) { return transform(form_fft, a, how, where); }
 
-array fft(const array& a, const options& how, source_location where) {
-    return transform_here(a, request_fft(how), where);
+array ifft(const on& where, const array& a, const options& how) { return transform(form_ifft, where, a, how); }
+completion ifft(const on& where, const array& a, const array& out, const options& how) {
+    return transform(form_ifft, where, a, out, how);
 }
-array ifft(const array& a, const options& how, source_location where) {
-    return transform_here(a, request_ifft(how), where);
+array ifft(const array& a, const options& how, source_location where) { return transform(form_ifft, a, how, where); }
+
+array rfft(const on& where, const array& a, const options& how) { return transform(form_rfft, where, a, how); }
+completion rfft(const on& where, const array& a, const array& out, const options& how) {
+    return transform(form_rfft, where, a, out, how);
 }
-array rfft(const array& a, const options& how, source_location where) {
-    return transform_here(a, request_rfft(how), where);
+array rfft(const array& a, const options& how, source_location where) { return transform(form_rfft, a, how, where); }
+
+array irfft(const on& where, const array& a, const options& how) { return transform(form_irfft, where, a, how); }
+completion irfft(const on& where, const array& a, const array& out, const options& how) {
+    return transform(form_irfft, where, a, out, how);
 }
-array irfft(const array& a, const options& how, source_location where) {
-    return transform_here(a, request_irfft(how), where);
+array irfft(const array& a, const options& how, source_location where) { return transform(form_irfft, a, how, where); }
+
+array fftn(const on& where, const array& a, const options& how) { return transform(form_fftn, where, a, how); }
+completion fftn(const on& where, const array& a, const array& out, const options& how) {
+    return transform(form_fftn, where, a, out, how);
+}
+array fftn(const array& a, const options& how, source_location where) { return transform(form_fftn, a, how, where); }
+
+array ifftn(const on& where, const array& a, const options& how) { return transform(form_ifftn, where, a, how); }
+completion ifftn(const on& where, const array& a, const array& out, const options& how) {
+    return transform(form_ifftn, where, a, out, how);
+}
+array ifftn(const array& a, const options& how, source_location where) { return transform(form_ifftn, a, how, where); }
+
+array rfftn(const on& where, const array& a, const options& how) { return transform(form_rfftn, where, a, how); }
+completion rfftn(const on& where, const array& a, const array& out, const options& how) {
+    return transform(form_rfftn, where, a, out, how);
+}
+array rfftn(const array& a, const options& how, source_location where) { return transform(form_rfftn, a, how, where); }
+
+array irfftn(const on& where, const array& a, const options& how) { return transform(form_irfftn, where, a, how); }
+completion irfftn(const on& where, const array& a, const array& out, const options& how) {
+    return transform(form_irfftn, where, a, out, how);
+}
+array irfftn(const array& a, const options& how, source_location where) {
+    return transform(form_irfftn, a, how, where);
 }
 
 }  // namespace weir::fft

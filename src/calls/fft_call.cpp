@@ -1,30 +1,23 @@
 #include "calls/fft_call.hpp"
 
 #include <array>
-#include <cmath>
 #include <string>
-#include <vector>
+#include <utility>
 
-#include "calls/fft_rows.hpp"
+#include "calls/execution.hpp"
+#include "calls/fft_route.hpp"
 #include "weir/error.hpp"
 
 namespace weir::calls {
 
 namespace {
 
-/// The transform's longest length: the factor 1/n and products of n with element sizes stay exact.
-constexpr std::int64_t longest = std::int64_t{1} << 48;
-
-dtype complex_of(dtype type) noexcept {
-    return type == dtype::float32 || type == dtype::complex64 ? dtype::complex64 : dtype::complex128;
-}
-
-dtype real_of(dtype type) noexcept { return complex_of(type) == dtype::complex64 ? dtype::float32 : dtype::float64; }
-
-const char* name_of_call(const fft_request& request) noexcept {
-    switch (request.kind) {
+/// What the operation is called where the program gives it no label.
+const char* label_of(const fft_call& call) noexcept {
+    const bool forward = call.direction == fft_direction::forward;
+    switch (call.what.kind()) {
         case fft_kind::complex_to_complex:
-            return request.direction == fft_direction::forward ? "fft" : "ifft";
+            return forward ? "fft" : "ifft";
         case fft_kind::real_to_complex:
             return "rfft";
         case fft_kind::complex_to_real:
@@ -33,179 +26,83 @@ const char* name_of_call(const fft_request& request) noexcept {
     return "fft";
 }
 
-std::int64_t elements_before_last(const weir::shape& of) {
-    std::int64_t product = 1;
-    for (const std::int64_t extent : of.extents().first(of.dimensions() - 1)) {
-        product *= extent;
-    }
-    return product;
-}
-
-weir::shape with_last(const weir::shape& of, std::int64_t last) {
-    std::vector<std::int64_t> extents(of.extents().begin(), of.extents().end());
-    extents.back() = last;
-    return weir::shape(std::span<const std::int64_t>(extents));
-}
-
-bool is_aligned(const std::byte* memory) noexcept {
-    return reinterpret_cast<std::uintptr_t>(memory) % fft_alignment == 0;
-}
-
-}  // namespace
-
-fft_call::fft_call(const fft_request& request, const weir::shape& operand, dtype type)
-    : request_(request), operand_shape_(operand), operand_type_(type) {
-    const std::string call = name_of_call(request);
-    if (operand.dimensions() == 0) {
-        throw argument_error(call + ": the operand has no axis to transform; give it one with reshape({1})");
-    }
-    if (request.kind == fft_kind::real_to_complex && is_complex(type)) {
-        throw argument_type_error(call + " takes real elements, these are " + std::string(name_of(type)) +
-                                  "; call fft for complex ones");
-    }
-    if (request.kind == fft_kind::complex_to_real && !is_complex(type)) {
-        throw argument_type_error(call + " takes complex elements, these are " + std::string(name_of(type)) +
-                                  "; call ifft for real ones");
-    }
-
-    batch_ = elements_before_last(operand);
-    in_length_ = operand[operand.dimensions() - 1];
-    n_ = request.how.n.value_or(request.kind == fft_kind::complex_to_real ? 2 * (in_length_ - 1) : in_length_);
-    if (n_ < 1 || n_ > longest) {
-        throw argument_error(call + ": the length n of the transform is " + std::to_string(n_) +
-                             " for an operand of shape " + operand.to_string() +
-                             "; it must be between 1 and 2**48, and can be given as .n");
-    }
-    const std::int64_t half = n_ / 2 + 1;
-    row_length_ = request.kind == fft_kind::complex_to_real ? half : n_;
-    out_length_ = request.kind == fft_kind::real_to_complex ? half : n_;
-    result_type_ = request.kind == fft_kind::complex_to_real ? real_of(type) : complex_of(type);
-    result_shape_ = with_last(operand, out_length_);
-
-    const bool other_type = request.kind == fft_kind::complex_to_complex && !is_complex(type);
-    if (other_type || in_length_ < row_length_) {
-        path_ = request.kind == fft_kind::complex_to_real ? path::by_workspace : path::by_result;
-    }
-}
-
-std::size_t fft_call::workspace_bytes() const noexcept {
-    return path_ == path::by_workspace
-               ? static_cast<std::size_t>(batch_ * row_length_) * size_of(complex_of(operand_type_))
-               : 0;
-}
-
-fft_problem fft_call::problem(bool in_place, bool aligned) const noexcept {
-    fft_problem p;
-    p.kind = request_.kind;
-    p.direction = request_.direction;
-    p.double_precision = complex_of(operand_type_) == dtype::complex128;
-    p.in_place = in_place || path_ == path::by_result;
-    p.aligned = aligned;
-    p.n = n_;
-    p.batch = batch_;
-    p.out_distance = out_length_;
-    p.in_distance = in_length_;
-    if (path_ == path::by_workspace) {
-        p.in_distance = row_length_;
-    } else if (path_ == path::by_result) {
-        // A complex row of the result has room for two reals an element.
-        p.in_distance = request_.kind == fft_kind::real_to_complex ? 2 * out_length_ : out_length_;
-    }
-    return p;
-}
-
-double fft_call::factor() const noexcept {
-    const bool forward = request_.direction == fft_direction::forward;
-    const auto n = static_cast<double>(n_);
-    switch (request_.how.norm) {
-        case fft_norm::backward:
-            return forward ? 1.0 : 1.0 / n;
-        case fft_norm::ortho:
-            return 1.0 / std::sqrt(n);
-        case fft_norm::forward:
-            return forward ? 1.0 / n : 1.0;
-    }
-    return 1.0;
-}
-
-bool fft_call::same_memory(const array& a, const array& out) const noexcept {
-    return a.buffer().resource() == out.buffer().resource() && order::overlap(a.footprint(), out.footprint());
-}
-
-void fft_call::prepare() const {
-    if (batch_ > 0) {
-        static_cast<void>(cpu_fft_provider().prepare(problem(false, true)));
-    }
-}
-
-void fft_call::expect_operands(const array& a, const array& out, device on) const {
-    const std::string call = name_of_call(request_);
-    if (out.dtype() != result_type_) {
-        throw argument_type_error(call + ": the result's elements are " + std::string(name_of(result_type_)) +
-                                  ", those of the array for it " + std::string(name_of(out.dtype())));
-    }
-    if (!(out.shape() == result_shape_)) {
-        throw argument_error(call + ": the result has shape " + result_shape_.to_string() + ", the array for it " +
-                             out.shape().to_string());
-    }
-    if (batch_ == 0 || a.size() == 0) {
+/// Throws out_of_memory if a call would take more than it may.
+void expect_within(const fft_call& call, device on, std::size_t bytes) {
+    if (bytes == 0) {
         return;
     }
-    if (!(a.device() == on) || !(out.device() == on)) {
-        throw argument_error(call + ": the stream is one of " + on.name() + ", but the operand lies on " +
-                             a.device().name() + " and the result on " + out.device().name() +
-                             "; give a stream of their device");
-    }
-    const bool in_place =
-        path_ == path::direct && request_.kind == fft_kind::complex_to_complex && a.footprint() == out.footprint();
-    if (same_memory(a, out) && !in_place) {
-        throw argument_error(call +
-                             ": operand and result share memory; give them memory of their own, or, for fft and ifft "
-                             "without a change of length, the same array");
+    const std::size_t limit = call.limit.bytes(on);
+    if (bytes > limit) {
+        throw out_of_memory(std::string(call.what.call()) + " needs " + std::to_string(bytes) + " bytes on " +
+                            on.name() + " besides operand and result; its memory limit is " + std::to_string(limit) +
+                            " bytes: give it a higher memory_limit, or transform less at once");
     }
 }
 
-completion fft_call::enqueue(const on& where, const array& a, const array& out, const buffer& workspace) const {
-    if (batch_ == 0) {
-        return {};
+/// Makes `workspace` one of `bytes` bytes at least, on the device of `where`.
+void provide(buffer& workspace, std::size_t bytes, const on& where) {
+    if (bytes > 0 && (workspace.bytes() < bytes || !share_memory(workspace.device(), where.stream().device()))) {
+        workspace = buffer(bytes, where.stream(), where.site().where);
     }
-    std::byte* const result = out.data();
-    const bool empty = in_length_ == 0;  // nothing but zeros to fill up with, and no memory to read
-    const std::byte* const operand = empty ? nullptr : a.data();
-    const bool in_place = !empty && same_memory(a, out);
+}
 
-    rows copied;
-    const std::byte* source = operand;
-    std::byte* copy = nullptr;
-    if (path_ != path::direct) {
-        copy = path_ == path::by_workspace ? workspace.data() : result;
-        source = copy;
-        copied = {operand_type_, request_.kind == fft_kind::real_to_complex ? operand_type_ : complex_of(operand_type_),
-                  batch_,        in_length_,
-                  row_length_,   problem(false, true).in_distance};
+void expect_result(const fft_geometry& what, const array& a, const array& out) {
+    const std::string call = what.call();
+    if (out.dtype() != what.result_type()) {
+        throw argument_type_error(call + ": the result's elements are " + std::string(name_of(what.result_type())) +
+                                  ", those of the array for it " + std::string(name_of(out.dtype())));
     }
-    auto work = [transform = cpu_fft_provider().prepare(problem(in_place, is_aligned(source) && is_aligned(result))),
-                 operand, copy, source, result, copied, factor = factor(), type = real_of(result_type_),
-                 reals = batch_ * out_length_ * (is_complex(result_type_) ? 2 : 1)] {
-        if (copy != nullptr) {
-            copied.fill(operand, copy);
-        }
-        transform->execute(source, result);
-        scale(type, result, reals, factor);
+    if (!(out.shape() == what.result_shape())) {
+        throw argument_error(call + ": the result has shape " + what.result_shape().to_string() +
+                             ", the array for it " + out.shape().to_string());
+    }
+    if (!out.has_own_elements()) {
+        throw argument_error(call + ": elements of the array for the result, " + out.to_string() +
+                             ", stand for many; give one whose elements have memory of their own");
+    }
+    if (a.size() > 0 && out.size() > 0 && !share_memory(a.device(), out.device())) {
+        throw argument_error(call + ": the operand lies on " + a.device().name() + ", the array for the result on " +
+                             out.device().name() + "; give one on " + a.device().name());
+    }
+}
+
+bool shares_memory(const array& a, const array& out) noexcept {
+    return a.buffer().resource() != nullptr && a.buffer().resource() == out.buffer().resource() &&
+           order::overlap(a.footprint(), out.footprint());
+}
+
+/// Whether a copy of the operand can become the result.
+bool can_be_over_its_copy(const fft_geometry& what) noexcept {
+    return what.kind() == fft_kind::complex_to_complex && !what.has_to_be_filled() &&
+           what.result_shape() == what.operand_shape();
+}
+
+/// The bytes of a copy of the operand and of one of the result.
+std::size_t bytes_of_copies(const fft_geometry& what) noexcept {
+    const auto bytes = [](const weir::shape& extents, dtype type) {
+        return static_cast<std::size_t>(extents.elements()) * size_of(type);
     };
+    return bytes(what.operand_shape(), what.operand_type()) +
+           (can_be_over_its_copy(what) ? 0 : bytes(what.result_shape(), what.result_type()));
+}
 
+/// The operation itself.
+completion enqueue(const fft_call& call, const on& where, const array& a, const array& out, const fft_route& route,
+                   fft_work work, const buffer& workspace) {
+    using order::access_mode;
     std::array<runtime::access_request, 3> accesses;
     std::size_t count = 0;
-    accesses[count++] = {out.buffer().resource(), out.footprint(), order::access_mode::write};
-    if (!empty && !in_place) {
-        accesses[count++] = {a.buffer().resource(), a.footprint(), order::access_mode::read};
+    accesses[count++] = {out.buffer().resource(), out.footprint(), access_mode::write, !route.in_place()};
+    if (!(route.in_place() && a.footprint() == out.footprint())) {
+        accesses[count++] = {a.buffer().resource(), a.footprint(),
+                             route.in_place() ? access_mode::write : access_mode::read, false};
     }
-    if (path_ == path::by_workspace) {
-        accesses[count++] = {workspace.resource(), {0, workspace_bytes()}, order::access_mode::write};
+    if (route.workspace_bytes() > 0) {
+        accesses[count++] = {workspace.resource(), {0, route.workspace_bytes()}, access_mode::write, true};
     }
     runtime::site from = where.site();
     if (from.label == nullptr) {
-        from.label = name_of_call(request_);
+        from.label = label_of(call);
     }
     return detail::with_task(std::move(work), [&](detail::task_ref task) {
         return runtime::submit(where.stream().state(), {std::span(accesses).first(count), where.dependencies(), task,
@@ -213,18 +110,127 @@ completion fft_call::enqueue(const on& where, const array& a, const array& out, 
     });
 }
 
-array transform(const on& where, const array& a, const fft_request& request) {
-    const fft_call call(request, a.shape(), a.dtype());
-    array out = empty(call.result_shape(), call.result_type(), where.stream(), where.site().where);
-    call.expect_operands(a, out, where.stream().device());
-    call.enqueue(where, a, out, buffer(call.workspace_bytes(), where.stream(), where.site().where));
-    return out;
+/// The transform on the device of `where`, which reaches both arrays.
+completion run_here(const fft_call& call, const on& where, const array& a, const array& out, buffer& workspace) {
+    const fft_route route(call.what, call.direction, fft_place::of(a), fft_place::of(out), shares_memory(a, out));
+    expect_within(call, where.stream().device(), route.workspace_bytes());
+    provide(workspace, route.workspace_bytes(), where);
+    fft_work work = route.prepare(workspace.device_data());
+    return enqueue(call, where, a, out, route, std::move(work), workspace);
 }
 
-completion transform(const on& where, const array& a, const array& out, const fft_request& request) {
-    const fft_call call(request, a.shape(), a.dtype());
-    call.expect_operands(a, out, where.stream().device());
-    return call.enqueue(where, a, out, buffer(call.workspace_bytes(), where.stream(), where.site().where));
+/// Copies of operand and result on a device that does not reach them, and packed ones where they lie, since only packed
+/// elements travel. All are kept until the host has waited for their last use: a drop counts as a free on the stream that
+/// allocated, which is not always the one that uses them.
+struct fft_copies {
+    array a;
+    array out;
+    array packed_a;
+    array packed_out;
+
+    fft_copies(const fft_geometry& what, const on& where, const array& operand, const array& result)
+        : a(empty_like(operand, where.stream(), where)),
+          out(can_be_over_its_copy(what) ? a : empty_like(result, where.stream(), where)) {
+        if (!operand.is_contiguous()) {
+            packed_a = empty_like(operand, current_stream(operand.device()), where);
+        }
+        if (!result.is_contiguous()) {
+            packed_out = empty_like(result, current_stream(result.device()), where);
+        }
+    }
+
+private:
+    static array empty_like(const array& x, const stream_ref& stream, const on& where) {
+        return empty(x.shape(), x.dtype(), stream, where.site().where);
+    }
+};
+
+/// Copies the operand to its copy.
+void bring(const on& where, const fft_copies& to, const array& a) {
+    on first = where;
+    if (first.site().label == nullptr) {
+        first.label("copy of the operand");
+    }
+    if (a.is_contiguous()) {
+        copy(first, to.a, a);
+        return;
+    }
+    const stream home = current_stream(a.device());
+    on packing = first.moved_to(home);
+    const completion end = copy(packing.after(where.stream().record(where.site().where)), to.packed_a, a);
+    copy(first.after(end), to.a, to.packed_a);
+}
+
+/// Copies the copy of the result to the result.
+completion take_back(on where, const array& out, const fft_copies& from) {
+    where.label("copy of the result");
+    if (out.is_contiguous()) {
+        return copy(where, out, from.out);
+    }
+    const stream home = current_stream(out.device());
+    const completion end = copy(where, from.packed_out, from.out);
+    on unpacking = where.moved_to(home);
+    return copy(unpacking.after(end), out, from.packed_out);
+}
+
+/// The transform on the device of `where`, which does not reach the arrays: there and back. Blocks.
+completion run_there(const fft_call& call, const on& where, const array& a, const array& out, buffer& workspace) {
+    const std::size_t bytes = bytes_of_copies(call.what);
+    expect_within(call, where.stream().device(), bytes);
+    const fft_copies copies(call.what, where, a, out);
+    const fft_route route(call.what, call.direction, fft_place::of(copies.a), fft_place::of(copies.out),
+                          shares_memory(copies.a, copies.out));
+    expect_within(call, where.stream().device(), bytes + route.workspace_bytes());
+    provide(workspace, route.workspace_bytes(), where);
+    fft_work work = route.prepare(workspace.device_data());
+
+    bring(where, copies, a);
+    const on then(where.stream(), where.site().where);
+    enqueue(call, then, copies.a, copies.out, route, std::move(work), workspace);
+    completion end = take_back(then, out, copies);
+    end.synchronize(where.site().where);
+    return end;
+}
+
+}  // namespace
+
+array fft_call::make_result(const on& where, const array& a) const {
+    const device home = device_of(a, where.stream().device());
+    if (home == where.stream().device()) {
+        return empty(what.result_shape(), what.result_type(), where.stream(), where.site().where);
+    }
+    return empty(what.result_shape(), what.result_type(), current_stream(home), where.site().where);
+}
+
+void fft_call::prepare(const on& where, const array& a, buffer& workspace) const {
+    const device here = computing_device(what.call(), execution, a, where.stream());
+    if (what.result_shape().elements() == 0) {
+        return;
+    }
+    const bool reaches = share_memory(here, device_of(a, here));
+    const bool over = !reaches && can_be_over_its_copy(what);
+    const fft_route route(what, direction,
+                          reaches ? fft_place::of(a) : fft_place::packed(what.operand_shape(), what.operand_type()),
+                          fft_place::packed(what.result_shape(), what.result_type()), over);
+    expect_within(*this, here, route.workspace_bytes() + (reaches ? 0 : bytes_of_copies(what)));
+    provide(workspace, route.workspace_bytes(), where);
+    static_cast<void>(route.prepare(workspace.device_data()));
+}
+
+completion fft_call::run(const on& where, const array& a, const array& out, buffer& workspace) const {
+    const device here = computing_device(what.call(), execution, a, where.stream());
+    expect_result(what, a, out);
+    if (what.result_shape().elements() == 0) {
+        return {};
+    }
+    if (!share_memory(here, device_of(a, here))) {
+        return run_there(*this, where, a, out, workspace);
+    }
+    completion end = run_here(*this, where, a, out, workspace);
+    if (blocking == call_blocking::always) {
+        end.synchronize(where.site().where);
+    }
+    return end;
 }
 
 }  // namespace weir::calls

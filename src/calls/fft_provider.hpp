@@ -2,30 +2,52 @@
 // library that does the work (fftw_provider.cpp). It includes array/ and what is below it.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
+#include "frontier/small_vector.hpp"
 #include "weir/fft.hpp"
 
 namespace weir::calls {
 
-/// A batch of one-dimensional transforms without a norm, as libraries know them. Distances are between the first
-/// elements of consecutive rows, counted in elements of that side (real or complex).
+/// One dimension of a transform or of a batch: strides from one index to the next, counted in elements of that side (real
+/// or complex).
+struct fft_dimension {
+    std::int64_t n = 1;
+    std::int64_t in_stride = 1;
+    std::int64_t out_stride = 1;
+
+    friend auto operator<=>(const fft_dimension&,
+                            const fft_dimension&) = default;  // NOLINT(modernize-use-nullptr): LLVM 14
+};
+
+/// A few dimensions, in lexicographic order.
+struct fft_dimensions : detail::small_vector<fft_dimension, 3> {
+    fft_dimensions() = default;
+    fft_dimensions(std::initializer_list<fft_dimension> all) { append(all.begin(), all.end()); }
+
+    friend std::strong_ordering operator<=>(const fft_dimensions& a, const fft_dimensions& b) noexcept {
+        return std::lexicographical_compare_three_way(a.begin(), a.end(), b.begin(), b.end());
+    }
+};
+
+/// A batch of transforms without a norm, as libraries know them.
 struct fft_problem {
     fft_kind kind = fft_kind::complex_to_complex;
     fft_direction direction = fft_direction::forward;
     bool double_precision = true;
     bool in_place = false;
-    bool aligned = true;  ///< both sides begin at a multiple of fft_alignment
-    std::int64_t n = 1;
-    std::int64_t batch = 1;
-    std::int64_t in_distance = 1;
-    std::int64_t out_distance = 1;
+    bool aligned = true;          ///< both sides begin at a multiple of fft_alignment
+    bool preserves_input = true;  ///< out of place, the operand is left as it is
+    fft_dimensions transform;     ///< outermost first; real transforms halve the last one. `n` is that of the real side
+    fft_dimensions batch;
 
     friend auto operator<=>(const fft_problem&,
                             const fft_problem&) = default;  // NOLINT(modernize-use-nullptr): LLVM 14
+    friend bool operator==(const fft_problem& a, const fft_problem& b) noexcept { return std::is_eq(a <=> b); }
 };
 
 /// What libraries may count on where a problem says `aligned`: the width of the widest vectors.
@@ -39,7 +61,7 @@ public:
     fft_transform& operator=(const fft_transform&) = delete;
     virtual ~fft_transform() = default;
 
-    /// Transforms `in`, which it leaves as it is unless it is `out`, to `out`. Blocks while it computes.
+    /// Transforms `in` to `out`. Blocks while it computes.
     virtual void execute(const std::byte* in, std::byte* out) const = 0;
 };
 
@@ -55,8 +77,9 @@ public:
     [[nodiscard]] virtual std::shared_ptr<const fft_transform> prepare(const fft_problem& problem) = 0;
 };
 
-/// What transforms memory of the CPU: a library with the interface of FFTW 3.
-[[nodiscard]] fft_provider& cpu_fft_provider() noexcept;
+/// What transforms memory that code of the host runs on, that is, on all devices of today: a library with the interface
+/// of FFTW 3.
+[[nodiscard]] fft_provider& cpu_fft_provider();
 
 /// Puts another provider in its place while the object lives. For tests.
 class replaced_fft_provider {

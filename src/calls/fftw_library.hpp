@@ -16,6 +16,7 @@ struct fftw_dimension {
 // Values of FFTW's interface (manual, sections 4.3.1 and 4.3.2).
 inline constexpr int fftw_forward = -1;
 inline constexpr int fftw_backward = +1;
+inline constexpr unsigned fftw_destroy_input = 1U << 0;
 inline constexpr unsigned fftw_unaligned = 1U << 1;
 inline constexpr unsigned fftw_preserve_input = 1U << 4;
 inline constexpr unsigned fftw_estimate = 1U << 6;

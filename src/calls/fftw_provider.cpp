@@ -16,6 +16,28 @@ std::mutex& planner() {
     return mutex;
 }
 
+/// Dimensions as the library takes them.
+class fftw_dimensions {
+public:
+    explicit fftw_dimensions(const fft_dimensions& from) {
+        for (const fft_dimension& d : from) {
+            all_.push_back({d.n, d.in_stride, d.out_stride});
+        }
+    }
+    [[nodiscard]] int rank() const noexcept { return static_cast<int>(all_.size()); }
+    [[nodiscard]] const fftw_dimension* data() const noexcept { return all_.begin(); }
+    [[nodiscard]] std::string to_string() const {
+        std::string text;
+        for (const fftw_dimension& d : all_) {
+            text += (text.empty() ? "" : " x ") + std::to_string(d.n);
+        }
+        return text.empty() ? "1" : text;
+    }
+
+private:
+    detail::small_vector<fftw_dimension, 4> all_;
+};
+
 template <class T>
 class fftw_transform final : public fft_transform {
     using complex = typename fftw_functions<T>::complex;
@@ -27,27 +49,32 @@ public:
         alignas(fft_alignment) static std::byte memory[2 * fft_alignment];
         std::byte* const in = memory;
         std::byte* const out = problem.in_place ? memory : memory + fft_alignment;
-        const fftw_dimension length{problem.n, 1, 1};
-        const fftw_dimension batch{problem.batch, problem.in_distance, problem.out_distance};
-        const unsigned flags =
-            fftw_estimate | (problem.aligned ? 0U : fftw_unaligned) | (problem.in_place ? 0U : fftw_preserve_input);
+        const fftw_dimensions dims(problem.transform);
+        const fftw_dimensions batch(problem.batch);
+        unsigned flags = fftw_estimate | (problem.aligned ? 0U : fftw_unaligned);
+        if (!problem.in_place) {
+            flags |= problem.preserves_input ? fftw_preserve_input : fftw_destroy_input;
+        }
         const std::lock_guard lock(planner());
         switch (kind_) {
             case fft_kind::complex_to_complex:
-                plan_ = functions_.plan_dft(1, &length, 1, &batch, complex_at(in), complex_at(out),
-                                            problem.direction == fft_direction::forward ? fftw_forward : fftw_backward,
-                                            flags);
+                plan_ = functions_.plan_dft(
+                    dims.rank(), dims.data(), batch.rank(), batch.data(), complex_at(in), complex_at(out),
+                    problem.direction == fft_direction::forward ? fftw_forward : fftw_backward, flags);
                 break;
             case fft_kind::real_to_complex:
-                plan_ = functions_.plan_dft_r2c(1, &length, 1, &batch, real_at(in), complex_at(out), flags);
+                plan_ = functions_.plan_dft_r2c(dims.rank(), dims.data(), batch.rank(), batch.data(), real_at(in),
+                                                complex_at(out), flags);
                 break;
             case fft_kind::complex_to_real:
-                plan_ = functions_.plan_dft_c2r(1, &length, 1, &batch, complex_at(in), real_at(out), flags);
+                plan_ = functions_.plan_dft_c2r(dims.rank(), dims.data(), batch.rank(), batch.data(), complex_at(in),
+                                                real_at(out), flags);
                 break;
         }
         if (plan_ == nullptr) {
-            throw device_error((functions_.file.empty() ? "the FFT library" : functions_.file) + " has no plan for " +
-                               std::to_string(problem.batch) + " transforms of length " + std::to_string(problem.n));
+            throw device_error((functions_.file.empty() ? "the FFT library" : functions_.file) +
+                               " has no plan for transforms of " + dims.to_string() + " in batches of " +
+                               batch.to_string());
         }
     }
 
@@ -57,7 +84,7 @@ public:
     }
 
     void execute(const std::byte* in, std::byte* out) const override {
-        // The interface knows no const, but out of place the operand is preserved, as the flags ask for.
+        // The interface knows no const; whether the operand is preserved, the flags have said.
         std::byte* const source = const_cast<std::byte*>(in);
         switch (kind_) {
             case fft_kind::complex_to_complex:
@@ -113,7 +140,7 @@ std::shared_ptr<const fft_transform> fftw_provider::prepare(const fft_problem& p
     return kept_.try_emplace(problem, std::move(made)).first->second;
 }
 
-fft_provider& cpu_fft_provider() noexcept {
+fft_provider& cpu_fft_provider() {
     fft_provider* const other = replacement.load(std::memory_order_acquire);
     return other != nullptr ? *other : fftw_of_the_process();
 }

@@ -11,10 +11,13 @@ namespace weir::check {
 
 /// One access of an operation.
 struct past_access {
+    std::uint64_t resource = 0;
     order::footprint where;
     order::access_mode mode = order::access_mode::read;
     moment when;
     runtime::site from;
+    bool left_to_weir = false;  ///< Weir orders it, and that counts
+    bool is_exact = true;       ///< `where` is no more than what it touches
 };
 
 /// The accesses to one resource that later ones may race with. Never pruned by completion (rule O10). What a later access
@@ -32,11 +35,33 @@ public:
             }
         }
     }
+    [[nodiscard]] const std::vector<past_access>& all() const noexcept { return accesses_; }
 
-    /// Adds an access that its stream makes now.
-    void record(const past_access& access, const program_order& order);
+    /// Cuts away what an access to `where` replaces, of the accesses for which `is_before(past_access)` holds.
+    template <class IsBefore>
+    void replace(const order::footprint& where, order::access_mode mode, IsBefore&& is_before) {
+        std::vector<past_access> rests;
+        for (past_access& past : accesses_) {
+            const bool same_kind = mode == order::access_mode::write || past.mode == order::access_mode::read;
+            if (same_kind && overlap(where, past.where) && is_before(past)) {
+                cut(past, where, rests);
+            }
+        }
+        drop_empty();
+        accesses_.insert(accesses_.end(), rests.begin(), rests.end());
+    }
+
+    void add(past_access access) {
+        if (!access.where.empty()) {
+            accesses_.push_back(std::move(access));
+        }
+    }
 
 private:
+    /// Leaves of `past` what lies outside `where`; if that is in two parts, the second goes to `rests`.
+    static void cut(past_access& past, const order::footprint& where, std::vector<past_access>& rests);
+    void drop_empty();
+
     std::vector<past_access> accesses_;  ///< in the order in which they were enqueued
 };
 

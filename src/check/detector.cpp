@@ -1,5 +1,6 @@
 #include "check/detector.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "check/wording.hpp"
@@ -10,7 +11,8 @@ namespace weir::check {
 namespace {
 
 std::string key_of(const race_access& first, const race_access& second) {
-    return first.file + ":" + std::to_string(first.line) + "\n" + second.file + ":" + std::to_string(second.line);
+    return first.file + ":" + std::to_string(first.line) + "\n" + second.file + ":" + std::to_string(second.line) +
+           (second.is_drop ? "\ndrop" : "");
 }
 
 const char* kind_of(order::access_mode first, order::access_mode second) noexcept {
@@ -26,6 +28,7 @@ template <class Act>
 void detector::note(Act&& act) noexcept {
     const std::lock_guard lock(mutex_);
     try {
+        order_.act_for(runtime::acting());
         act();
     } catch (const std::bad_alloc&) {
         ++lost_;
@@ -36,6 +39,28 @@ bool detector::left_to_weir(const runtime::observed_access& access) const noexce
     return access.ordering == ordering_mode::automatic && !options_.assume_manual;
 }
 
+void detector::join_packages(agent self, const runtime::observed_operation& what) {
+    const auto join = [&](frontiers::point target) {
+        if (const auto past = order_.find(target)) {
+            order_.join(self, *past);
+        }
+    };
+    const auto is_package = [](order::reason why) { return why == order::reason::entry || why == order::reason::exit; };
+    for (const runtime::observed_wait& wait : what.waits) {
+        if (is_package(wait.why) && !wait.hazard_of_manual && !options_.assume_manual) {
+            join(wait.target);
+        }
+    }
+    // An entry that happened to be over orders as well, for those that Weir orders.
+    const bool any_left_to_weir = std::any_of(what.accesses.begin(), what.accesses.end(),
+                                              [&](const auto& access) { return left_to_weir(access); });
+    for (const order::elision& elided : what.elisions) {
+        if (is_package(elided.why) && any_left_to_weir) {
+            join(elided.target);
+        }
+    }
+}
+
 void detector::stream_made(const runtime::stream_info& stream) {
     note([&] { order_.of(stream); });
 }
@@ -43,12 +68,16 @@ void detector::stream_made(const runtime::stream_info& stream) {
 void detector::operation(const runtime::observed_operation& what) {
     note([&] {
         const agent self = order_.of(*what.stream);
-        order_.join_host(self);
+        const moment now{self, what.epoch};
+        order_.join_actor(self);
         for (const completion& one : what.after) {
-            if (const auto past = order_.find({one.timeline(), one.epoch()})) {
+            const frontiers::point target{one.timeline(), one.epoch()};
+            events_.waited(now, target, order_, what.from.where);
+            if (const auto past = order_.find(target)) {
                 order_.join(self, *past);
             }
         }
+        join_packages(self, what);
         // What Weir orders comes first: its waits hold the whole operation back, so they order its other accesses, too.
         // What counts is that Weir orders the two, not which waits it found to be missing at that moment.
         for (const auto& access : what.accesses) {
@@ -58,24 +87,31 @@ void detector::operation(const runtime::observed_operation& what) {
             }
         }
         order_.reach(self, what.epoch);
+        const auto is_before = [&](const past_access& past) { return order_.ordered(self, past.when); };
         for (const auto& access : what.accesses) {
-            memory_[access.resource].history.conflicts(access.where, access.mode, [&](const past_access& past) {
-                if (!order_.ordered(self, past.when)) {
-                    found(past, {&access, &self, what.from});
-                }
-            });
+            look_back(access, {access.where, access.mode, self, what.from}, is_before);
         }
         for (const auto& access : what.accesses) {
-            memory_[access.resource].history.record({access.where, access.mode, {self, what.epoch}, what.from}, order_);
+            access_history& history = memory_[access.resource].history;
+            history.replace(access.where, access.mode, is_before);
+            history.add({access.resource, access.where, access.mode, now, what.from, left_to_weir(access)});
         }
     });
 }
 
+void detector::event_recorded(std::uint64_t event, const runtime::stream_info& stream, frontiers::point at,
+                              const source_location& where) {
+    note([&] { events_.recorded(event, {order_.of(stream), at.at}, at, where); });
+}
+
 void detector::stream_waits(const runtime::stream_info& stream, frontiers::epoch at, frontiers::point target,
-                            std::uint64_t /*event*/, bool /*issued*/, const source_location& /*where*/) {
+                            std::uint64_t event, bool /*issued*/, const source_location& where) {
     note([&] {
         const agent self = order_.of(stream);
-        order_.join_host(self);
+        order_.join_actor(self);
+        if (event != 0) {
+            events_.waited(event, {self, at}, target, order_, where);
+        }
         if (const auto past = order_.find(target)) {
             order_.join(self, *past);
         }
@@ -86,87 +122,179 @@ void detector::stream_waits(const runtime::stream_info& stream, frontiers::epoch
 void detector::host_waited(frontiers::point target, const source_location& /*where*/) {
     note([&] {
         if (const auto past = order_.find(target)) {
-            order_.host_joins(*past);
+            order_.actor_joins(*past);
         }
     });
 }
 
 void detector::host_access(const runtime::observed_access& what, const source_location& where) {
     note([&] {
-        memory_[what.resource].history.conflicts(what.where, what.mode, [&](const past_access& past) {
-            if (left_to_weir(what)) {
-                order_.host_joins(past.when);
-            } else if (!order_.ordered_for_host(past.when)) {
-                found(past, {&what, nullptr, {nullptr, where}});
-            }
-        });
+        if (left_to_weir(what)) {
+            memory_[what.resource].history.conflicts(what.where, what.mode,
+                                                     [&](const past_access& past) { order_.actor_joins(past.when); });
+        }
+        look_back(what, {what.where, what.mode, std::nullopt, {nullptr, where}},
+                  [&](const past_access& past) { return order_.ordered_for_actor(past.when); });
         // Not kept: what is enqueued later comes after it, since the host does one thing after the other, and a view that
         // lives on holds back what conflicts with it (rule X7).
     });
 }
 
-void detector::allocated(std::uint64_t resource, std::uint64_t bytes, const runtime::stream_info& /*stream*/,
-                         const source_location& where) {
+template <class IsBefore>
+void detector::look_back(const runtime::observed_access& access, const present& second, IsBefore&& is_before) {
+    memory& one = memory_[access.resource];
+    one.history.conflicts(access.where, access.mode, [&](const past_access& past) {
+        if (!is_before(past)) {
+            found(fault::unordered, past, second, access.resource, one);
+        }
+    });
+    // Weir's waits for former owners order nothing here: which memory an owner is given is luck.
+    const bool is_safe = left_to_weir(access);
+    one.former.conflicts(access.where, access.mode, [&](const past_access& past) {
+        if (!is_safe && !is_before(past)) {
+            found(fault::early_reuse, past, second, access.resource, one);
+        }
+    });
+    one.former.replace(access.where, access.mode, [&](const past_access& past) { return is_safe || is_before(past); });
+}
+
+void detector::allocated(const runtime::observed_allocation& what) {
     note([&] {
-        memory& one = memory_[resource];
-        one.bytes = bytes;
-        one.allocated = where;
+        memory& one = memory_[what.resource];
+        one.bytes = what.bytes;
+        one.allocated = what.from;
+        if (what.address != 0) {
+            one.place = {std::string(what.device), what.address, what.bytes};
+            one.former = freed_.take(one.place);
+        }
+        if (what.stream != nullptr) {
+            one.allocator = order_.of(*what.stream);
+        }
+    });
+}
+
+void detector::released(std::uint64_t resource) {
+    note([&] {
+        const auto found = memory_.find(resource);
+        if (found != memory_.end() && found->second.allocator) {
+            found->second.end.release(order_, order_.known(*found->second.allocator));
+        }
     });
 }
 
 void detector::dropped(std::uint64_t resource) {
-    // Nobody can use it any more under this number.
-    note([&] { memory_.erase(resource); });
+    note([&] {
+        const auto found = memory_.find(resource);
+        if (found != memory_.end()) {
+            judge_end(resource, found->second);
+            memory_.erase(found);  // nobody can use it any more under this number
+        }
+    });
 }
 
-void detector::found(const past_access& first, const present& second) {
-    race one = describe(first, second);
+void detector::judge_end(std::uint64_t resource, const memory& one) {
+    std::vector<past_access> strays = one.former.all();
+    for (const past_access& past : one.history.all()) {
+        if (past.left_to_weir) {
+            continue;
+        }
+        if (one.bytes == 0) {
+            unjudged_drops_ += order_.ordered_for_actor(past.when) ? 0U : 1U;
+        } else if (!one.allocator) {
+            break;  // others own it, and let go of it when the last access is over (rule L4)
+        } else if (past.when.who != *one.allocator && !one.end.comes_after(past.when, order_.known(*one.allocator))) {
+            const present drop{
+                {0, one.bytes}, order::access_mode::write, one.allocator, {nullptr, one.allocated}, true};
+            found(fault::use_after_free, past, drop, resource, one);
+            strays.push_back(past);
+        }
+    }
+    if (one.place.bytes != 0) {
+        freed_.add(one.place, strays);
+    }
+}
+
+void detector::found(fault what, const past_access& first, const present& second, std::uint64_t resource,
+                     const memory& of) {
+    race one;
+    one.first = describe(first.from, first.when.who);
+    one.second = describe(second.from, second.who);
+    one.second.is_drop = second.is_drop;
+    const bool is_certain =
+        second.is_drop || (first.is_exact && compare(first.where, second.where) == order::overlap_kind::certain);
+    one.certainty = is_certain ? "definite" : "possible";
     std::string key = key_of(one.first, one.second);
     const auto known = by_lines_.find(key);
-    const bool is_new = known == by_lines_.end();
-    if (!is_new) {
-        ++races_[known->second].times;
+    if (known != by_lines_.end()) {
+        race& before = races_[known->second];
+        ++before.times;
+        if (is_certain) {
+            before.certainty = one.certainty;
+        }
+        if (options_.mode == check_mode::raise) {
+            raise(before);
+        }
+        return;
     }
+    complete(one, what, first, second, resource, of);
     if (options_.mode == check_mode::raise) {
-        runtime::verdicts::raise_later(std::make_exception_ptr(race_error("weir check: " + text_of(one))));
-    } else if (options_.mode == check_mode::warn && is_new) {
+        raise(one);
+    } else if (options_.mode == check_mode::warn) {
         runtime::verdicts::print_later("weir check: " + text_of(one));
     }
-    if (is_new) {
-        races_.push_back(std::move(one));
-        by_lines_.emplace(std::move(key), races_.size() - 1);
+    races_.push_back(std::move(one));
+    by_lines_.emplace(std::move(key), races_.size() - 1);
+}
+
+void detector::raise(const race& one) const {
+    runtime::verdicts::raise_later(std::make_exception_ptr(race_error("weir check: " + text_of(one))));
+}
+
+void detector::complete(race& one, fault what, const past_access& first, const present& second, std::uint64_t resource,
+                        const memory& of) const {
+    const auto touches = [](race_access& access, const order::footprint& where, order::access_mode mode) {
+        access.range = where;
+        access.mode = mode;
+    };
+    touches(one.first, first.where, first.mode);
+    touches(one.second, second.where, second.mode);
+    one.first.resource = first.resource;
+    one.second.resource = resource;
+    one.second.array = "memory #" + std::to_string(resource) + " of " + std::to_string(of.bytes) + " bytes";
+    if (of.allocated.line != 0) {
+        one.second.array +=
+            std::string(", allocated at ") + of.allocated.file + ":" + std::to_string(of.allocated.line);
     }
+    one.first.array = first.resource == resource
+                          ? one.second.array
+                          : "memory #" + std::to_string(first.resource) + ", which was dropped before";
+    if (what == fault::use_after_free) {
+        one.kind = "use-after-free";
+    } else if (what == fault::early_reuse) {
+        one.kind = "early-reuse";
+    } else if (const auto stale = stale_wait_before(first, second)) {
+        one.kind = "stale-event";
+        one.reason = reason_of(*stale);
+    } else {
+        one.kind = second.who ? kind_of(first.mode, second.mode) : "host";
+    }
+    one.mend = mend_of(one);
 }
 
-race detector::describe(const past_access& first, const present& second) const {
-    const runtime::observed_access past{second.access->resource, second.access->bytes, first.where, first.mode, {}};
-    race one;
-    one.kind = second.who == nullptr ? "host" : kind_of(first.mode, second.access->mode);
-    one.certainty = "definite";
-    one.first = describe(past, &first.when.who, first.from);
-    one.second = describe(*second.access, second.who, second.from);
-    one.mend = mend_of(one.first, one.second);
-    return one;
+std::optional<stale_wait> detector::stale_wait_before(const past_access& first, const present& second) const {
+    return events_.find(first.when, order_, [&](moment wait) {
+        return second.who ? order_.ordered(*second.who, wait) : order_.ordered_for_actor(wait);
+    });
 }
 
-race_access detector::describe(const runtime::observed_access& access, const agent* who,
-                               const runtime::site& from) const {
+race_access detector::describe(const runtime::site& from, const std::optional<agent>& who) const {
     race_access one;
     one.file = from.where.file;
     one.line = from.where.line;
     one.function = from.where.function;
-    one.stream = who == nullptr ? "host" : order_.name(*who);
-    one.stream_id = who == nullptr ? 0 : order_.id(*who);
+    one.stream = who ? order_.name(*who) : "host";
+    one.stream_id = who ? order_.id(*who) : 0;
     one.label = from.label == nullptr ? "" : from.label;
-    one.mode = access.mode;
-    one.resource = access.resource;
-    one.range = access.where;
-    one.array = "memory #" + std::to_string(access.resource) + " of " + std::to_string(access.bytes) + " bytes";
-    const auto known = memory_.find(access.resource);
-    if (known != memory_.end() && known->second.allocated.line != 0) {
-        const source_location& where = known->second.allocated;
-        one.array += std::string(", allocated at ") + where.file + ":" + std::to_string(where.line);
-    }
     return one;
 }
 
@@ -176,6 +304,17 @@ weir::report detector::report() const {
     if (lost_ != 0) {
         unseen.push_back("memory ran out during " + std::to_string(lost_) +
                          " calls, which were checked in part or not at all");
+    }
+    if (unjudged_drops_ != 0) {
+        unseen.push_back("memory that was allocated before the check began was dropped after " +
+                         std::to_string(unjudged_drops_) +
+                         " accesses that may not have been over: start the check earlier to have them judged");
+    }
+    if (freed_.forgotten() != 0) {
+        unseen.push_back(
+            std::to_string(freed_.forgotten()) +
+            " accesses that memory was dropped too early for: later owners of the memory were not compared "
+            "with them");
     }
     return {races_, std::move(unseen)};
 }

@@ -5,13 +5,30 @@
 
 namespace weir::check {
 
+namespace {
+
+/// `known`, and `past`, and what `past` comes after.
+clock merged(const clock& known, moment past, const clock& before) {
+    auto all = known ? *known : frontiers::frontier();
+    all.merge(frontiers::point{past.who, past.at});
+    if (before) {
+        all.merge(*before);
+    }
+    return std::make_shared<const frontiers::frontier>(std::move(all));
+}
+
+}  // namespace
+
 agent program_order::of(const runtime::stream_info& stream) {
     const auto found = by_id_.find(stream.id);
     if (found != by_id_.end()) {
         return found->second;
     }
     const auto made = static_cast<agent>(streams_.size());
-    streams_.push_back({stream.id, std::string(stream.name), nullptr, {}, 0});
+    stream_clock one;
+    one.id = stream.id;
+    one.name = stream.name;
+    streams_.push_back(std::move(one));
     directory_.add(stream);
     by_id_.emplace(stream.id, made);
     return made;
@@ -22,54 +39,61 @@ std::optional<moment> program_order::find(frontiers::point p) const {
     return found == by_id_.end() ? std::nullopt : std::optional(moment{found->second, p.at});
 }
 
-void program_order::join_host(agent who) {
-    stream_clock& stream = streams_[who];
-    if (stream.host_version == host_version_) {
+clock program_order::actor_knows() const {
+    if (!body_) {
+        return host_;
+    }
+    const stream_clock& stream = streams_[body_->who];
+    if (stream.body == body_->at) {
+        return stream.body_knows;
+    }
+    // What it does is done before its own operation is over, but after all that the operation waited for.
+    return merged(nullptr, {body_->who, body_->at - 1}, known_at(*body_));
+}
+
+void program_order::actor_joins(moment past) {
+    const clock knows = actor_knows();
+    if (covers(knows, past)) {
         return;
     }
-    auto merged = stream.now ? *stream.now : frontiers::frontier();
-    merged.merge(host_);
-    stream.now = std::make_shared<const frontiers::frontier>(std::move(merged));
-    stream.host_version = host_version_;
+    clock all = merged(knows, past, known_at(past));
+    if (!body_) {
+        host_ = std::move(all);
+        return;
+    }
+    streams_[body_->who].body = body_->at;
+    streams_[body_->who].body_knows = std::move(all);
+}
+
+void program_order::join_actor(agent who) {
+    stream_clock& stream = streams_[who];
+    const clock knows = actor_knows();
+    if (!knows || stream.host == knows) {
+        return;
+    }
+    auto all = stream.now ? *stream.now : frontiers::frontier();
+    all.merge(*knows);
+    stream.now = std::make_shared<const frontiers::frontier>(std::move(all));
+    if (!body_) {
+        stream.host = knows;
+    }
 }
 
 void program_order::join(agent who, moment past) {
-    if (ordered(who, past)) {
-        return;  // whoever knows a moment knows all that it comes after
+    if (!ordered(who, past)) {  // whoever knows a moment knows all that it comes after
+        streams_[who].now = merged(streams_[who].now, past, known_at(past));
     }
-    stream_clock& stream = streams_[who];
-    auto merged = stream.now ? *stream.now : frontiers::frontier();
-    merged.merge(frontiers::point{past.who, past.at});
-    if (const clock known = clock_at(past)) {
-        merged.merge(*known);
-    }
-    stream.now = std::make_shared<const frontiers::frontier>(std::move(merged));
 }
 
 void program_order::reach(agent who, frontiers::epoch at) {
     stream_clock& stream = streams_[who];
+    stream.tail = at;
     if (stream.now && (stream.versions.empty() || stream.versions.back().known != stream.now)) {
         stream.versions.push_back({at, stream.now});
     }
 }
 
-void program_order::host_joins(moment past) {
-    if (ordered_for_host(past)) {
-        return;
-    }
-    host_.merge(frontiers::point{past.who, past.at});
-    if (const clock known = clock_at(past)) {
-        host_.merge(*known);
-    }
-    ++host_version_;
-}
-
-bool program_order::ordered(agent who, moment past) const noexcept {
-    const stream_clock& stream = streams_[who];
-    return past.who == who || (stream.now && stream.now->covers({past.who, past.at}));
-}
-
-program_order::clock program_order::clock_at(moment m) const {
+clock program_order::known_at(moment m) const {
     const auto& versions = streams_[m.who].versions;
     const auto next = std::upper_bound(versions.begin(), versions.end(), m.at,
                                        [](frontiers::epoch at, const version& v) { return at < v.from; });

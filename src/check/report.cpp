@@ -19,7 +19,8 @@ ordered_json to_object(const race_access& access) {
             {"mode", access.mode == order::access_mode::write ? "write" : "read"},
             {"resource", access.resource},
             {"array", access.array},
-            {"range", {access.range.begin, access.range.end}}};
+            {"range", {access.range.begin, access.range.end}},
+            {"is_drop", access.is_drop}};
 }
 
 }  // namespace
@@ -51,6 +52,7 @@ std::string report::to_json() const {
                          {"certainty", one.certainty},
                          {"first", to_object(one.first)},
                          {"second", to_object(one.second)},
+                         {"reason", one.reason},
                          {"mend", one.mend},
                          {"times", one.times}});
     }

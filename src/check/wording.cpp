@@ -15,9 +15,11 @@ std::string_view base_name(std::string_view path) {
 
 std::string place(const race_access& access) { return access.file + ":" + std::to_string(access.line); }
 
-std::string short_place(const race_access& access) {
-    return std::string(base_name(access.file)) + ":" + std::to_string(access.line);
+std::string short_place(std::string_view file, std::uint32_t line) {
+    return std::string(base_name(file)) + ":" + std::to_string(line);
 }
+std::string short_place(const race_access& access) { return short_place(access.file, access.line); }
+std::string short_place(const source_location& where) { return short_place(where.file, where.line); }
 
 /// The stream's name as a C++ variable: "load" stays, "stream 3" becomes stream_3. Names need not be unique.
 std::string variable(const race_access& access, bool with_number) {
@@ -25,7 +27,8 @@ std::string variable(const race_access& access, bool with_number) {
     std::replace_if(
         name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_'; },
         '_');
-    if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0) {
+    const bool is_taken = name == "default";  // Weir's own stream of a device; to C++ a keyword
+    if (name.empty() || is_taken || std::isdigit(static_cast<unsigned char>(name.front())) != 0) {
         name.insert(0, "stream_");
     }
     return with_number ? name + "_" + std::to_string(access.stream_id) : name;
@@ -46,9 +49,16 @@ std::string operation_in_words(const race_access& access) {
     return access.label.empty() ? std::string("the operation") : "\"" + access.label + "\"";
 }
 
-/// "    1st  writes bytes [0, 4096) in \"load\" on stream "copy", at main.cpp:41 in run".
+std::string_view deed(const race_access& access) {
+    if (access.is_drop) {
+        return "drops ";
+    }
+    return access.mode == order::access_mode::write ? "writes" : "reads ";
+}
+
+/// "    first   writes bytes [0, 4096) in "load" on stream "copy"", and in the next line where in the program.
 std::string line_of(std::string_view which, const race_access& access, bool with_number) {
-    std::string line = "    " + std::string(which) + (access.mode == order::access_mode::write ? "writes" : "reads ");
+    std::string line = "    " + std::string(which) + std::string(deed(access));
     line += " bytes [" + std::to_string(access.range.begin) + ", " + std::to_string(access.range.end) + ")";
     if (access.stream_id == 0) {
         line += " on the host";
@@ -56,13 +66,17 @@ std::string line_of(std::string_view which, const race_access& access, bool with
         line += access.label.empty() ? std::string() : " in \"" + access.label + "\"";
         line += " on " + stream_in_words(access, with_number);
     }
-    line += "\n           " + place(access);
+    line += access.is_drop ? "\n           allocated at " : "\n           ";
+    line += place(access);
     return line + (access.function.empty() ? "\n" : " in " + access.function + "\n");
 }
 
 std::string consequence(const race& one) {
     const std::string first = operation_in_words(one.first);
     const std::string second = one.second.stream_id == 0 ? "the host" : operation_in_words(one.second);
+    if (one.second.is_drop) {
+        return "others may use the memory while " + first + " still does";
+    }
     if (one.second.mode == order::access_mode::read) {
         return second + " may read what was there before " + first + ", or half of it";
     }
@@ -85,14 +99,31 @@ std::string indented(const std::string& text, std::string_view by) {
 
 }  // namespace
 
-std::string mend_of(const race_access& first, const race_access& second) {
-    const bool numbers = same_name(first, second);
-    std::string record = "weir::event e = " + variable(first, numbers) + ".record();";
-    std::string wait = second.stream_id == 0 ? "e.wait();" : variable(second, numbers) + ".wait(e);";
+std::string mend_of(const race& one) {
+    const bool numbers = same_name(one.first, one.second);
+    const bool is_stale = one.kind == "stale-event";
+    const std::string recording = variable(one.first, numbers);
+    std::string record = is_stale ? "e.record(" + recording + ");" : "weir::event e = " + recording + ".record();";
+    std::string wait = one.second.stream_id == 0 ? "e.wait();" : variable(one.second, numbers) + ".wait(e);";
     const std::size_t column = std::max(record.size(), wait.size());
     record.resize(column, ' ');
     wait.resize(column, ' ');
-    return record + "  // after " + short_place(first) + "\n" + wait + "  // before " + short_place(second);
+    const std::string before = one.second.is_drop ? "the last owner lets go" : short_place(one.second);
+    return record + "  // after " + short_place(one.first) + "\n" + wait + "  // " + (is_stale ? "after that, " : "") +
+           "before " + before;
+}
+
+std::string reason_of(const stale_wait& stale) {
+    std::string text = "The wait at " + short_place(stale.wait);
+    if (stale.taken) {
+        text += " took the record of " + short_place(*stale.taken);
+    } else {
+        text += " came before any record of its event, and waited for nothing";
+    }
+    if (stale.better) {
+        return text + "; the one of " + short_place(*stale.better) + " would have ordered the two.";
+    }
+    return text + ", which was made too early.";
 }
 
 std::string text_of(const race& one) {
@@ -101,13 +132,19 @@ std::string text_of(const race& one) {
     text += one.certainty == "definite" ? "\n" : " (" + one.certainty + ")\n";
     text += line_of("first   ", one.first, numbers);
     text += line_of("second  ", one.second, numbers);
-    text += "    Nothing in the program makes " + stream_in_words(one.second, numbers) + " wait for " +
-            stream_in_words(one.first, numbers) + " in between: " + consequence(one) + ".\n";
+    text += "    " + summary_of(one) + "\n";
     if (one.times > 1) {
         text += "    Seen " + std::to_string(one.times) + " times from these two lines.\n";
     }
     text += "    To mend it, add:\n" + indented(one.mend, "        ") + "\n";
     return text;
+}
+
+std::string summary_of(const race& one) {
+    const bool numbers = same_name(one.first, one.second);
+    std::string text = "Nothing in the program makes " + stream_in_words(one.second, numbers) + " wait for " +
+                       stream_in_words(one.first, numbers) + " in between: " + consequence(one) + ".";
+    return one.reason.empty() ? text : text + " " + one.reason;
 }
 
 }  // namespace weir::check

@@ -2,12 +2,19 @@
 
 #include <string>
 
+#include "check/event_history.hpp"
 #include "weir/check.hpp"
 
 namespace weir::check {
 
 /// C++ that orders the second access after the first: a record, and a wait of the second's stream or of the host.
-[[nodiscard]] std::string mend_of(const race_access& first, const race_access& second);
+[[nodiscard]] std::string mend_of(const race& one);
+
+/// Which record a wait took, and which it should have taken.
+[[nodiscard]] std::string reason_of(const stale_wait& stale);
+
+/// What is missing, and why it matters, in a sentence or two.
+[[nodiscard]] std::string summary_of(const race& one);
 
 /// A race as a paragraph: what happened where, why it matters, what to add.
 [[nodiscard]] std::string text_of(const race& one);

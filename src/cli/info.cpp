@@ -38,7 +38,9 @@ std::string size_in_words(std::size_t bytes) {
     return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1024.0 * 1024 * 1024));
 }
 
-constexpr std::array<std::pair<const char*, const char*>, 4> variables = {{
+constexpr std::array<std::pair<const char*, const char*>, 6> variables = {{
+    {"WEIR_TRACE", "traces programs to this file: .weirlog, .html or .json"},
+    {"WEIR_CHECK", "checks programs for races: 1 or collect, warn, raise"},
     {"WEIR_CPU_THREADS", "threads that run the CPU's streams"},
     {"WEIR_FFTW_LIBRARY", "a library with FFTW's interface, double precision"},
     {"WEIR_FFTW_LIBRARY_F", "the same, single precision"},

@@ -8,6 +8,7 @@
 
 #include "cli/demo/demo.hpp"
 #include "cli/info.hpp"
+#include "cli/verify.hpp"
 
 namespace {
 
@@ -42,6 +43,11 @@ int run(int argc, char** argv) {
         ->check(CLI::Range(0.1, 3600.0))
         ->capture_default_str();
 
+    CLI::App* const verify = app.add_subcommand(
+        "verify", "Audit an evidence log by a program that shares no code with Weir; see weir verify --help");
+    verify->prefix_command();
+    verify->set_help_flag();  // the verifier's own
+
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -51,6 +57,9 @@ int run(int argc, char** argv) {
     if (*info) {
         weir::cli::print_info();
         return all_is_well;
+    }
+    if (*verify) {
+        weir::cli::become_verifier(verify->remaining());
     }
     return run_demo(options);
 }

@@ -1,14 +1,19 @@
 #include "memory/access.hpp"
 
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "backend/timeline.hpp"
 #include "order/mode.hpp"
 #include "runtime/failures.hpp"
+#include "runtime/foreign_visit.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/ordering.hpp"
+#include "runtime/poison.hpp"
+#include "runtime/trouble.hpp"
+#include "runtime/watchdog.hpp"
 
 namespace weir::memory {
 
@@ -16,35 +21,54 @@ namespace {
 
 const backend::timeline_table& timelines() noexcept { return backend::timeline_table::instance(); }
 
-/// Everything that the host waits for is over. Under the lock of `of`.
-void enter(runtime::resource& of, const order::footprint& where, order::access_mode mode, ordering_mode ordering,
-           const source_location& from) {
+/// Everything that the host waits for is over. Under the lock of `of`. Why the host may not have what it asks for; null if
+/// it may.
+runtime::failure_ptr enter(runtime::resource& of, const order::footprint& where, order::access_mode mode,
+                           ordering_mode ordering, const source_location& from) {
     if (mode == order::access_mode::read) {
-        of.history.conflicts(where, mode, [](const order::past_access& past, order::reason) {
-            if (!past.former_owner) {
-                runtime::failures::throw_if_failed(past.when.at);
-            }
-        });
-    } else if (!of.history.empty()) {
-        // What the host changes is as it says, whatever became of earlier writes. Epoch 0 is "before everything":
-        // nobody will wait for this access.
-        of.history.reserve(1);
-        of.history.record(where, mode, {}, timelines());
+        if (runtime::failure_ptr why = runtime::failures::any() ? runtime::poison::find(of.id(), where) : nullptr) {
+            return why;
+        }
+    } else {
+        // What the host changes is as it says, whatever became of earlier writes.
+        if (!of.history.empty()) {
+            // Epoch 0 is "before everything": nobody will wait for this access.
+            of.history.reserve(1);
+            of.history.record(where, mode, {}, timelines());
+        }
+        if (runtime::failures::any()) {
+            runtime::poison::heal(of.id(), where);
+        }
     }
     runtime::observers::tell([&](runtime::observer& one) {
         one.host_access({of.id(), of.size(), where, mode, ordering}, from);
     });
+    return nullptr;
 }
 
 }  // namespace
 
 bool nothing_pending(runtime::resource& of, const order::footprint& where, order::access_mode mode) {
-    bool pending = false;
-    const std::lock_guard lock(of.mutex);
-    of.history.conflicts(where, mode, [&](const order::past_access& past, order::reason) {
-        pending = pending || !timelines().is_complete(past.when.at);
-    });
-    return !pending;
+    const auto find_pending = [&] {
+        std::optional<frontiers::point> pending;
+        const std::lock_guard lock(of.mutex);
+        of.history.conflicts(where, mode, [&](const order::past_access& past, order::reason) {
+            if (!pending && !timelines().is_complete(past.when.at)) {
+                pending = past.when.at;
+            }
+        });
+        return pending;
+    };
+    const std::optional<frontiers::point> pending = find_pending();
+    if (pending && (!timelines().host_ask(*pending) || find_pending())) {
+        return false;
+    }
+    if (!of.packages.any()) {
+        return true;
+    }
+    runtime::foreign_visit visit;
+    visit.meet({&of, where, mode}, false);
+    return visit.idle(source_location::current());
 }
 
 void wait_for_conflicts(runtime::resource& of, const order::footprint& where, order::access_mode mode,
@@ -53,9 +77,17 @@ void wait_for_conflicts(runtime::resource& of, const order::footprint& where, or
     const ordering_mode ordering =
         order::effective_mode(of.ordering(), std::nullopt, runtime::scope_ordering(), runtime::process_ordering());
     const bool hazards = ordering == ordering_mode::automatic || runtime::observers::want_safety();
+    if (hazards && of.packages.any()) {
+        runtime::foreign_visit visit;
+        visit.meet({&of, where, mode}, false);
+        visit.enter(nullptr, from);
+        visit.wait();
+    }
     std::vector<frontiers::point> pending;
+    runtime::failure_ptr refused;
     do {
         for (const frontiers::point p : pending) {
+            const runtime::watchdog::waits_in here(from);
             timelines().host_wait(p);
         }
         pending.clear();
@@ -68,9 +100,15 @@ void wait_for_conflicts(runtime::resource& of, const order::footprint& where, or
             }
         });
         if (pending.empty()) {
-            enter(of, where, mode, ordering, from);
+            refused = enter(of, where, mode, ordering, from);
         }
     } while (!pending.empty());
+    if (runtime::failures::any()) {
+        runtime::ease_trouble();
+    }
+    if (refused) {
+        runtime::failures::raise(refused);
+    }
     runtime::verdicts::settle();
 }
 

@@ -64,6 +64,9 @@ public:
     /// Takes everything out and hands each block to `use`.
     template <class Use>
     void empty_into(Use&& use) noexcept {
+        if (blocks_ == 0) {
+            return;  // as most are, in a program of many streams
+        }
         for (block_list& list : lists_) {
             while (block* const b = list.pop_back()) {
                 forget(*b);
@@ -75,6 +78,9 @@ public:
     /// Hands each block to `look`, which leaves it where it is.
     template <class Look>
     void visit(Look&& look) noexcept {
+        if (blocks_ == 0) {
+            return;
+        }
         for (block_list& list : lists_) {
             for (block* b = list.first(); b != nullptr; b = b->next) {
                 look(*b);

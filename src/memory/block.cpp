@@ -1,10 +1,21 @@
 #include "memory/block.hpp"
 
+#include <utility>
+
+#include "memory/lent_memory.hpp"
 #include "memory/pool.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/observer.hpp"
 
 namespace weir::memory {
+
+runtime::device_state& block::device() const noexcept { return lent == nullptr ? home->device() : lent->device(); }
+
+void block::tell_released() const noexcept {
+    if (!runtime::fork_guard::forked()) {
+        runtime::observers::tell([&](runtime::observer& one) { one.released(id()); });
+    }
+}
 
 void block::last_owner_gone() noexcept {
     if (runtime::fork_guard::forked()) {
@@ -12,14 +23,22 @@ void block::last_owner_gone() noexcept {
     }
     // Told before anybody else can be told that the memory is theirs.
     runtime::observers::tell([&](runtime::observer& one) { one.dropped(id()); });
+    retire();
+    if (notices) {
+        drop_notice::tell(std::move(notices));
+    }
     if (forgets_all_but) {
         // Room for one access was reserved when the memory was handed out.
         const order::mark tail = forgets_all_but->tail();
         history.clear();
-        history.record({0, capacity}, order::access_mode::write, tail, home->completed());
+        history.record({0, capacity}, order::access_mode::write, tail, backend::timeline_table::instance());
         forgets_all_but = {};
     }
-    home->put(*this);
+    if (lent != nullptr) {
+        lent->give_back();
+    } else {
+        home->put(*this);
+    }
 }
 
 }  // namespace weir::memory

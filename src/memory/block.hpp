@@ -2,13 +2,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
+#include "memory/drop_notice.hpp"
+#include "runtime/observer.hpp"
 #include "runtime/resource.hpp"
 #include "runtime/stream_state.hpp"
 #include "weir/detail/intrusive.hpp"
 
 namespace weir::memory {
 
+class lent_memory;
 class pool;
 
 /// Where a block is.
@@ -19,7 +23,7 @@ enum class place : std::uint8_t {
     aside,    ///< on its way between them, or a description that describes no memory at the moment
 };
 
-/// A piece of a device's memory. While buffers own it, its history is that of their accesses; from then on it is its
+/// A piece of a device's memory: the pool's, or lent by somebody who owns it (see lent_memory). While buffers own it, its history is that of their accesses; from then on it is its
 /// *death frontier* (rule L1): what the next owner's first accesses must come after. The next owner inherits it, so that
 /// the ordinary machinery orders the reuse exactly where that is needed, and handing memory out waits for nothing.
 ///
@@ -29,10 +33,12 @@ class block final : public runtime::resource, public detail::counted<block> {
 public:
     block() = default;
 
-    std::byte* address = nullptr;
-    std::size_t capacity = 0;  ///< bytes up to the neighbour; `size()` are those that the owner asked for
+    std::byte* address = nullptr;  ///< the device's
+    std::ptrdiff_t to_host = 0;    ///< from there to the host's address of the same byte (backend::memory_piece)
+    std::size_t capacity = 0;      ///< bytes up to the neighbour; `size()` are those that the owner asked for
     pool* home = nullptr;
-    block* lower = nullptr;  ///< the neighbours by address within one piece from the driver; null at its ends
+    lent_memory* lent = nullptr;  ///< null: the pool's
+    block* lower = nullptr;       ///< the neighbours by address within one piece from the driver; null at its ends
     block* upper = nullptr;
     block* next = nullptr;  ///< in the list that the block is in
     block* previous = nullptr;
@@ -41,11 +47,27 @@ public:
     place where = place::aside;
     bool counts_as_pending = false;
 
+    /// Who wants to know of its drop: the resources that it came through. Null as a rule.
+    std::unique_ptr<drop_notice> notices;
+
     /// Only for the control of the tests, `allocating_stream`: the stream whose tail is all that the block remembers.
     detail::owner<runtime::stream_state> forgets_all_but;
 
-    /// Gives the block back to its pool. Neither waits nor fails, on any thread (rule L1).
+    /// Tells the observers, who must know in time what each owner had done before it let go.
+    void drop_owner() const noexcept {
+        if (runtime::observers::any()) {
+            tell_released();
+        }
+        counted::drop_owner();
+    }
+
+    [[nodiscard]] runtime::device_state& device() const noexcept;
+
+    /// Gives the block back to whom it belongs. Neither waits nor fails, on any thread (rule L1).
     void last_owner_gone() noexcept;
+
+private:
+    void tell_released() const noexcept;
 };
 
 /// A list of blocks, linked through them: costs no allocation. A block is in one list at most.

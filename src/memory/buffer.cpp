@@ -1,18 +1,35 @@
 #include "weir/buffer.hpp"
 
+#include <array>
+#include <charconv>
 #include <mutex>
+#include <utility>
 
 #include "memory/access.hpp"
 #include "memory/device_memory.hpp"
+#include "memory/lent_memory.hpp"
+#include "weir/memory_resource.hpp"
 
 namespace weir {
 
 buffer::buffer(std::size_t bytes, const stream_ref& on, source_location where) {
-    if (bytes != 0) {
+    if (bytes == 0) {
+        return;
+    }
+    if (const memory::use* const scope = memory::use::innermost(on.state().device())) {
+        *this = memory_resource::allocate_from(scope->resource(), bytes, on, where);
+    } else {
         block_ = memory::allocate(bytes, on.state(), where);
     }
 }
 
+buffer buffer::wrap_lent(void* pointer, std::size_t bytes, const weir::device& on,
+                         std::unique_ptr<detail::lender> owner, const source_location& where) {
+    return buffer(
+        memory::lend({static_cast<std::byte*>(pointer), 0}, bytes, on.state(), std::move(owner), nullptr, where));
+}
+
+buffer::buffer(detail::owner<memory::block> memory) noexcept : block_(std::move(memory)) {}
 buffer::buffer() noexcept = default;
 buffer::buffer(const buffer&) noexcept = default;
 buffer::buffer(buffer&&) noexcept = default;
@@ -20,11 +37,21 @@ buffer& buffer::operator=(const buffer&) noexcept = default;
 buffer& buffer::operator=(buffer&&) noexcept = default;
 buffer::~buffer() = default;
 
-std::byte* buffer::data() const noexcept { return block_ ? block_->address : nullptr; }
+std::byte* buffer::data() const noexcept { return block_ ? block_->address + block_->to_host : nullptr; }
+
+std::ptrdiff_t buffer::to_host() const noexcept { return block_ ? block_->to_host : 0; }
+
+std::byte* buffer::device_data() const noexcept { return block_ ? block_->address : nullptr; }
+
+bool buffer::host_reachable() const noexcept { return device().state().driver().host_reaches_memory(); }
+
+void buffer::fetch(std::byte* to, const std::byte* from, std::size_t bytes) const {
+    device().state().driver().fetch(to, from, bytes);
+}
 
 std::size_t buffer::bytes() const noexcept { return block_ ? block_->size() : 0; }
 
-device buffer::device() const noexcept { return block_ ? weir::device(block_->home->device()) : cpu(); }
+device buffer::device() const noexcept { return block_ ? weir::device(block_->device()) : cpu(); }
 
 std::uint64_t buffer::unique_id() const noexcept { return block_ ? block_->id() : 0; }
 
@@ -37,6 +64,16 @@ void buffer::set_ordering(std::optional<ordering_mode> mode) const noexcept {
     if (block_) {
         block_->set_ordering(mode);
     }
+}
+
+std::string buffer::to_string() const {
+    if (!block_) {
+        return "<weir.buffer of nothing>";
+    }
+    std::array<char, 2 + 2 * sizeof(std::uintptr_t)> hex{};
+    const auto end = std::to_chars(hex.begin(), hex.end(), reinterpret_cast<std::uintptr_t>(data()), 16);
+    return "<weir.buffer #" + std::to_string(unique_id()) + " " + std::to_string(bytes()) + " bytes at 0x" +
+           std::string(hex.begin(), end.ptr) + " on " + device().name() + ">";
 }
 
 runtime::resource* buffer::resource() const noexcept { return block_.get(); }

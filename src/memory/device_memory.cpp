@@ -5,6 +5,7 @@
 #include "backend/timeline.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/observer.hpp"
+#include "runtime/watchdog.hpp"
 #include "weir/error.hpp"
 
 namespace weir::memory {
@@ -24,7 +25,7 @@ pool& pool_of(runtime::device_state& device) {
 
 namespace {
 
-block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on) {
+block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, const source_location& where) {
     for (;;) {
         const pool::answer answer = from.take(bytes, {on.timeline(), on.tail().known});
         if (answer.taken != nullptr) {
@@ -34,6 +35,7 @@ block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on) {
             throw out_of_memory(from.explain_shortage(bytes));
         }
         // Not told to observers: the program did not ask for this wait and must not count on it.
+        const runtime::watchdog::waits_in here(where);
         backend::timeline_table::instance().host_wait(*answer.wait_for);
     }
 }
@@ -46,15 +48,13 @@ detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, cons
     pool& from = pool_of(on.device());
     block* taken = from.take_recent(bytes, on.timeline());
     if (taken == nullptr) {
-        taken = &take_slowly(from, bytes, on);
+        taken = &take_slowly(from, bytes, on, where);
     }
     detail::owner<block> made(taken);
-    if (frees_on_allocating_stream()) {
-        made->history.reserve(1);
-        made->forgets_all_but = detail::owner<runtime::stream_state>(&on);
-    }
-    runtime::observers::tell(
-        [&](runtime::observer& one) { one.allocated(made->id(), made->size(), on.info(), where); });
+    runtime::observers::tell([&](runtime::observer& one) {
+        one.allocated({made->id(), made->size(), on.info().device, reinterpret_cast<std::uintptr_t>(made->address),
+                       &on.info(), where});
+    });
     return made;
 }
 

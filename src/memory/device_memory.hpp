@@ -13,11 +13,8 @@ namespace weir::memory {
 /// The device's pool; made at the first call, never destroyed.
 [[nodiscard]] pool& pool_of(runtime::device_state& device);
 
-/// At least `bytes` bytes (not 0) of memory of the stream's device, taken from what is best for the stream. Blocks only
+/// At least `bytes` bytes (not 0) from the pool of the stream's device, taken from what is best for the stream. Blocks only
 /// where pool::take says so. Throws out_of_memory, state_error (closed stream), std::bad_alloc.
 [[nodiscard]] detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, const source_location& where);
-
-/// Whether the calling thread is in a scope of the control for tests.
-[[nodiscard]] bool& frees_on_allocating_stream() noexcept;
 
 }  // namespace weir::memory

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "runtime/device_state.hpp"
+
 namespace weir::memory {
 
 namespace {
@@ -21,12 +23,7 @@ void make_ready(block& b, std::size_t bytes) noexcept {
 }  // namespace
 
 pool::pool(backend::driver& driver, const order::watermarks& completed, runtime::device_state* device)
-    : driver_(&driver),
-      completed_(&completed),
-      device_(device),
-      total_(driver.total_memory() == 0 ? most_bytes : std::min(driver.total_memory(), most_bytes)),
-      limit_(total_),
-      index_(completed, pending_) {}
+    : driver_(&driver), completed_(&completed), device_(device), limit_(most_bytes), index_(completed, pending_) {}
 
 pool::~pool() {
     gather(merging::equals);
@@ -38,7 +35,7 @@ pool::~pool() {
             for (const block* part = b; part != nullptr; part = part->upper) {
                 bytes += part->capacity;
             }
-            driver_->deallocate(b->address, bytes);
+            driver_->deallocate({b->address, b->to_host}, bytes);
         }
     }
     for (block_list* list : {&all, &spares_}) {
@@ -105,12 +102,12 @@ void pool::hand_over(block& b, frontiers::timeline_id line) noexcept {
 
 pool::answer pool::take(std::size_t bytes, const requester& who) {
     lock held(mutex_);
-    if (bytes > limit_) {
+    if (bytes > limit()) {
         return {};
     }
     make_bins(who.line);
     const std::size_t rounded = rounded_size(bytes);
-    const std::size_t size = rounded <= limit_ ? rounded : round_up(bytes, granule);
+    const std::size_t size = rounded <= limit() ? rounded : round_up(bytes, granule);
     block* b = carve(index_.find_ordered(size, who, first_look), size);
     if (b == nullptr) {
         gather(merging::equals);
@@ -128,7 +125,7 @@ pool::answer pool::take(std::size_t bytes, const requester& who) {
         b = carve(index_.find_any(size, who), size);
     }
     if (b == nullptr) {
-        b = grow(held, size, limit_, smallest_piece);
+        b = grow(held, size, limit(), smallest_piece);
     }
     if (b == nullptr) {
         gather(merging::comparable);  // what came back while the driver was asked
@@ -180,6 +177,8 @@ block* pool::carve(block* found, std::size_t size) {
 void pool::cut(block& b, std::size_t size, block& rest) noexcept {
     rest.home = this;
     rest.address = b.address + size;
+    rest.to_host = b.to_host;
+    rest.belong_to(b.memory_of());
     rest.capacity = b.capacity - size;
     rest.freed_at = b.freed_at;
     rest.lower = &b;
@@ -209,21 +208,23 @@ block* pool::grow(lock& held, std::size_t size, std::size_t ceiling, std::size_t
     // Other threads may be served while the driver is at work; what it was asked for counts already.
     reserved_ += got;
     held.unlock();
-    std::byte* memory = driver_->allocate(got);
+    backend::memory_piece memory = driver_->allocate(got);
     std::size_t refused = 0;
-    if (memory == nullptr && got > size) {
+    if (memory.address == nullptr && got > size) {
         refused = got - size;
         got = size;
         memory = driver_->allocate(got);
     }
     held.lock();
     reserved_ -= refused;
-    if (memory == nullptr) {
+    if (memory.address == nullptr) {
         reserved_ -= got;
         return nullptr;
     }
     made->home = this;
-    made->address = memory;
+    made->address = memory.address;
+    made->to_host = memory.to_host;
+    made->belong_to(device_ == nullptr ? nullptr : &device_->memory_space());
     made->capacity = got;
     made->lower = nullptr;
     made->upper = nullptr;
@@ -233,11 +234,19 @@ block* pool::grow(lock& held, std::size_t size, std::size_t ceiling, std::size_t
     return made.release();
 }
 
+/// Bytes that the device has, by what its driver says now: a simulated one may have been given others.
+std::size_t pool::total() const noexcept {
+    const std::size_t bytes = driver_->total_memory();
+    return bytes == 0 ? most_bytes : std::min(bytes, most_bytes);
+}
+
+std::size_t pool::limit() const noexcept { return std::min(limit_, total()); }
+
 /// How large the pool may become rather than make a stream wait (rule L1): 1.25 times the peak of live and pending bytes,
 /// this request included.
 std::size_t pool::preferred_ceiling(std::size_t size) const noexcept {
     const std::size_t peak = std::max(peak_, live_ + pending_ + size);
-    return std::min(limit_, round_up(peak + peak / 4, smallest_piece));
+    return std::min(limit(), round_up(peak + peak / 4, smallest_piece));
 }
 
 /// Brings all free memory together and up to date.
@@ -260,7 +269,7 @@ void pool::reclaim(lock& held) noexcept {
     held.unlock();
     std::size_t bytes = 0;
     for (const block* b = whole.first(); b != nullptr; b = b->next) {
-        driver_->deallocate(b->address, b->capacity);
+        driver_->deallocate({b->address, b->to_host}, b->capacity);
         bytes += b->capacity;
     }
     held.lock();
@@ -293,12 +302,13 @@ statistics pool::stats() noexcept {
         }
     }
     index_.visit(look);
-    return {.live = live_, .pending = pending_, .cached = reserved_ - live_ - pending_, .peak = peak_, .limit = limit_};
+    return {
+        .live = live_, .pending = pending_, .cached = reserved_ - live_ - pending_, .peak = peak_, .limit = limit()};
 }
 
 void pool::set_limit(std::size_t bytes) noexcept {
     const std::lock_guard guard(mutex_);
-    limit_ = std::min(bytes, total_);
+    limit_ = std::min(bytes, most_bytes);
 }
 
 std::string pool::explain_shortage(std::size_t bytes) {
@@ -307,7 +317,7 @@ std::string pool::explain_shortage(std::size_t bytes) {
     return "out of memory on " + std::string(driver_->name()) + ": " + text(bytes) + " wanted, while " +
            text(now.live) + " are live, " + text(now.pending) + " pending, " + text(now.cached) +
            " cached; the limit is " + text(now.limit) + ", the device has " +
-           (total_ == most_bytes ? "an unknown number of bytes" : text(total_)) +
+           (total() == most_bytes ? "an unknown number of bytes" : text(total())) +
            ". Drop arrays that are no longer needed, work in smaller parts, or raise weir::memory::limit.";
 }
 

@@ -84,6 +84,8 @@ private:
     [[nodiscard]] block* carve(block* found, std::size_t size);
     void cut(block& b, std::size_t size, block& rest) noexcept;
     [[nodiscard]] block* grow(lock& held, std::size_t size, std::size_t ceiling, std::size_t largest);
+    [[nodiscard]] std::size_t total() const noexcept;
+    [[nodiscard]] std::size_t limit() const noexcept;
     [[nodiscard]] std::size_t preferred_ceiling(std::size_t size) const noexcept;
     void gather(merging how) noexcept;
     void reclaim(lock& held) noexcept;
@@ -91,7 +93,6 @@ private:
     backend::driver* driver_;
     const order::watermarks* completed_;
     runtime::device_state* device_;
-    const std::size_t total_;  ///< bytes that the device has
 
     std::mutex mutex_;                         ///< guards all that follows
     std::vector<std::unique_ptr<bins>> bins_;  ///< by timeline; null for those that never asked for memory
@@ -99,7 +100,7 @@ private:
     std::size_t pending_ = 0;   ///< an upper bound: what becomes complete leaves it when somebody looks
     std::size_t reserved_ = 0;  ///< had from the driver, or being asked for
     std::size_t peak_ = 0;
-    std::size_t limit_;
+    std::size_t limit_;  ///< what was asked for; the device may have less
     std::uint64_t frees_ = 0;
     free_index index_;
     block_list spares_;  ///< descriptions without memory

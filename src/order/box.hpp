@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -49,5 +50,32 @@ private:
     std::uint64_t runs_ = 1;
     bool exact_ = true;
 };
+
+/// Calls `visit(first, count)` for each run of bytes of a footprint, until it answers false. Whether it never did. The
+/// runs of an exact one lie apart and come in increasing order.
+template <class Visit>
+bool for_each_run(const footprint& f, Visit&& visit) {
+    if (!f.shape) {
+        return visit(f.begin, f.end - f.begin);
+    }
+    const std::span<const dimension> all = f.shape->dimensions();
+    std::array<std::uint64_t, box::most_levels> index{};
+    for (;;) {
+        std::uint64_t at = f.begin;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            at += index[i] * all[i].stride;
+        }
+        if (!visit(at, f.shape->run())) {
+            return false;
+        }
+        std::size_t i = all.size();
+        while (i > 0 && ++index[i - 1] == all[i - 1].count) {
+            index[--i] = 0;
+        }
+        if (i == 0) {
+            return true;
+        }
+    }
+}
 
 }  // namespace weir::order

@@ -97,32 +97,6 @@ bool in_one_run(const footprint& f, bytes first, bytes count) noexcept {
     return base <= first && first + count <= base + f.shape->run();
 }
 
-/// Calls `visit(first, count)` for each run of bytes, until it answers false. Whether it never did.
-template <class Visit>
-bool for_each_run(const footprint& f, Visit&& visit) {
-    if (!f.shape) {
-        return visit(f.begin, f.end - f.begin);
-    }
-    const std::span<const dimension> all = f.shape->dimensions();
-    std::array<bytes, box::most_levels> index{};
-    for (;;) {
-        bytes at = f.begin;
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            at += index[i] * all[i].stride;
-        }
-        if (!visit(at, f.shape->run())) {
-            return false;
-        }
-        std::size_t i = all.size();
-        while (i > 0 && ++index[i - 1] == all[i - 1].count) {
-            index[--i] = 0;
-        }
-        if (i == 0) {
-            return true;
-        }
-    }
-}
-
 bytes runs_of(const footprint& f) noexcept { return f.shape ? f.shape->runs() : 1; }
 
 bool exact(const footprint& f) noexcept { return !f.shape || f.shape->exact(); }

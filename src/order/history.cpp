@@ -8,6 +8,9 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
     if (past.former_owner) {
         return reason::reuse;
     }
+    if (past.by == accessor::package) {
+        return reason::entry;
+    }
     if (mode == access_mode::read) {
         return reason::read_after_write;
     }
@@ -22,7 +25,8 @@ void history::require(plan& into, const footprint& where, access_mode mode, bool
     });
 }
 
-void history::record(const footprint& where, access_mode mode, const mark& when, const watermarks& completed) noexcept {
+void history::record(const footprint& where, access_mode mode, const mark& when, const watermarks& completed,
+                     accessor by) noexcept {
     if (where.empty()) {
         return;
     }
@@ -40,7 +44,7 @@ void history::record(const footprint& where, access_mode mode, const mark& when,
         if (accesses_.size() >= bound) {
             prune(completed);
         }
-        const past_access added{where, when, mode, false};
+        const past_access added{where, when, mode, false, by};
         if (accesses_.size() < bound || !merge(added)) {
             accesses_.push_back(added);
         }
@@ -52,6 +56,7 @@ void history::record(const footprint& where, access_mode mode, const mark& when,
     slot->where = where;
     slot->mode = mode;
     slot->former_owner = false;
+    slot->by = by;
     slot->when.at = when.at;
     if (slot->when.known != when.known) {
         slot->when.known = when.known;

@@ -12,12 +12,19 @@
 
 namespace weir::order {
 
+/// Who made an access.
+enum class accessor : std::uint8_t {
+    weir,     ///< an operation
+    package,  ///< a package that shares the memory, in work that Weir has not seen (rules X6, X7)
+};
+
 /// One access that later ones may have to be ordered after.
 struct past_access {
     footprint where;
     mark when;
     access_mode mode = access_mode::read;
     bool former_owner = false;  ///< an access to the memory before its present owner got it: the death frontier (L1)
+    accessor by = accessor::weir;
 };
 
 /// The pending accesses of one piece of memory: for each range the last write and the reads since.
@@ -57,7 +64,8 @@ public:
 
     /// Adds an access made at `when`, where `when.known` is what its operation is ordered after, waits included.
     /// Forgets what it covers. Call `reserve` before.
-    void record(const footprint& where, access_mode mode, const mark& when, const watermarks& completed) noexcept;
+    void record(const footprint& where, access_mode mode, const mark& when, const watermarks& completed,
+                accessor by = accessor::weir) noexcept;
 
     /// Forgets what is complete.
     void prune(const watermarks& completed) noexcept;

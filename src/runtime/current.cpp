@@ -15,9 +15,27 @@ struct current_entry {
     detail::owner<runtime::stream_state> stream;  ///< null: the default stream
 };
 
-/// The calling thread's current streams, one entry for each device that ever had one.
+using current_entries = std::vector<current_entry>;
+
+/// The calling thread's current streams, one entry for each device that ever had one. What the thread has goes at its
+/// end; but the main thread still runs destructors of static objects then, which may ask, and are the last to do so: what
+/// is made for them stays.
+current_entries& entries_of_thread() {
+    thread_local current_entries* entries = nullptr;
+    struct end_of_thread {
+        current_entries** of;
+        ~end_of_thread() { delete std::exchange(*of, nullptr); }  // NOLINT(cppcoreguidelines-owning-memory)
+    };
+    if (entries == nullptr) {
+        entries = new current_entries;  // NOLINT(cppcoreguidelines-owning-memory)
+        [[maybe_unused]] thread_local const end_of_thread end{&entries};
+    }
+    return *entries;
+}
+
+/// The calling thread's current stream on the device.
 detail::owner<runtime::stream_state>& current_on(runtime::device_state& device) {
-    thread_local std::vector<current_entry> entries;
+    current_entries& entries = entries_of_thread();
     const auto found =
         std::find_if(entries.begin(), entries.end(), [&](const current_entry& one) { return one.device == &device; });
     if (found != entries.end()) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "backend/cpu/driver.hpp"
 #include "runtime/failures.hpp"
 #include "runtime/host.hpp"
 #include "runtime/observer.hpp"
@@ -12,8 +11,9 @@ namespace weir {
 
 namespace runtime {
 
-device_state::device_state(device_kind kind, int id, std::unique_ptr<backend::driver> driver)
-    : kind_(kind), id_(id), driver_(std::move(driver)) {}
+device_state::device_state(device_kind kind, int id, std::unique_ptr<backend::driver> driver,
+                           const device_state* memory_space)
+    : kind_(kind), id_(id), driver_(std::move(driver)), memory_space_(memory_space == nullptr ? this : memory_space) {}
 
 std::vector<frontiers::point> device_state::tails() const {
     const std::lock_guard lock(mutex_);
@@ -23,6 +23,31 @@ std::vector<frontiers::point> device_state::tails() const {
         tails.push_back(one->tail().at);
     }
     return tails;
+}
+
+std::vector<frontiers::point> device_state::ends(const source_location& where) const {
+    std::vector<frontiers::point> ends = tails();
+    std::vector<detail::owner<stream_state>> adopted;
+    {
+        const std::lock_guard lock(mutex_);
+        adopted.reserve(streams_.size());  // so that no owner is dropped under the lock
+        for (stream_state* one : streams_) {
+            if (auto kept = one->is_adopted() ? detail::owner<stream_state>::try_make(*one) : decltype(default_)()) {
+                adopted.push_back(std::move(kept));
+            }
+        }
+    }
+    for (const auto& one : adopted) {  // under no lock: runs foreign code
+        ends.push_back(one->now(where).at);
+    }
+    return ends;
+}
+
+void device_state::tell_streams(observer& one) const {
+    const std::lock_guard lock(mutex_);  // what is in the list lives
+    for (const stream_state* each : streams_) {
+        one.stream_made(each->info());
+    }
 }
 
 void device_state::add(stream_state& stream) {
@@ -62,12 +87,6 @@ stream_state& device_state::default_stream() {
     return *default_;
 }
 
-device_state& cpu_device() {
-    // Never destroyed: threads and arrays may use it until the very end.
-    static auto* const one = new device_state(device_kind::cpu, 0, std::make_unique<backend::cpu::cpu_driver>());
-    return *one;
-}
-
 }  // namespace runtime
 
 device_kind device::kind() const noexcept { return state_->kind(); }
@@ -77,20 +96,14 @@ int device::id() const noexcept { return state_->id(); }
 std::string device::name() const { return std::string(state_->driver().name()); }
 
 void device::synchronize(source_location where) const {
-    const std::vector<frontiers::point> tails = state_->tails();
+    const std::vector<frontiers::point> tails = state_->ends(where);
     for (const frontiers::point& tail : tails) {
         runtime::host_wait(tail, where);
     }
     for (const frontiers::point& last : state_->take_gone()) {
         runtime::host_wait(last, where);
     }
-    for (const frontiers::point& tail : tails) {
-        runtime::failures::throw_first_unreported(tail);
-    }
+    runtime::failures::throw_first_unreported(tails);
 }
-
-device cpu() { return device(runtime::cpu_device()); }
-
-std::vector<device> devices() { return {cpu()}; }
 
 }  // namespace weir

@@ -15,12 +15,15 @@ class pool;
 
 namespace weir::runtime {
 
+class observer;
 class stream_state;
 
 /// One device of the process. Lives for ever: threads and arrays may use it until the very end.
 class device_state {
 public:
-    device_state(device_kind kind, int id, std::unique_ptr<backend::driver> driver);
+    /// `memory_space`: the device whose memory this one uses as its own; null if it has its own.
+    device_state(device_kind kind, int id, std::unique_ptr<backend::driver> driver,
+                 const device_state* memory_space = nullptr);
     device_state(const device_state&) = delete;
     device_state& operator=(const device_state&) = delete;
     ~device_state() = delete;
@@ -28,12 +31,19 @@ public:
     [[nodiscard]] device_kind kind() const noexcept { return kind_; }
     [[nodiscard]] int id() const noexcept { return id_; }
     [[nodiscard]] backend::driver& driver() const noexcept { return *driver_; }
+    /// Of all devices that can use this one's memory as their own, the one that stands for them.
+    [[nodiscard]] const device_state& memory_space() const noexcept { return *memory_space_; }
     /// The tails of all streams at this moment.
     [[nodiscard]] std::vector<frontiers::point> tails() const;
+    /// The same with what others have put into adopted streams. Call with no lock held.
+    [[nodiscard]] std::vector<frontiers::point> ends(const source_location& where) const;
     /// The last epochs of the streams that went, idle, since this was asked last; only of those that observers saw go.
     /// Whoever waits for the device knows that these are over, too: what observers conclude from the wait must not
     /// depend on whether a stream that was dropped happened to be busy still.
     [[nodiscard]] std::vector<frontiers::point> take_gone();
+
+    /// Tells `one` of all streams that live.
+    void tell_streams(observer& one) const;
 
     void add(stream_state& stream);
     void remove(stream_state& stream) noexcept;
@@ -48,6 +58,7 @@ private:
     device_kind kind_;
     int id_;
     std::unique_ptr<backend::driver> driver_;
+    const device_state* memory_space_;
     mutable std::mutex mutex_;  ///< guards streams_ and gone_; after buffers, before streams
     std::vector<stream_state*> streams_;
     std::vector<frontiers::point> gone_;  ///< has room for all of streams_
@@ -57,5 +68,9 @@ private:
 
 /// The device `cpu`.
 [[nodiscard]] device_state& cpu_device();
+/// The device `cpu:inline`.
+[[nodiscard]] device_state& inline_device();
+/// A device whose driver is a sim_driver. Throws argument_error.
+[[nodiscard]] device_state& sim_device(int id);
 
 }  // namespace weir::runtime

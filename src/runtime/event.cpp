@@ -1,12 +1,19 @@
 #include "weir/event.hpp"
 
 #include <atomic>
+#include <chrono>
+#include <string>
+#include <utility>
 
+#include "runtime/device_state.hpp"
 #include "runtime/event_state.hpp"
 #include "runtime/failures.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/host.hpp"
+#include "runtime/stream_registry.hpp"
 #include "runtime/stream_state.hpp"
+#include "weir/detail/task.hpp"
+#include "weir/error.hpp"
 
 namespace weir {
 
@@ -17,33 +24,103 @@ std::uint64_t next_event_id() noexcept {
     return next.fetch_add(1, std::memory_order_relaxed);
 }
 
+/// Enqueues what notes the time. It takes an epoch of its own, so that it is over when the time is noted. Under the
+/// stream's lock. Throws std::bad_alloc.
+order::mark note_time(runtime::stream_state& stream, const std::shared_ptr<runtime::time_noted>& time,
+                      const source_location& where) {
+    const runtime::site from{"timed event", where};
+    const auto note = [time, driver = &stream.device().driver()] { time->at = driver->now(); };
+    return detail::with_task(note, [&](detail::task_ref task) {
+        stream.queue->reserve(0, task);
+        stream.reserve_pending(0, 0);
+        order::mark fresh = stream.sequence.enter_foreign();
+        stream.pending.add(fresh.at.at, from, runtime::pending_kind::moment, nullptr);
+        stream.queue->submit(fresh.at.at, {task, from, runtime::work_kind::moment});
+        return fresh;
+    });
+}
+
+/// A moment whose time is asked for; `which` is for messages. Throws state_error if it has none.
+struct timed_moment {
+    frontiers::point at;
+    std::shared_ptr<const runtime::time_noted> time;
+    const runtime::device_state* device = nullptr;
+
+    [[nodiscard]] std::string device_name() const { return std::string(device->driver().name()); }
+
+    timed_moment(runtime::event_state& of, const char* which) {
+        {
+            const std::lock_guard lock(of.mutex);
+            at = of.recorded.at;
+            time = of.time;
+            device = of.device;
+        }
+        const std::string event = std::string("the event at the ") + which + " of the time asked for ";
+        if (!of.timing) {
+            throw state_error(event +
+                              "is not timed: make it with weir::event({.timing = true}), or record it with "
+                              "stream.record({.timing = true})");
+        }
+        if (at.at == 0) {
+            throw state_error(event + "was never recorded: call record(stream) before the work, or behind it");
+        }
+        if (!backend::timeline_table::instance().host_ask(at)) {
+            throw state_error(event + "is not over yet: call synchronize() on it first");
+        }
+    }
+};
+
 }  // namespace
 
-runtime::event_state::event_state() : id(next_event_id()) {}
+runtime::event_state::event_state(bool timed) : id(next_event_id()), timing(timed) {}
 
-event::event() : state_(std::make_shared<runtime::event_state>()) {}
+event::event() : event(event_options{}) {}
 
-event::event(const completion& of) : event() { state_->recorded = {{of.timeline(), of.epoch()}, of.known()}; }
+event::event(event_options options) : state_(std::make_shared<runtime::event_state>(options.timing)) {}
+
+event::event(const completion& of) : event() {
+    state_->recorded = {{of.timeline(), of.epoch()}, of.known()};
+    state_->of_operation = true;
+}
 
 void event::record(const stream_ref& on, source_location where) {
     runtime::fork_guard::expect_not_forked();
     runtime::stream_state& stream = on.state();
-    const std::lock_guard lock(state_->mutex);
-    const std::lock_guard stream_lock(stream.mutex);
+    const std::shared_ptr<runtime::time_noted> time =
+        state_->timing ? std::make_shared<runtime::time_noted>() : nullptr;
+    std::unique_lock lock(state_->mutex);
+    std::unique_lock stream_lock(stream.mutex);
     stream.expect_open();
-    state_->recorded = stream.sequence.record();
+    const order::mark at = time ? note_time(stream, time, where) : stream.mark_end(where);
+    state_->recorded = at;
+    state_->of_operation = false;
+    state_->time = time;
+    state_->device = &stream.device();
     // Under the stream's lock: no operation comes between the moment and the news of it.
     runtime::observers::tell(
-        [&](runtime::observer& one) { one.event_recorded(state_->id, stream.info(), state_->recorded.at, where); });
+        [&](runtime::observer& one) { one.event_recorded(state_->id, stream.info(), at.at, where); });
+    stream_lock.unlock();
+    lock.unlock();
+    if (time && !stream.is_adopted()) {
+        stream.queue->flush(at.at);
+    }
+    stream.publish_end(at);
 }
 
 void event::wait(source_location where) const {
-    const frontiers::point at = state_->get().at;
+    const auto [at, of_operation] = [&] {
+        const std::lock_guard lock(state_->mutex);
+        return std::pair(state_->recorded.at, state_->of_operation);
+    }();
     if (at.at == 0) {
         return;
     }
     runtime::host_wait(at, where);
-    runtime::failures::throw_first_unreported(at);
+    if (of_operation) {
+        runtime::failures::throw_if_failed(at);
+    } else {
+        runtime::failures::throw_first_unreported(at);
+    }
 }
 
 void event::wait(const stream_ref& waiter, source_location where) const { waiter.wait(*this, where); }
@@ -53,12 +130,56 @@ bool event::done(source_location where) const {
     return at.at == 0 || runtime::host_ask(at, where);
 }
 
+double event::elapsed_ms(const event& end) const {
+    const timed_moment first(*state_, "start");
+    const timed_moment last(*end.state_, "end");
+    if (first.device != last.device) {
+        throw state_error("the events are of two devices, " + first.device_name() + " and " + last.device_name() +
+                          ", whose clocks are not the same: record both on one");
+    }
+    return std::chrono::duration<double, std::milli>(last.time->at - first.time->at).count();
+}
+
+bool event::is_timed() const noexcept { return state_->timing; }
+
+std::string event::to_string() const {
+    frontiers::point at;
+    const runtime::device_state* device = nullptr;
+    {
+        const std::lock_guard lock(state_->mutex);
+        at = state_->recorded.at;
+        device = state_->device;
+    }
+    std::string text = "<weir.event #" + std::to_string(state_->id) + (state_->timing ? " timed" : "");
+    if (at.at == 0) {
+        return text + " never recorded>";
+    }
+    if (device != nullptr) {
+        text += " on " + std::string(device->driver().name());
+    }
+    return text + (backend::timeline_table::instance().is_complete(at) ? ", over>" : ", not over>");
+}
+
 completion event::recorded() const {
     const order::mark mark = state_->get();
     return {mark.at.timeline, mark.at.at, mark.known};
 }
 
 std::uint64_t event::unique_id() const noexcept { return state_->id; }
+
+std::string completion::to_string() const {
+    if (epoch_ == 0) {
+        return "<weir.completion of nothing>";
+    }
+    std::string stream = "a stream that is gone";
+    runtime::stream_registry::with(timeline_, [&](const runtime::stream_state& one) {
+        if (one.info().before < epoch_) {
+            stream = "\"" + std::string(one.info().name) + "\" on " + std::string(one.info().device);
+        }
+    });
+    const bool over = backend::timeline_table::instance().is_complete({timeline_, epoch_});
+    return "<weir.completion epoch " + std::to_string(epoch_) + " of " + stream + (over ? ", over>" : ", not over>");
+}
 
 bool completion::done(source_location where) const {
     return epoch_ == 0 || runtime::host_ask({timeline_, epoch_}, where);
@@ -69,7 +190,7 @@ void completion::synchronize(source_location where) const {
         return;
     }
     runtime::host_wait({timeline_, epoch_}, where);
-    runtime::failures::throw_first_unreported({timeline_, epoch_});
+    runtime::failures::throw_if_failed({timeline_, epoch_});
 }
 
 }  // namespace weir

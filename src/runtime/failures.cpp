@@ -1,113 +1,243 @@
 #include "runtime/failures.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <deque>
+#include <iterator>
 #include <mutex>
-#include <string>
+#include <utility>
 
-#include "weir/error.hpp"
+#include "backend/backend.hpp"
+#include "runtime/reserved_map.hpp"
 
 namespace weir::runtime {
 
 namespace {
 
-struct failure {
-    frontiers::point at;
-    site from;
-    std::exception_ptr why;
+using key = std::pair<frontiers::timeline_id, frontiers::epoch>;
+using trouble = backend::queue_events;
+
+struct entry {
+    failure_ptr what;
+    std::uint64_t serial = 0;   ///< counts failures: tells old ones from new ones
+    std::uint64_t awaited = 0;  ///< changes with each operation that may depend on it; 0: none that has not run
     bool reported = false;
 };
+using entries = reserved_map<key, entry>::map;
 
 struct store {
-    std::mutex mutex;  ///< guards list; a leaf in the lock order
-    std::deque<failure> list;
-    std::atomic<std::size_t> count{0};  ///< of list; 0 in all but unlucky programs
+    std::mutex mutex;  ///< guards what follows; a leaf in the lock order
+    reserved_map<key, entry> list;
+    std::uint64_t serial = 0;
+    std::uint64_t awaited = 0;
+    std::uint64_t cleaned = 0;     ///< the serial when the list was last looked through
+    std::uint64_t unreported = 0;  ///< entries
 };
 
-/// More are not kept: the oldest go first.
-constexpr std::size_t most = 4096;
+/// Of those on which no operation depends, more are not kept: the oldest go first.
+constexpr std::uint64_t most = 4096;
 
 store& all() {
     static auto* const one = new store;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
     return *one;
 }
 
-std::string text_of(const std::exception_ptr& why) {
-    try {
-        std::rethrow_exception(why);
-    } catch (const std::exception& known) {
-        return known.what();
-    } catch (...) {
-        return "an exception that is no std::exception";
+key key_of(frontiers::point at) noexcept { return {at.timeline, at.at}; }
+
+void await(store& in, entry& one) noexcept {
+    if (one.awaited == 0) {
+        trouble::more_trouble();
+    }
+    one.awaited = ++in.awaited;
+}
+
+void mark_reported(store& in, entry& one) noexcept {
+    in.unreported -= one.reported ? 0 : 1;
+    one.reported = true;
+}
+
+/// The entry for a new failure, whatever happens.
+entry& entry_for(store& in, const key& at) noexcept {
+    if (entry* const room = in.list.find_or_add(at)) {
+        return *room;
+    }
+    // No memory, and no reserve: in place of the oldest.
+    entries& list = in.list.entries();
+    auto oldest = list.extract(std::min_element(
+        list.begin(), list.end(), [](const auto& a, const auto& b) { return a.second.serial < b.second.serial; }));
+    if (oldest.mapped().awaited != 0) {
+        trouble::less_trouble();
+    }
+    mark_reported(in, oldest.mapped());
+    oldest.key() = at;
+    oldest.mapped() = {};
+    return list.insert(std::move(oldest)).position->second;
+}
+
+void forget_old(store& in) noexcept {
+    if (in.serial - in.cleaned < most) {
+        return;
+    }
+    in.cleaned = in.serial;
+    std::erase_if(in.list.entries(),
+                  [&](const auto& one) { return one.second.awaited == 0 && one.second.serial + most < in.serial; });
+}
+
+/// Somebody has been told why: the others of the timeline that failed for the same reason have no news.
+void mark_all_reported(store& in, frontiers::timeline_id timeline, const failure& root) noexcept {
+    entries& list = in.list.entries();
+    for (auto at = list.lower_bound({timeline, 0}); at != list.end() && at->first.first == timeline; ++at) {
+        if (&at->second.what->root() == &root) {
+            mark_reported(in, at->second);
+        }
     }
 }
 
-[[noreturn]] void raise(const failure& one) {
-    const std::string label = one.from.label == nullptr ? "operation" : one.from.label;
-    const source_location& where = one.from.where;
-    throw operation_error("the operation \"" + label + "\" enqueued at " + where.file + ":" +
-                              std::to_string(where.line) + " failed: " + text_of(one.why) +
-                              ". What it was to write is not valid.",
-                          label, where);
+/// The same for those right before and behind `at`: of a chain, not of all that ever failed there.
+void mark_neighbours_reported(store& in, frontiers::point at, const failure& root) noexcept {
+    entries& list = in.list.entries();
+    const auto found = list.find(key_of(at));
+    const auto mark = [&](auto& one) {
+        const bool same = one.first.first == at.timeline && &one.second.what->root() == &root;
+        if (same) {
+            mark_reported(in, one.second);
+        }
+        return same;
+    };
+    for (auto one = found; one != list.end() && mark(*one); ++one) {
+    }
+    for (auto one = std::make_reverse_iterator(found); found != list.end() && one != list.rend() && mark(*one); ++one) {
+    }
+}
+
+/// Throws `what`, which the program gets to know by asking about `asked`.
+[[noreturn]] void throw_told(const failure_ptr& what, frontiers::point asked) {
+    operation_error told = what->error();
+    store& kept = all();
+    {
+        const std::lock_guard lock(kept.mutex);
+        // Not always what->at: where no memory was left, a failure stands for that of an operation which depends on it.
+        mark_neighbours_reported(kept, asked, what->root());
+        mark_neighbours_reported(kept, what->at, what->root());
+        mark_neighbours_reported(kept, what->root().at, what->root());
+    }
+    throw told;  // NOLINT(misc-throw-by-value-catch-by-reference): made before anybody counts as told
 }
 
 }  // namespace
 
-void failures::note(frontiers::point at, const site& from, std::exception_ptr why) noexcept {
+void failures::arm() {
+    failure::arm();
+    static_cast<void>(all());
+}
+
+void failures::note(frontiers::point at, const failure_ptr& what) noexcept {
     store& kept = all();
     const std::lock_guard lock(kept.mutex);
-    try {
-        kept.list.push_back({at, from, std::move(why)});
-    } catch (const std::bad_alloc&) {
-        if (kept.list.empty()) {
-            std::terminate();  // a failure that cannot even be noted must not pass for success
-        }
-        std::rotate(kept.list.begin(), kept.list.begin() + 1, kept.list.end());
-        kept.list.back() = {at, from, std::move(why)};
-    }
-    if (kept.list.size() > most) {
-        kept.list.pop_front();
-    }
-    kept.count.store(kept.list.size(), std::memory_order_release);
+    entry& one = entry_for(kept, key_of(at));
+    one.what = what;
+    one.serial = ++kept.serial;
+    ++kept.unreported;
+    await(kept, one);
+    forget_old(kept);
+    any_.store(true, std::memory_order_release);
 }
+
+failure_ptr failures::of(frontiers::point at) noexcept {
+    if (!any()) {
+        return nullptr;
+    }
+    store& kept = all();
+    const std::lock_guard lock(kept.mutex);
+    const auto found = kept.list.entries().find(key_of(at));
+    return found == kept.list.entries().end() ? nullptr : found->second.what;
+}
+
+void failures::expect_dependent(frontiers::point at) noexcept {
+    if (!any()) {
+        return;
+    }
+    store& kept = all();
+    const std::lock_guard lock(kept.mutex);
+    const auto found = kept.list.entries().find(key_of(at));
+    if (found != kept.list.entries().end()) {
+        await(kept, found->second);
+    }
+}
+
+void failures::raise(const failure_ptr& what) { throw_told(what, what->at); }
 
 void failures::throw_if_failed(frontiers::point at) {
-    store& kept = all();
-    if (kept.count.load(std::memory_order_acquire) == 0) {
-        return;
+    if (const failure_ptr known = of(at)) {
+        throw_told(known, at);
     }
-    const std::lock_guard lock(kept.mutex);
-    for (failure& one : kept.list) {
-        if (one.at == at) {
-            one.reported = true;
-            raise(one);
-        }
-    }
+    throw_first_unreported(at);
 }
 
-void failures::throw_first_unreported(frontiers::point upto) {
-    store& kept = all();
-    if (kept.count.load(std::memory_order_acquire) == 0) {
+void failures::throw_first_unreported(std::span<const frontiers::point> upto) {
+    if (!any()) {
         return;
     }
-    const std::lock_guard lock(kept.mutex);
-    for (failure& one : kept.list) {
-        if (!one.reported && one.at.timeline == upto.timeline && one.at.at <= upto.at) {
-            one.reported = true;
-            raise(one);
+    store& kept = all();
+    failure_ptr found;
+    {
+        const std::lock_guard lock(kept.mutex);
+        entries& list = kept.list.entries();
+        for (std::size_t i = 0; i < upto.size() && kept.unreported != 0; ++i) {
+            const frontiers::point& last = upto[i];
+            auto at = list.lower_bound({last.timeline, 0});
+            const auto end = list.upper_bound(key_of(last));
+            at = std::find_if(at, end, [](const auto& one) { return !one.second.reported; });
+            if (at != end) {
+                found = at->second.what;
+                break;
+            }
         }
     }
+    if (!found) {
+        return;
+    }
+    operation_error told = found->error();  // if this fails, nobody has been told
+    {
+        const std::lock_guard lock(kept.mutex);
+        for (const frontiers::point& last : upto) {
+            mark_all_reported(kept, last.timeline, found->root());
+        }
+    }
+    throw told;  // NOLINT(misc-throw-by-value-catch-by-reference): made before anybody counts as told
 }
 
 void failures::forget_unreported(frontiers::timeline_id timeline) noexcept {
-    store& kept = all();
-    if (kept.count.load(std::memory_order_acquire) == 0) {
+    if (!any()) {
         return;
     }
+    store& kept = all();
     const std::lock_guard lock(kept.mutex);
-    for (failure& one : kept.list) {
-        one.reported = one.reported || one.at.timeline == timeline;
+    entries& list = kept.list.entries();
+    for (auto at = list.lower_bound({timeline, 0}); at != list.end() && at->first.first == timeline; ++at) {
+        mark_reported(kept, at->second);
+    }
+}
+
+failures::dependencies failures::awaited() {
+    store& kept = all();
+    dependencies found;
+    const std::lock_guard lock(kept.mutex);
+    for (const auto& [at, one] : kept.list.entries()) {
+        if (one.awaited != 0) {
+            found.emplace(at, one.awaited);
+        }
+    }
+    return found;
+}
+
+void failures::no_longer_awaited(const dependencies& which) noexcept {
+    store& kept = all();
+    const std::lock_guard lock(kept.mutex);
+    for (const auto& [at, number] : which) {
+        const auto found = kept.list.entries().find(at);
+        if (found != kept.list.entries().end() && found->second.awaited == number) {
+            found->second.awaited = 0;
+            trouble::less_trouble();
+        }
     }
 }
 

@@ -1,27 +1,54 @@
 #pragma once
 
-#include <exception>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <span>
 
-#include "frontier/frontier.hpp"
-#include "weir/detail/site.hpp"
+#include "runtime/failure.hpp"
 
 namespace weir::runtime {
 
-/// Operations that failed while they ran, kept until somebody is told (rule K4).
+/// Operations that failed, or did not run since they depend on one that failed, kept until somebody is told (rule K4).
 class failures {
 public:
-    /// Notes that the operation at `at` threw `why`. Called by the thread that ran it.
-    static void note(frontiers::point at, const site& from, std::exception_ptr why) noexcept;
+    /// Before anything can fail. Throws std::bad_alloc.
+    static void arm();
 
-    /// Throws operation_error if the operation at exactly `at` failed, each time it is asked.
+    /// Notes that the operation at `at` failed. Called by the thread that ran, or did not run, the operation, before its epoch completes. As long
+    /// as operations may depend on it that have not run, `backend::queue_events::in_trouble`.
+    static void note(frontiers::point at, const failure_ptr& what) noexcept;
+
+    /// Whether there ever was one: else the other questions need not be asked.
+    [[nodiscard]] static bool any() noexcept { return any_.load(std::memory_order_relaxed); }
+
+    /// The failure of the operation at exactly `at`; null if it did not fail.
+    [[nodiscard]] static failure_ptr of(frontiers::point at) noexcept;
+    /// An operation is to be enqueued that depends on `at`: if that failed, there is trouble until nobody does any more.
+    static void expect_dependent(frontiers::point at) noexcept;
+
+    /// Throws operation_error if the operation at exactly `at` failed, each time it is asked; else as the next one.
     static void throw_if_failed(frontiers::point at);
-
-    /// Throws operation_error for the first operation at or before `upto` that failed and that nobody was told of by this
-    /// function; from then on somebody was.
-    static void throw_first_unreported(frontiers::point upto);
+    /// Throws operation_error for the first failure at or before one of the points, each on its timeline, that nobody was
+    /// told of by this function; from then on somebody was, of all operations on these timelines that failed for the
+    /// same reason.
+    static void throw_first_unreported(std::span<const frontiers::point> upto);
+    static void throw_first_unreported(frontiers::point upto) { throw_first_unreported({&upto, 1}); }
+    /// Throws operation_error for `what`, of which somebody has been told then.
+    [[noreturn]] static void raise(const failure_ptr& what);
 
     /// The timeline's stream is gone: what failed on it is reported to nobody any more, but for `throw_if_failed`.
     static void forget_unreported(frontiers::timeline_id timeline) noexcept;
+
+    /// The points on which operations that have not run may depend, each with a number that changes when another one is
+    /// enqueued. Throws std::bad_alloc.
+    using dependencies = std::map<std::pair<frontiers::timeline_id, frontiers::epoch>, std::uint64_t>;
+    [[nodiscard]] static dependencies awaited();
+    /// Nobody depends on these points any more.
+    static void no_longer_awaited(const dependencies& which) noexcept;
+
+private:
+    static inline std::atomic<bool> any_{false};
 };
 
 }  // namespace weir::runtime

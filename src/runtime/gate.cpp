@@ -1,6 +1,8 @@
 #include "backend/timeline.hpp"
+#include "runtime/device_state.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/stream_state.hpp"
+#include "weir/error.hpp"
 #include "weir/testing.hpp"
 
 namespace weir::testing {
@@ -19,16 +21,26 @@ gate::~gate() {
 void gate::hold(const stream_ref& stream, source_location where) {
     runtime::fork_guard::expect_not_forked();
     runtime::stream_state& held = stream.state();
-    const std::lock_guard lock(held.mutex);
+    if (held.device().kind() == device_kind::cpu_inline) {
+        throw state_error(
+            "a gate cannot hold a stream of cpu:inline: its operations run when they are enqueued, and the "
+            "thread that enqueues would wait for a gate that nobody opens. Use a stream of cpu or sim");
+    }
+    std::unique_lock lock(held.mutex);
     held.expect_open();
     held.queue->reserve(1, {});
+    held.reserve_pending(0, 1);
     // The order engine knows the gate as an operation without accesses: how long it takes is not its business.
-    held.queue->wait({timeline_, opening_});
+    const frontiers::point opened{timeline_, opening_};
+    held.queue->wait(opened);
     const order::mark at = held.sequence.reserve();
+    held.pending.add(at.at.at, {"gate", where}, runtime::pending_kind::gate, &opened);
     held.queue->submit(at.at.at, {});
-    const runtime::observed_operation told{&held.info(), at.at.at, {"gate", where}, runtime::work_kind::device, {}, {},
+    const runtime::observed_operation told{&held.info(), at.at.at, {"gate", where}, runtime::work_kind::gate, {}, {},
                                            {},           {}};
     runtime::observers::tell([&](runtime::observer& one) { one.operation(told); });
+    lock.unlock();
+    held.queue->flush(at.at);
 }
 
 void gate::open() noexcept {

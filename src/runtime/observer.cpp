@@ -2,11 +2,26 @@
 
 #include <algorithm>
 
+#include "runtime/device_state.hpp"
+#include "weir/device.hpp"
 #include "weir/error.hpp"
 
 namespace weir::runtime {
 
 void observers::add(observer& one) {
+    enter(one);
+    // From here on it hears of every stream that is made: between that and what follows, none is missed.
+    try {
+        for (const device& each : devices()) {
+            each.state().tell_streams(one);
+        }
+    } catch (...) {
+        remove(one);
+        throw;
+    }
+}
+
+void observers::enter(observer& one) {
     const std::lock_guard lock(mutex_);
     auto* const free = std::find(std::begin(list_), std::end(list_), nullptr);
     if (free == std::end(list_)) {

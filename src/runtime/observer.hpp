@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backend/acting.hpp"
 #include "order/plan.hpp"
 #include "weir/detail/footprint.hpp"
 #include "weir/detail/submission.hpp"
@@ -54,12 +55,28 @@ struct observed_operation {
     std::span<const order::elision> elisions;
 };
 
+/// Memory, or what is tracked like memory, has a new owner.
+struct observed_allocation {
+    std::uint64_t resource = 0;  ///< resource::id
+    std::uint64_t bytes = 0;     ///< what the owner asked for
+    std::string_view device;     ///< whose memory it is
+    /// Where it begins, a number that stays the same as long as somebody owns it. Owners on one device that come one after
+    /// the other share memory exactly where their ranges [address, address + bytes) overlap. 0: it is no memory.
+    std::uint64_t address = 0;
+    const stream_info* stream = nullptr;  ///< the stream it was allocated on; null if there was none
+    source_location from;
+};
+
+/// For which operation the calling thread acts: it runs its body, or destroys what was kept until it was over. Epoch 0:
+/// for none, but for the program itself.
+[[nodiscard]] inline frontiers::point acting() noexcept { return backend::acting_for::current(); }
+
 /// What happens, told in an order that agrees with every stream's order and with the order in which conflicting
 /// operations were enqueued. `check` and `trace` are observers; the runtime knows nothing else of them.
 ///
 /// Called under locks of Weir (buffers, streams): must not call back into Weir, must not block on anything but a lock of
-/// its own, and runs no code of the user's. Spans and pointers are valid during the call only. The host thread that acts
-/// is the calling thread, but for `executed`.
+/// its own, and runs no code of the user's. Spans and pointers are valid during the call only. The thread that acts is the
+/// calling thread, but for `executed`; `acting` says for whom.
 class observer {
 public:
     observer() = default;
@@ -73,6 +90,7 @@ public:
     /// Whether `executed` is wanted: costs two readings of the clock for each operation.
     [[nodiscard]] virtual bool wants_times() const noexcept { return false; }
 
+    /// A stream was made, or lived already when the observer was added. May be told more than once.
     virtual void stream_made(const stream_info&) {}
     virtual void operation(const observed_operation&) {}
     /// An event was recorded: it holds `at`.
@@ -86,11 +104,17 @@ public:
     virtual void host_waited(frontiers::point /*target*/, const source_location&) {}
     /// The host reads or changes a resource itself; Weir has waited for what conflicts.
     virtual void host_access(const observed_access&, const source_location&) {}
-    /// A resource has a new owner, or none any more. What its memory was before does not show.
-    virtual void allocated(std::uint64_t /*resource*/, std::uint64_t /*bytes*/, const stream_info&,
-                           const source_location&) {}
+    /// A resource has a new owner.
+    virtual void allocated(const observed_allocation&) {}
+    /// One of its owners lets go, on the calling thread; told before each, the last one included.
+    virtual void released(std::uint64_t /*resource*/) {}
+    /// Its last owner dropped it, on the calling thread: nobody can use it any more, and its memory may get a new owner
+    /// from now on. Where in the program that was is not known.
     virtual void dropped(std::uint64_t /*resource*/) {}
-    /// An operation ran, on the calling thread, between two readings of the steady clock.
+    /// An operation failed, or did not run because something that it depends on had failed (rule K4). Told before it is
+    /// over, on the thread that would have run it.
+    virtual void failed(frontiers::point /*which*/) noexcept {}
+    /// An operation ran, on the calling thread, between two readings of the steady clock. Told before it is over.
     virtual void executed(frontiers::point /*which*/, std::chrono::steady_clock::time_point /*start*/,
                           std::chrono::steady_clock::time_point /*end*/) noexcept {}
 };
@@ -135,7 +159,8 @@ class observers {
 public:
     static constexpr std::size_t most = 8;
 
-    /// From when on `add` has returned, the observer hears of everything. Throws state_error if there are too many.
+    /// From when on `add` has returned, the observer hears of everything, and has heard of all streams that live. Throws
+    /// state_error if there are too many, std::bad_alloc.
     static void add(observer& one);
     /// From when on `remove` has returned, the observer hears of nothing.
     static void remove(observer& one) noexcept;
@@ -159,6 +184,8 @@ public:
     }
 
 private:
+    static void enter(observer& one);
+
     static inline std::shared_mutex mutex_;  ///< guards list_; last in the lock order but for the observers' own
     static inline observer* list_[most] = {};
     static inline std::atomic<int> count_{0};

@@ -8,9 +8,13 @@
 #include <vector>
 
 #include "order/history.hpp"
+#include "runtime/life.hpp"
 #include "runtime/ordering.hpp"
+#include "runtime/package_ties.hpp"
 
 namespace weir::runtime {
+
+class device_state;
 
 /// The host's live views of one resource. A conflicting operation is over before its call returns (rule X7).
 class host_views {
@@ -44,14 +48,16 @@ private:
 /// Anything whose accesses are tracked: memory, and what is used like memory (plans, workspaces, library handles: P3).
 class resource {
 public:
-    explicit resource(std::uint64_t size = 0) noexcept : id_(next_id()), size_(size) {}
+    /// May throw std::bad_alloc.
+    explicit resource(std::uint64_t size = 0) : life_(&life::take()), size_(size) { renew(size); }
     resource(const resource&) = delete;
     resource& operator=(const resource&) = delete;
 
-    /// Guards `history` and `views`. First in the lock order; several are locked by address (rule O8).
+    /// Guards `history`, `views` and `packages`. First in the lock order; several are locked by address (rule O8).
     std::mutex mutex;
     order::history history;
     host_views views;
+    package_ties packages;
 
     /// Unique in the process. New for each owner of the same memory.
     [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
@@ -61,19 +67,33 @@ public:
     void renew(std::uint64_t size) noexcept {
         id_ = next_id();
         size_ = size;
+        life_->owner.store(id_, std::memory_order_relaxed);
     }
+    /// Its last owner has gone: what becomes of its contents concerns only operations that are enqueued already. Its
+    /// number stays until it is renewed.
+    void retire() noexcept { life_->owner.store(0, std::memory_order_relaxed); }
+    /// For those who remember an access.
+    [[nodiscard]] const life& lifetime() const noexcept { return *life_; }
+
+    /// The device whose memory it is, of all that share that memory the one that stands for them
+    /// (device_state::memory_space). Null: it lies where every device can use it.
+    [[nodiscard]] const device_state* memory_of() const noexcept { return memory_of_; }
+    /// Said once, before anybody else knows it.
+    void belong_to(const device_state* device) noexcept { memory_of_ = device; }
 
     [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept { return mode_.get(); }
     void set_ordering(std::optional<ordering_mode> mode) noexcept { mode_.set(mode); }
 
 protected:
-    ~resource() = default;
+    ~resource() { life_->give_back(); }
 
 private:
     static std::uint64_t next_id() noexcept;
 
-    std::uint64_t id_;
+    life* life_;
+    std::uint64_t id_ = 0;
     std::uint64_t size_;
+    const device_state* memory_of_ = nullptr;
     own_ordering mode_;
 };
 

@@ -20,35 +20,44 @@ void wait_for(runtime::stream_state& stream, const order::mark& target, std::uin
               const source_location& where) {
     runtime::fork_guard::expect_not_forked();
     const order::watermarks& completed = backend::timeline_table::instance();
-    const std::lock_guard lock(stream.mutex);
+    std::unique_lock lock(stream.mutex);
     stream.expect_open();
     order::plan plan = stream.sequence.next(completed);
     plan.need(target, order::reason::dependency);
     const bool issued = !plan.waits().empty();
     // Observers, for whom completion orders nothing, must tell the moments before and after an implied wait apart: for
     // them it takes an epoch as well.
-    if (issued || runtime::observers::any()) {
+    const bool takes_epoch = issued || runtime::observers::any();
+    if (takes_epoch) {
         stream.queue->reserve(plan.waits().size(), {});
+        stream.reserve_pending(0, 1);
         order::clock after = plan.clock_after();
+        const frontiers::epoch at = stream.sequence.reserve(std::move(after)).at.at;
+        stream.pending.add(at, {"wait", where}, runtime::pending_kind::wait, issued ? &target.at : nullptr);
         if (issued) {
             stream.queue->wait(target.at);
         }
-        stream.queue->submit(stream.sequence.reserve(std::move(after)).at.at, {});
+        stream.queue->submit(at, {});
     }
     runtime::observers::tell([&](runtime::observer& one) {
         one.stream_waits(stream.info(), stream.sequence.tail(), target.at, event, issued, where);
     });
+    const frontiers::point tail{stream.timeline(), stream.sequence.tail()};
+    lock.unlock();
+    if (takes_epoch) {
+        stream.queue->flush(tail);
+    }
 }
 
 }  // namespace
 
 void stream_ref::synchronize(source_location where) const {
-    const frontiers::point tail = state_->tail().at;
+    const frontiers::point tail = state_->now(where).at;
     runtime::host_wait(tail, where);
     runtime::failures::throw_first_unreported(tail);
 }
 
-bool stream_ref::done(source_location where) const { return runtime::host_ask(state_->tail().at, where); }
+bool stream_ref::done(source_location where) const { return state_->idle(where); }
 
 void stream_ref::wait(const event& what, source_location where) const {
     const completion recorded = what.recorded();
@@ -57,15 +66,17 @@ void stream_ref::wait(const event& what, source_location where) const {
 
 void stream_ref::wait(const stream_ref& other, source_location where) const {
     other.state_->expect_open();
-    wait_for(*state_, other.state_->tail(), 0, where);
+    wait_for(*state_, other.state_->now(where), 0, where);
 }
 
 void stream_ref::wait(const completion& what, source_location where) const {
     wait_for(*state_, {{what.timeline(), what.epoch()}, what.known()}, 0, where);
 }
 
-event stream_ref::record(source_location where) const {
-    event made;
+event stream_ref::record(source_location where) const { return record(event_options{}, where); }
+
+event stream_ref::record(event_options options, source_location where) const {
+    event made(options);
     made.record(*this, where);
     return made;
 }
@@ -83,13 +94,20 @@ std::uint64_t stream_ref::unique_id() const noexcept { return state_->id(); }
 std::string stream_ref::to_string() const {
     const bool closed = state_->closed.load(std::memory_order_acquire);
     return "<weir.stream " + std::string(state_->info().device) + " #" + std::to_string(state_->id()) + " \"" +
-           std::string(name()) + "\" priority=" + std::to_string(priority()) + (closed ? " closed>" : " owned>");
+           std::string(name()) + "\" priority=" + std::to_string(priority()) +
+           (closed                 ? " closed>"
+            : state_->is_adopted() ? " adopted>"
+                                   : " owned>");
 }
 
 stream::stream(weir::device on, stream_options options)
     : stream(runtime::stream_state::make(on.state(), options.priority, std::move(options.name))) {}
 
 stream::stream(detail::owner<runtime::stream_state> state) noexcept : stream_ref(*state), keep_(std::move(state)) {}
+
+stream stream::adopt(native_queue& native, std::shared_ptr<void> owner) {
+    return stream(runtime::stream_state::adopt(native, std::move(owner)));
+}
 
 stream::stream(const stream& other) noexcept = default;
 stream& stream::operator=(const stream& other) noexcept = default;

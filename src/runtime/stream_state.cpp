@@ -2,9 +2,15 @@
 
 #include <utility>
 
+#include "runtime/adopted_queue.hpp"
+#include "runtime/adopted_streams.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/failures.hpp"
 #include "runtime/fork.hpp"
+#include "runtime/host.hpp"
+#include "runtime/poison.hpp"
+#include "runtime/stream_registry.hpp"
+#include "runtime/watchdog.hpp"
 #include "weir/error.hpp"
 
 namespace weir::runtime {
@@ -21,25 +27,40 @@ std::uint64_t next_stream_id() noexcept {
 }  // namespace
 
 detail::owner<stream_state> stream_state::make(device_state& device, int priority, std::string name) {
+    return make(device, priority, std::move(name), nullptr);
+}
+
+detail::owner<stream_state> stream_state::make(device_state& device, int priority, std::string name,
+                                               native_queue* native) {
     fork_guard::expect_not_forked();
     fork_guard::arm();
-    const frontiers::timeline_id timeline = timelines().acquire();
+    failures::arm();
+    poison::arm();
+    watchdog::arm();
+    const frontiers::timeline_id timeline = timelines().acquire(&device.driver());
+    stream_state* fresh = nullptr;
     try {
-        detail::owner<stream_state> made(new stream_state(device, timeline, priority, std::move(name)));
-        device.add(*made);
-        observers::tell([&](observer& one) { one.stream_made(made->info()); });
-        return made;
+        fresh =
+            new stream_state(device, timeline, priority, std::move(name), native);  // NOLINT: owned by the next line
     } catch (...) {
         timelines().release(timeline);
         throw;
     }
+    detail::owner<stream_state> made(fresh);
+    device.add(*made);
+    stream_registry::add(timeline, *made);
+    observers::tell([&](observer& one) { one.stream_made(made->info()); });
+    return made;
 }
 
-stream_state::stream_state(device_state& device, frontiers::timeline_id timeline, int priority, std::string name)
+stream_state::stream_state(device_state& device, frontiers::timeline_id timeline, int priority, std::string name,
+                           native_queue* native)
     : sequence(timeline, timelines().completed(timeline)),
       device_(&device),
+      memory_space_(&device.memory_space()),
       name_(std::move(name)),
-      priority_(priority) {
+      priority_(priority),
+      native_(native) {
     info_.id = next_stream_id();
     info_.timeline = timeline;
     info_.before = sequence.tail();
@@ -48,16 +69,42 @@ stream_state::stream_state(device_state& device, frontiers::timeline_id timeline
     }
     info_.name = name_;
     info_.device = device.driver().name();
-    queue = device.driver().make_queue(timelines().at(timeline), *this);
+    if (native_ == nullptr) {
+        queue = device.driver().make_queue(timelines().at(timeline), *this);
+    } else {
+        native_id_ = native_->unique_id();
+        backend::queue_events& events = *this;
+        queue = std::make_unique<adopted_queue>(*native_, timeline, events);
+    }
+}
+
+detail::owner<stream_state> stream_state::adopt(native_queue& native, std::shared_ptr<void> owner) {
+    device_state& device = native.device().state();
+    std::unique_ptr<retired_owner> kept;
+    if (owner) {
+        reaper::start();
+        kept = std::make_unique<retired_owner>(std::move(owner));
+    }
+    return adopted_streams::find_or_add(native.unique_id(), kept, [&] {
+        return make(device, 0, "adopted queue " + std::to_string(native.unique_id()), &native);
+    });
 }
 
 void stream_state::last_owner_gone() noexcept {
     // Nothing is pending: the queue was an owner while it had work. From here on the timeline may get another stream.
     const frontiers::timeline_id timeline = info_.timeline;
+    std::unique_ptr<retired_owner> owner = std::move(native_owner_);
+    if (native_ != nullptr) {
+        adopted_streams::remove(*this);
+    }
     device_->remove(*this);
+    stream_registry::remove(timeline);
     failures::forget_unreported(timeline);
     delete this;
     timelines().release(timeline);
+    if (owner) {
+        retired_owner::retire(std::move(owner));
+    }
 }
 
 void stream_state::expect_open() const {
@@ -72,13 +119,73 @@ order::mark stream_state::tail() {
     return sequence.record();
 }
 
-void stream_state::failed(backend::epoch at, const site& from, std::exception_ptr why) noexcept {
-    failures::note({info_.timeline, at}, from, std::move(why));
+order::mark stream_state::now(const source_location& where) {
+    if (!is_adopted()) {
+        return tail();
+    }
+    fork_guard::expect_not_forked();
+    order::mark end;
+    {
+        const std::lock_guard lock(mutex);
+        end = mark_end(where);
+        // An event that nobody holds: observers hear of every epoch.
+        observers::tell([&](observer& one) { one.event_recorded(0, info_, end.at, where); });
+    }
+    publish_end(end);
+    return end;
+}
+
+order::mark stream_state::mark_end(const source_location& where) {
+    if (!is_adopted()) {
+        return sequence.record();
+    }
+    const site from{"the end of an adopted queue", where};
+    queue->reserve(0, {});
+    reserve_pending(0, 0);
+    order::mark fresh = sequence.enter_foreign();
+    pending.add(fresh.at.at, from, pending_kind::wait, nullptr);
+    queue->submit(fresh.at.at, {{}, from});
+    return fresh;
+}
+
+void stream_state::publish_end(const order::mark& end) {
+    if (!is_adopted()) {
+        return;
+    }
+    queue->flush(end.at);
+    if (const failure_ptr refused = failures::of(end.at)) {
+        failures::raise(refused);
+    }
+}
+
+bool stream_state::idle(const source_location& where) {
+    fork_guard::expect_not_forked();
+    if (native_ != nullptr && !native_->idle()) {
+        return false;
+    }
+    return host_ask(tail().at, where);
 }
 
 void stream_state::executed(backend::epoch at, std::chrono::steady_clock::time_point start,
                             std::chrono::steady_clock::time_point end) noexcept {
     observers::tell([&](observer& one) { one.executed({info_.timeline, at}, start, end); });
+}
+
+stream_registry::registry& stream_registry::instance() {
+    static auto* const one = new registry;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    return *one;
+}
+
+void stream_registry::add(frontiers::timeline_id timeline, stream_state& stream) {
+    registry& all = instance();
+    const std::lock_guard lock(all.mutex);
+    all.streams.emplace(timeline, &stream);
+}
+
+void stream_registry::remove(frontiers::timeline_id timeline) noexcept {
+    registry& all = instance();
+    const std::lock_guard lock(all.mutex);
+    all.streams.erase(timeline);
 }
 
 }  // namespace weir::runtime

@@ -11,26 +11,36 @@
 #include "order/sequencer.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/ordering.hpp"
+#include "runtime/pending.hpp"
+#include "runtime/retired_owner.hpp"
 #include "weir/detail/intrusive.hpp"
 #include "weir/device.hpp"
+#include "weir/native_queue.hpp"
 
 namespace weir::runtime {
 
 /// What all copies of a stream share. Owners: the user's stream objects, and the queue while it has work (rule S4).
-class stream_state final : public detail::counted<stream_state>, private backend::queue_events {
+class stream_state final : public detail::counted<stream_state, true>, private backend::queue_events {
 public:
     /// Throws std::bad_alloc.
     static detail::owner<stream_state> make(device_state& device, int priority, std::string name);
+    /// The stream of a queue that others own: the one that there is, unless it is closed, else a new one. The queue's
+    /// owner, if any, stays as long as the stream.
+    static detail::owner<stream_state> adopt(native_queue& native, std::shared_ptr<void> owner);
 
     [[nodiscard]] device_state& device() const noexcept { return *device_; }
+    /// The device whose memory its operations use (device_state::memory_space).
+    [[nodiscard]] const device_state* memory_space() const noexcept { return memory_space_; }
     [[nodiscard]] const stream_info& info() const noexcept { return info_; }
     [[nodiscard]] int priority() const noexcept { return priority_; }
     [[nodiscard]] frontiers::timeline_id timeline() const noexcept { return info_.timeline; }
     [[nodiscard]] std::uint64_t id() const noexcept { return info_.id; }
 
-    /// Guards `sequence`, `queue` and what enters them. In the lock order after buffers and devices; among streams by id.
+    /// Guards `sequence`, `queue`, what enters them, and `pending`. In the lock order after buffers and devices; among
+    /// streams by id.
     std::mutex mutex;
     order::sequencer sequence;
+    pending_operations pending;
     std::unique_ptr<backend::queue> queue;
 
     std::atomic<bool> closed{false};
@@ -40,27 +50,64 @@ public:
     [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept { return mode_.get(); }
     void set_ordering(std::optional<ordering_mode> mode) noexcept { mode_.set(mode); }
 
-    /// The stream's tail at this moment.
+    /// Whether others may put work into the stream that Weir never sees.
+    [[nodiscard]] bool is_adopted() const noexcept { return native_ != nullptr; }
+    /// Whether nothing that anybody has put into the stream is unfinished. Call with no lock held.
+    [[nodiscard]] bool idle(const source_location& where);
+    /// Of an adopted stream: its native queue's, which may be gone itself by now.
+    [[nodiscard]] std::uint64_t native_id() const noexcept { return native_id_; }
+    /// Has an adopted stream keep the owner of its native queue, unless it keeps one. Under the lock of adopted_streams.
+    void keep_owner(std::unique_ptr<retired_owner>& owner) noexcept {
+        if (!native_owner_) {
+            native_owner_ = std::move(owner);
+        }
+    }
+
+    /// How far it is.
+    [[nodiscard]] backend::epoch completed() const noexcept {
+        return backend::timeline_table::instance().completed(timeline());
+    }
+    /// Makes room in `pending` for one operation. Throws std::bad_alloc.
+    void reserve_pending(std::size_t accesses, std::size_t points) {
+        pending.reserve(accesses, points, [&] { return completed(); });
+    }
+
+    /// The end of what Weir has put into the stream.
     [[nodiscard]] order::mark tail();
+    /// The end of what anybody has put into the stream: of an adopted stream a fresh epoch, which is in the native queue
+    /// when this returns (rule O2). Call with no lock held. Throws std::bad_alloc; operation_error if the native queue
+    /// does not take it.
+    [[nodiscard]] order::mark now(const source_location& where);
+    /// The same in two steps: the first one under the stream's lock, the second one under none.
+    [[nodiscard]] order::mark mark_end(const source_location& where);
+    void publish_end(const order::mark& end);
 
     void last_owner_gone() noexcept;
 
 private:
-    friend class detail::counted<stream_state>;
-    stream_state(device_state& device, frontiers::timeline_id timeline, int priority, std::string name);
+    friend class detail::counted<stream_state, true>;
+    stream_state(device_state& device, frontiers::timeline_id timeline, int priority, std::string name,
+                 native_queue* native);
+    static detail::owner<stream_state> make(device_state& device, int priority, std::string name, native_queue* native);
     ~stream_state() = default;
 
     void failed(backend::epoch at, const site& from, std::exception_ptr why) noexcept override;
+    bool examine(backend::epoch at) noexcept override;
+    void heal(backend::epoch at) noexcept override;
     void executed(backend::epoch at, std::chrono::steady_clock::time_point start,
                   std::chrono::steady_clock::time_point end) noexcept override;
     void busy() noexcept override { add_owner(); }
     void idle() noexcept override { drop_owner(); }
 
     device_state* device_;
+    const device_state* memory_space_;
     std::string name_;
     stream_info info_;
     int priority_;
     own_ordering mode_;
+    native_queue* native_;  ///< null if the stream is Weir's own
+    std::uint64_t native_id_ = 0;
+    std::unique_ptr<retired_owner> native_owner_;
 };
 
 }  // namespace weir::runtime

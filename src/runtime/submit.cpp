@@ -2,11 +2,15 @@
 #include <array>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "backend/timeline.hpp"
 #include "order/mode.hpp"
+#include "runtime/device_state.hpp"
+#include "runtime/failures.hpp"
+#include "runtime/foreign_visit.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/host.hpp"
 #include "runtime/observer.hpp"
@@ -14,6 +18,7 @@
 #include "runtime/resource.hpp"
 #include "runtime/stream_state.hpp"
 #include "weir/detail/submission.hpp"
+#include "weir/error.hpp"
 
 namespace weir::runtime {
 
@@ -70,8 +75,30 @@ struct modes {
     }
 };
 
+/// Meets the packages that share operands. None, at the price of one question for each operand, if no package does.
+std::optional<foreign_visit> meet_packages(const submission& what, const modes& mode, bool safety) {
+    std::optional<foreign_visit> visit;
+    for (const access_request& access : what.accesses) {
+        if (access.target == nullptr || !access.target->packages.any()) {
+            continue;
+        }
+        const bool own = mode.of(access) == ordering_mode::automatic;
+        if (own || safety) {
+            if (!visit) {
+                visit.emplace();
+            }
+            visit->meet(access, !own);
+        }
+    }
+    return visit;
+}
+
 /// Tells `plan` everything that the operation must come after. `safety`: whoever orders an access, hazards count.
-void state_needs(order::plan& plan, const submission& what, const modes& mode, bool safety) {
+void state_needs(order::plan& plan, const submission& what, const std::optional<foreign_visit>& visit,
+                 const modes& mode, bool safety) {
+    if (visit) {
+        visit->state(plan, safety);
+    }
     for (const access_request& access : what.accesses) {
         if (access.target != nullptr) {
             const bool hazards = safety || mode.of(access) == ordering_mode::automatic;
@@ -87,7 +114,8 @@ void state_needs(order::plan& plan, const submission& what, const modes& mode, b
 /// What observers are told of one operation. Made before anything has changed, since it allocates.
 class observation {
 public:
-    observation(stream_state& stream, const submission& what, const order::plan& plan, const modes& mode, bool safety)
+    observation(stream_state& stream, const submission& what, const std::optional<foreign_visit>& visit,
+                const order::plan& plan, const modes& mode, bool safety)
         : elisions_(plan.elisions()) {
         for (const access_request& access : what.accesses) {
             if (access.target != nullptr) {
@@ -98,7 +126,7 @@ public:
         // What the program's own choice of ordering needs, without the waits for safety's sake.
         order::plan own = stream.sequence.next(backend::timeline_table::instance());
         if (safety) {
-            state_needs(own, what, mode, false);
+            state_needs(own, what, visit, mode, false);
         }
         for (const order::wait& issued : plan.waits()) {
             const point target = issued.target.at;
@@ -122,23 +150,70 @@ private:
     std::span<const order::elision> elisions_;
 };
 
+[[noreturn]] void refuse_memory(const stream_state& stream, const submission& what, const device_state& memory) {
+    const std::string own(stream.info().device);
+    const std::string other(memory.driver().name());
+    const std::string label = what.from.label == nullptr ? "operation" : what.from.label;
+    throw argument_error("the operation \"" + label + "\" of the stream \"" + std::string(stream.info().name) +
+                         "\" runs on " + own + " and declares memory of " + other + ", which " + own +
+                         " cannot reach: copy it to an array on " + own +
+                         " with weir::copy(stream, to, from), or enqueue the operation on a stream of " + other);
+}
+
+/// Throws argument_error if the operation declares memory that its device cannot reach.
+void expect_reachable(const stream_state& stream, const submission& what) {
+    const device_state* const own = stream.memory_space();
+    const device_state* other = nullptr;
+    bool any_own = false;
+    for (const access_request& access : what.accesses) {
+        const device_state* const memory = access.target == nullptr ? nullptr : access.target->memory_of();
+        if (memory == own || memory == nullptr) {
+            any_own = any_own || memory == own;
+        } else {
+            other = memory;
+        }
+    }
+    if (other == nullptr || what.kind == work_kind::host_task) {
+        return;
+    }
+    // One side of a copy is the stream's own; what a copy does not declare is memory of the host.
+    const bool from_host = what.accesses.size() == 1 && own == &cpu_device().memory_space();
+    if (what.kind != work_kind::copy || !(any_own || from_host)) {
+        refuse_memory(stream, what, *other);
+    }
+}
+
 }  // namespace
 
 completion submit(stream_state& stream, const submission& what) {
     fork_guard::expect_not_forked();
     const order::watermarks& completed = backend::timeline_table::instance();
+    expect_reachable(stream, what);
     const modes mode(stream);
     const bool observed = observers::any();
     const bool safety = observed && observers::want_safety();
 
+    std::optional<foreign_visit> visit = meet_packages(what, mode, safety);
+    if (visit) {
+        visit->enter(&stream, what.from.where);
+    }
     locked_resources resources(what.accesses);
-    std::unique_lock stream_lock(stream.mutex);
+    std::unique_lock stream_lock(stream.mutex, std::defer_lock);
+    if (visit) {
+        visit->lock(stream);
+    } else {
+        stream_lock.lock();
+    }
     stream.expect_open();
 
     // What can fail comes first and changes nothing.
     order::plan plan = stream.sequence.next(completed, observed);
-    state_needs(plan, what, mode, safety);
+    state_needs(plan, what, visit, mode, safety);
     stream.queue->reserve(plan.waits().size(), what.work);
+    stream.reserve_pending(what.accesses.size(), plan.waits().size() + what.after.size());
+    for (const completion& one : what.after) {
+        failures::expect_dependent({one.timeline(), one.epoch()});
+    }
     bool seen_by_host = false;
     for (const access_request& access : what.accesses) {
         if (access.target != nullptr) {
@@ -147,9 +222,12 @@ completion submit(stream_state& stream, const submission& what) {
         }
     }
     order::clock after = plan.clock_after();
+    if (visit) {
+        visit->prepare({{stream.timeline(), stream.sequence.tail() + 1}, after}, completed);
+    }
     std::optional<observation> observation;
     if (observed) {
-        observation.emplace(stream, what, plan, mode, safety);
+        observation.emplace(stream, what, visit, plan, mode, safety);
     }
 
     // What follows cannot fail.
@@ -162,14 +240,24 @@ completion submit(stream_state& stream, const submission& what) {
             access.target->history.record(access.where, access.mode, end, completed);
         }
     }
+    stream.pending.add(end.at.at, what, plan.waits());
     if (observation) {
         observation->tell(stream, end.at.at, what);
     }
     stream.queue->submit(end.at.at, {what.work, what.from, what.kind, observed && observers::want_times()});
-    stream_lock.unlock();
+    if (visit) {
+        visit->commit(what.from);
+        visit->unlock();
+    } else {
+        stream_lock.unlock();
+    }
     resources.unlock();
+    stream.queue->flush(end.at);
+    if (visit) {
+        visit->publish();
+    }
 
-    if (seen_by_host) {
+    if (seen_by_host || (visit && visit->must_block())) {
         host_wait(end.at, what.from.where);
     }
     if (observed) {

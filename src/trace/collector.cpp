@@ -17,17 +17,24 @@ void collector::note(Make&& make) noexcept {
     }
 }
 
-void collector::meet(const runtime::stream_info& stream) {
+void collector::meet(const runtime::stream_info& stream, bool is_new) {
+    const moment former = moment_of({stream.timeline, stream.before});  // before the directory knows the new one
     if (directory_.add(stream)) {
-        log_.records.push_back({std::chrono::steady_clock::now() - begin_,
-                                trace::stream_made{stream.id, log_.keep(stream.name), log_.keep(stream.device)}});
+        log_.records.push_back(
+            {std::chrono::steady_clock::now() - begin_,
+             trace::stream_made{stream.id, log_.keep(stream.name), log_.keep(stream.device), is_new, former}});
     }
+}
+
+void collector::knows_all_streams() noexcept {
+    const std::lock_guard lock(mutex_);
+    knows_all_streams_ = true;
 }
 
 void collector::stream_made(const runtime::stream_info& stream) {
     const std::lock_guard lock(mutex_);
     try {
-        meet(stream);
+        meet(stream, knows_all_streams_);
     } catch (const std::bad_alloc&) {
         ++log_.lost;
     }
@@ -78,16 +85,26 @@ void collector::host_access(const runtime::observed_access& what, const source_l
     note([&] { return trace::host_access{what, where}; });
 }
 
-void collector::allocated(std::uint64_t resource, std::uint64_t bytes, const runtime::stream_info& stream,
-                          const source_location& where) {
+void collector::allocated(const runtime::observed_allocation& what) {
     note([&] {
-        meet(stream);
-        return allocation{resource, bytes, stream.id, where};
+        if (what.stream != nullptr) {
+            meet(*what.stream);
+        }
+        return allocation{what.resource,
+                          what.bytes,
+                          log_.keep(what.device),
+                          what.address,
+                          what.stream == nullptr ? 0 : what.stream->id,
+                          what.from};
     });
 }
 
 void collector::dropped(std::uint64_t resource) {
     note([&] { return drop{resource}; });
+}
+
+void collector::failed(frontiers::point which) noexcept {
+    note([&] { return failure{moment_of(which)}; });
 }
 
 void collector::executed(frontiers::point which, std::chrono::steady_clock::time_point start,

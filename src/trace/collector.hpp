@@ -20,6 +20,9 @@ public:
         return read(static_cast<const log&>(log_));
     }
 
+    /// Call once the collector has been added: from now on, each stream that it is told of is new.
+    void knows_all_streams() noexcept;
+
     [[nodiscard]] bool wants_times() const noexcept override { return true; }
     void stream_made(const runtime::stream_info& stream) override;
     void operation(const runtime::observed_operation& what) override;
@@ -29,9 +32,9 @@ public:
                       std::uint64_t event, bool issued, const source_location& where) override;
     void host_waited(frontiers::point target, const source_location& where) override;
     void host_access(const runtime::observed_access& what, const source_location& where) override;
-    void allocated(std::uint64_t resource, std::uint64_t bytes, const runtime::stream_info& stream,
-                   const source_location& where) override;
+    void allocated(const runtime::observed_allocation& what) override;
     void dropped(std::uint64_t resource) override;
+    void failed(frontiers::point which) noexcept override;
     void executed(frontiers::point which, std::chrono::steady_clock::time_point start,
                   std::chrono::steady_clock::time_point end) noexcept override;
 
@@ -39,13 +42,15 @@ private:
     /// Adds what `make()` gives, under the lock. Observers cannot throw: news without memory are counted as lost.
     template <class Make>
     void note(Make&& make) noexcept;
-    void meet(const runtime::stream_info& stream);
+    /// Notes a stream that was not noted yet.
+    void meet(const runtime::stream_info& stream, bool is_new = false);
     [[nodiscard]] moment moment_of(frontiers::point p) const { return {directory_.stream_of(p), p.at}; }
 
     const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
     mutable std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
     log log_;
     runtime::stream_directory directory_;
+    bool knows_all_streams_ = false;
 };
 
 }  // namespace weir::trace

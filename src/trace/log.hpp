@@ -27,6 +27,8 @@ struct stream_made {
     std::uint64_t stream = 0;
     const char* name = "";
     const char* device = "";
+    bool is_new = false;  ///< made while the log was kept; else it may have had work before
+    moment former;        ///< where the former stream ended whose positions this one continues; epoch 0: there was none
 };
 
 struct issued_wait {
@@ -79,7 +81,9 @@ struct host_access {
 struct allocation {
     std::uint64_t resource = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t stream = 0;
+    const char* device = "";
+    std::uint64_t address = 0;  ///< 0: it is no memory
+    std::uint64_t stream = 0;   ///< 0: it was allocated on none
     source_location from;
 };
 
@@ -93,8 +97,12 @@ struct execution {
     std::chrono::nanoseconds end{0};
 };
 
+struct failure {
+    moment at;
+};
+
 using news = std::variant<stream_made, operation, event_recorded, stream_wait, host_wait, host_access, allocation, drop,
-                          execution>;
+                          execution, failure>;
 
 /// One line of a log: what was told, and when, from the log's beginning.
 struct record {

@@ -1,9 +1,11 @@
 #include "trace/log_reader.hpp"
 
 #include <istream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "order/box.hpp"
 #include "trace/log_writer.hpp"
 #include "trace/names.hpp"
 #include "weir/error.hpp"
@@ -96,11 +98,24 @@ public:
         return {kept_text("file"), kept_text("function"), static_cast<std::uint32_t>(line)};
     }
     [[nodiscard]] runtime::observed_access access() const {
-        return {number("resource"),
-                number("bytes"),
-                {number("begin"), number("end")},
-                name<order::access_mode>("mode"),
+        return {number("resource"), number("bytes"), where(), name<order::access_mode>("mode"),
                 name<ordering_mode>("ordering")};
+    }
+
+    [[nodiscard]] order::footprint where() const {
+        order::footprint range{number("begin"), number("end")};
+        if (of_->contains("levels")) {
+            range.shape =
+                std::make_shared<const order::box>(list<order::dimension>("levels", to_dimension), number("run"));
+        }
+        return range;
+    }
+    static order::dimension to_dimension(const json& pair) {
+        const moment numbers = to_moment(pair);  // written alike
+        if (numbers.stream == 0 || numbers.at < 2) {
+            throw malformed{"a level is [stride, count], a stride of at least 1 and a count of at least 2"};
+        }
+        return {numbers.stream, numbers.at};
     }
 
     static moment to_moment(const json& pair) {
@@ -143,8 +158,12 @@ news to_news(const std::string& type, const object& from, log& kept) {
     if (type == "execution") {
         return execution{from.at("at"), from.time("start"), from.time("end")};
     }
+    if (type == "failure") {
+        return failure{from.at("at")};
+    }
     if (type == "stream") {
-        return stream_made{from.number("stream"), from.kept_text("name"), from.kept_text("device")};
+        return stream_made{from.number("stream"), from.kept_text("name"), from.kept_text("device"), from.truth("new"),
+                           from.at("former")};
     }
     if (type == "event") {
         return event_recorded{from.number("event"), from.at("at"), from.place()};
@@ -159,7 +178,8 @@ news to_news(const std::string& type, const object& from, log& kept) {
         return host_access{from.access(), from.place()};
     }
     if (type == "allocation") {
-        return allocation{from.number("resource"), from.number("bytes"), from.number("stream"), from.place()};
+        return allocation{from.number("resource"), from.number("bytes"),  from.kept_text("device"),
+                          from.number("address"),  from.number("stream"), from.place()};
     }
     if (type == "drop") {
         return drop{from.number("resource")};

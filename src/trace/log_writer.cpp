@@ -3,6 +3,7 @@
 #include <ostream>
 #include <string>
 
+#include "order/box.hpp"
 #include "trace/json_writer.hpp"
 #include "trace/names.hpp"
 
@@ -17,6 +18,8 @@ public:
 
     void operator()(const stream_made& one) const {
         to_->field("type", "stream").field("stream", one.stream).field("name", one.name).field("device", one.device);
+        to_->field("new", one.is_new);
+        at("former", one.former);
     }
 
     void operator()(const operation& one) const {
@@ -80,11 +83,16 @@ public:
 
     void operator()(const allocation& one) const {
         to_->field("type", "allocation").field("resource", one.resource).field("bytes", one.bytes);
-        to_->field("stream", one.stream);
+        to_->field("device", one.device).field("address", one.address).field("stream", one.stream);
         place(one.from);
     }
 
     void operator()(const drop& one) const { to_->field("type", "drop").field("resource", one.resource); }
+
+    void operator()(const failure& one) const {
+        to_->field("type", "failure");
+        at("at", one.at);
+    }
 
     void operator()(const execution& one) const {
         to_->field("type", "execution");
@@ -101,9 +109,19 @@ private:
     void place(const source_location& where) const {
         to_->field("file", where.file).field("line", where.line).field("function", where.function);
     }
+    void box(const order::box& shape) const {
+        to_->key("levels").open('[');
+        for (const order::dimension& one : shape.dimensions()) {
+            to_->open('[').value(one.stride).value(one.count).close(']');
+        }
+        to_->close(']').field("run", shape.run());
+    }
     void accessed(const runtime::observed_access& one) const {
         to_->field("resource", one.resource).field("bytes", one.bytes);
         to_->field("begin", one.where.begin).field("end", one.where.end);
+        if (one.where.shape) {
+            box(*one.where.shape);
+        }
         to_->field("mode", name_of(one.mode)).field("ordering", name_of(one.ordering));
     }
 

@@ -36,6 +36,16 @@ public:
                 }
             }
         }
+        for (const issued_wait& wait : one.waits) {
+            if (concerns_package(wait.why) && !wait.for_check) {
+                comes_after(self, wait.target);
+            }
+        }
+        for (const elided_wait& elided : one.elisions) {
+            if (concerns_package(elided.why)) {
+                comes_after(self, elided.target);
+            }
+        }
         anchor(self);
         streams_[self].versions.push_back({one.at.at, streams_[self].known});
         for (const auto& access : one.accesses) {
@@ -113,6 +123,19 @@ private:
         if (target.stream != 0 && target.at != 0) {
             const point resolved = resolve(target);
             streams_[self].pending.push_back(resolved);
+        }
+    }
+
+    static bool concerns_package(order::reason why) {
+        return why == order::reason::entry || why == order::reason::exit;
+    }
+
+    /// An order that is there and costs nothing here.
+    void comes_after(std::size_t self, const moment& target) {
+        if (target.stream != 0 && target.at != 0) {
+            const point resolved = resolve(target);
+            streams_[self].known.merge(resolved);
+            streams_[self].known.merge(known_at(resolved));
         }
     }
 

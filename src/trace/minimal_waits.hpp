@@ -11,6 +11,7 @@ namespace weir::trace {
 ///  - the order of each stream,
 ///  - for each two conflicting accesses, with exact footprints, the order in which they were enqueued,
 ///  - what `after`, the program's own waits, and waits of the host asked for; the host's cost nothing.
+/// The order that packages which share memory are owed (entries and exits) is there for nothing and counts elsewhere.
 /// Nothing counts as over unless the host knew. What pooled memory needs when it gets a new owner is left out. A wait
 /// that stands alone counts with the next operation of its stream, or where another stream waits for it.
 ///

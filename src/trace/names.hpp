@@ -33,7 +33,7 @@ struct names_of<ordering_mode> {
 };
 template <>
 struct names_of<runtime::work_kind> {
-    static constexpr std::array<std::string_view, 2> list = {"device", "host_task"};
+    static constexpr std::array<std::string_view, 4> list = {"device", "host_task", "copy", "gate"};
 };
 
 template <class Enum>

@@ -75,6 +75,7 @@ void trace_scope::start(std::vector<std::filesystem::path> files) {
     files_ = std::move(files);
     collector_ = std::make_unique<trace::collector>();
     runtime::observers::add(*collector_);
+    collector_->knows_all_streams();
 }
 
 trace_scope::~trace_scope() {

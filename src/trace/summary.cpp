@@ -15,17 +15,22 @@ struct counter {
 
     void operator()(const stream_made&) { ++sum.streams; }
     void operator()(const operation& one) {
-        ++sum.operations;
+        bool hands_back = false;
         for (const issued_wait& wait : one.waits) {
-            if (wait.why == order::reason::reuse) {
+            if (wait.why == order::reason::entry || wait.why == order::reason::exit) {
+                ++sum.waits_for_packages;
+                hands_back = hands_back || wait.why == order::reason::exit;
+            } else if (wait.why == order::reason::reuse) {
                 ++sum.waits_for_memory;
             } else if (!wait.for_check) {
                 ++sum.waits_issued;
             }
         }
+        sum.operations += hands_back ? 0 : 1;
         sum.waits_elided += static_cast<std::uint64_t>(
             std::count_if(one.elisions.begin(), one.elisions.end(), [&](const elided_wait& elided) {
-                return elided.why != order::reason::reuse && elided.target.stream != one.at.stream;
+                return elided.why != order::reason::reuse && elided.why != order::reason::entry &&
+                       elided.target.stream != one.at.stream;
             }));
     }
     void operator()(const stream_wait& one) {

@@ -1,302 +1,258 @@
-// Scenarios F1, F2, F3 and F12: the faulty program is reported with the right pair of source lines, the mended one is
+// Scenarios F1, F2, F3, F7 and F12: the faulty program is reported with the right pair of source lines, the mended one is
 // silent. Each in three versions: with Weir's ordering, with the ordering taken out, mended by hand.
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "check_support.hpp"
+#include "support/devices.hpp"
 
 namespace weir {
 namespace {
 
-using testing::prove;
-using testing::run;
+using test::duplicate;
+using test::last;
+using test::scenario_run;
+using test::set;
+using test::size;
+using test::zeroed;
 
-stream named(const char* name) { return stream(cpu(), {0, name}); }
+class CheckOrder : public test::check_scenario {
+protected:
+    /// A write on s1, held back, and a read on s2, which `order` orders in between if the program is mended.
+    template <class Order>
+    void prove_read_after_write(const char* kind, Order&& order) {
+        prove(
+            {1}, {{"write", "read", kind}},
+            [&](scenario_run& run) {
+                const array x = zeroed(run);
+                const array y = zeroed(run);
+                order(run, [&] { set(run.at(run.s1, "write"), x, 1); });
+                run.finish({duplicate(run.at(run.s2, "read"), x, y)});
+                return std::vector{last(y)};
+            },
+            __FILE__);
+    }
+};
 
-TEST(CheckOrder, F1_read_after_write) {
-    prove(
-        [](run& now) {
-            const stream a = named("a");
-            const stream b = named("b");
-            const array x = run::make(0);
-            const array y = run::make(0);
-            now.hold(a);
-            run::set(now.at(a, "write"), x, 1);
-            if (now.ordered_by_hand()) {
-                b.wait(a.record());
-            }
-            const completion early = run::duplicate(now.at(b, "read"), x, y);
-            now.finish({early});
-            return std::vector{run::last(y)};
-        },
-        {1}, {{"RAW", "write", "read"}});
+WEIR_CONFORMANCE_F(CheckOrder, F1_read_after_write) {
+    prove_read_after_write("RAW", [](scenario_run& run, auto&& write) {
+        run.hold(run.s1);
+        write();
+        run.by_hand(run.s2, run.s1);
+    });
 }
 
-TEST(CheckOrder, F1_write_after_read) {
+WEIR_CONFORMANCE_F(CheckOrder, F1_write_after_read) {
     prove(
-        [](run& now) {
-            const stream a = named("a");
-            const stream b = named("b");
-            const array x = run::make(1);
-            const array y = run::make(0);
-            now.hold(a);
-            run::duplicate(now.at(a, "read"), x, y);
-            if (now.ordered_by_hand()) {
-                b.wait(a);
+        {0, 2}, {{"read", "write", "WAR"}},
+        [](scenario_run& run) {
+            const array x = zeroed(run);
+            const array y = zeroed(run);
+            run.hold(run.s1);
+            duplicate(run.at(run.s1, "read"), x, y);
+            if (run.is_mended()) {
+                run.s2.wait(run.s1);
             }
-            const completion early = run::set(now.at(b, "write"), x, 2);
-            now.finish({early});
-            return std::vector{run::last(y), run::last(x)};
+            run.finish({set(run.at(run.s2, "write"), x, 2)});
+            return std::vector{last(y), last(x)};
         },
-        {1, 2}, {{"WAR", "read", "write"}});
+        __FILE__);
 }
 
-TEST(CheckOrder, F1_write_after_write) {
+WEIR_CONFORMANCE_F(CheckOrder, F1_write_after_write) {
     prove(
-        [](run& now) {
-            const stream a = named("a");
-            const stream b = named("b");
-            const array x = run::make(0);
-            now.hold(a);
-            const completion written = run::set(now.at(a, "first write"), x, 1);
-            on second = now.at(b, "second write");
-            if (now.ordered_by_hand()) {
+        {2}, {{"first write", "second write", "WAW"}},
+        [](scenario_run& run) {
+            const array x = zeroed(run);
+            run.hold(run.s1);
+            const completion written = set(run.at(run.s1, "first write"), x, 1);
+            on second = run.at(run.s2, "second write");
+            if (run.is_mended()) {
                 second.after(written);
             }
-            const completion early = run::set(second, x, 2);
-            now.finish({early});
-            return std::vector{run::last(x)};
+            run.finish({set(second, x, 2)});
+            return std::vector{last(x)};
         },
-        {2}, {{"WAW", "first write", "second write"}});
+        __FILE__);
 }
 
-TEST(CheckOrder, F1_a_write_after_two_readers_of_which_one_is_ordered) {
+WEIR_CONFORMANCE_F(CheckOrder, F1_a_write_after_two_readers_of_which_one_is_ordered) {
     prove(
-        [](run& now) {
-            const stream a = named("a");
-            const stream b = named("b");
-            const stream c = named("c");
-            const array x = run::make(1);
-            const array y = run::make(0);
-            const array z = run::make(0);
-            run::duplicate(now.at(a, "one reader"), x, y);
-            now.hold(b);
-            run::duplicate(now.at(b, "other reader"), x, z);
-            if (now.is_manual()) {
-                c.wait(a.record());
+        {2, 0, 0}, {{"other reader", "write", "WAR"}},
+        [](scenario_run& run) {
+            const array x = zeroed(run);
+            const array y = zeroed(run);
+            const array z = zeroed(run);
+            duplicate(run.at(run.s1, "one reader"), x, y);
+            run.hold(run.s2);
+            duplicate(run.at(run.s2, "other reader"), x, z);
+            if (run.is_manual()) {
+                run.s3.wait(run.s1.record());
             }
-            if (now.ordered_by_hand()) {
-                c.wait(b.record());
-            }
-            const completion early = run::set(now.at(c, "write"), x, 2);
-            now.finish({early});
-            return std::vector{run::last(x), run::last(y), run::last(z)};
+            run.by_hand(run.s3, run.s2);
+            run.finish({set(run.at(run.s3, "write"), x, 2)});
+            return std::vector{last(x), last(y), last(z)};
         },
-        {2, 1, 1}, {{"WAR", "other reader", "write"}});
+        __FILE__);
 }
 
-TEST(CheckOrder, F2_a_chain_of_events_over_ten_streams) {
-    prove(
-        [](run& now) {
-            std::vector<stream> chain;
-            for (int i = 0; i < 10; ++i) {
-                chain.push_back(named("link"));
+WEIR_CONFORMANCE_F(CheckOrder, F2_a_chain_of_events_over_ten_streams) {
+    prove_read_after_write("RAW", [](scenario_run& run, auto&& write) {
+        run.hold(run.s1);
+        write();
+        std::vector<stream> chain{run.s1};
+        for (int i = 0; i < 8; ++i) {
+            chain.emplace_back(run.device, stream_options{0, "link"});
+        }
+        chain.push_back(run.s2);
+        for (std::size_t i = 1; i < chain.size() && run.is_manual(); ++i) {
+            if (i != 5 || run.is_mended()) {
+                chain[i].wait(chain[i - 1].record());
             }
-            const array x = run::make(0);
-            const array y = run::make(0);
-            now.hold(chain.front());
-            run::set(now.at(chain.front(), "write"), x, 1);
-            for (std::size_t i = 1; i < chain.size() && now.is_manual(); ++i) {
-                if (i != 5 || now.ordered_by_hand()) {
-                    chain[i].wait(chain[i - 1].record());
-                }
-            }
-            const completion early = run::duplicate(now.at(chain.back(), "read"), x, y);
-            now.finish({early});
-            return std::vector{run::last(y)};
-        },
-        {1}, {{"RAW", "write", "read"}});
+        }
+    });
 }
 
-TEST(CheckOrder, F2_transitive_order_by_different_paths) {
+WEIR_CONFORMANCE_F(CheckOrder, F2_transitive_order_by_different_paths) {
     prove(
-        [](run& now) {
-            const stream a = named("a");
-            const stream b = named("b");
-            const stream c = named("c");
-            const stream d = named("d");
-            const array x = run::make(0);
-            const array y = run::make(0);
-            now.hold(a);
-            run::set(now.at(a, "write x"), x, 1);
-            if (now.ordered_by_hand()) {
-                b.wait(a);
-                c.wait(a);
+        {1}, {{"write x", "read x, write y", "RAW"}},
+        [](scenario_run& run) {
+            const stream s4(run.device, {0, "s4"});
+            const array x = zeroed(run);
+            const array y = zeroed(run);
+            run.hold(run.s1);
+            set(run.at(run.s1, "write x"), x, 1);
+            if (run.is_mended()) {
+                run.s2.wait(run.s1);
+                run.s3.wait(run.s1);
             }
-            run::set(now.at(b, "write y"), y, 1);
-            if (now.is_manual()) {
-                d.wait(b);
-                d.wait(c);
+            set(run.at(run.s2, "write y"), y, 1);
+            if (run.is_manual()) {
+                s4.wait(run.s2);
+                s4.wait(run.s3);
             }
-            const completion early = run::duplicate(now.at(d, "read x, write y"), x, y);
-            now.finish({early});
-            return std::vector{run::last(y)};
+            run.finish({duplicate(run.at(s4, "read x, write y"), x, y)});
+            return std::vector{last(y)};
         },
-        {1}, {{"RAW", "write x", "read x, write y"}});
+        __FILE__);
 }
 
-TEST(CheckOrder, F2_merging_keeps_the_larger_of_two_clocks) {
-    prove(
-        [](run& now) {
-            const stream a = named("a");
-            const stream b = named("b");
-            const array x = run::make(0);
-            const array y = run::make(0);
-            const event early = a.record();
-            now.hold(a);
-            run::set(now.at(a, "write"), x, 1);
-            const event late = a.record();
-            if (now.ordered_by_hand()) {
-                b.wait(late);
-            }
-            if (now.is_manual()) {
-                b.wait(early);
-            }
-            const completion read = run::duplicate(now.at(b, "read"), x, y);
-            now.finish({read});
-            return std::vector{run::last(y)};
-        },
-        {1}, {{"RAW", "write", "read"}});
+WEIR_CONFORMANCE_F(CheckOrder, F2_merging_keeps_the_larger_of_two_clocks) {
+    prove_read_after_write("stale-event", [](scenario_run& run, auto&& write) {
+        const event early = run.s1.record();
+        run.hold(run.s1);
+        write();
+        run.by_hand(run.s2, run.s1);
+        if (run.is_manual()) {
+            run.s2.wait(early);
+        }
+    });
 }
 
-TEST(CheckOrder, F3_work_after_the_record_is_not_covered) {
-    prove(
-        [](run& now) {
-            const stream a = named("a");
-            const stream b = named("b");
-            const array x = run::make(0);
-            const array y = run::make(0);
-            run::set(now.at(a, "first write"), x, 1);
-            event written = a.record();
-            now.hold(a);
-            run::set(now.at(a, "second write"), x, 2);
-            if (now.ordered_by_hand()) {
-                written.record(a);  // the later record counts
-            }
-            if (now.is_manual()) {
-                b.wait(written);
-            }
-            const completion early = run::duplicate(now.at(b, "read"), x, y);
-            now.finish({early});
-            return std::vector{run::last(y)};
-        },
-        {2}, {{"RAW", "second write", "read"}});
+WEIR_CONFORMANCE_F(CheckOrder, F3_work_after_the_record_is_not_covered) {
+    prove_read_after_write("stale-event", [](scenario_run& run, auto&& write) {
+        event written = run.s1.record();
+        run.hold(run.s1);
+        write();
+        if (run.is_mended()) {
+            written.record(run.s1);  // the later record counts
+        }
+        if (run.is_manual()) {
+            run.s2.wait(written);
+        }
+    });
 }
 
-TEST(CheckOrder, F3_a_record_is_replaced_by_a_later_one) {
-    prove(
-        [](run& now) {
-            const stream a = named("a");
-            const stream b = named("b");
-            const stream idle = named("idle");
-            const array x = run::make(0);
-            const array y = run::make(0);
-            now.hold(a);
-            run::set(now.at(a, "write"), x, 1);
-            event written = a.record();
-            if (!now.ordered_by_hand()) {
-                written.record(idle);
-            }
-            if (now.is_manual()) {
-                b.wait(written);
-            }
-            const completion early = run::duplicate(now.at(b, "read"), x, y);
-            now.finish({early});
-            return std::vector{run::last(y)};
-        },
-        {1}, {{"RAW", "write", "read"}});
+WEIR_CONFORMANCE_F(CheckOrder, F3_a_record_is_replaced_by_a_later_one) {
+    prove_read_after_write("stale-event", [](scenario_run& run, auto&& write) {
+        run.hold(run.s1);
+        write();
+        event written = run.s1.record();
+        if (!run.is_mended()) {
+            written.record(run.s3);
+        }
+        if (run.is_manual()) {
+            run.s2.wait(written);
+        }
+    });
 }
 
-TEST(CheckOrder, F3_an_event_is_destroyed_and_another_made) {
-    prove(
-        [](run& now) {
-            const stream a = named("a");
-            const stream b = named("b");
-            const stream idle = named("idle");
-            const array x = run::make(0);
-            const array y = run::make(0);
-            now.hold(a);
-            run::set(now.at(a, "write"), x, 1);
-            {
-                const event written = a.record();
-                if (now.ordered_by_hand()) {
-                    b.wait(written);
-                }
+WEIR_CONFORMANCE_F(CheckOrder, F3_an_event_is_destroyed_and_another_made) {
+    prove_read_after_write("RAW", [](scenario_run& run, auto&& write) {
+        run.hold(run.s1);
+        write();
+        {
+            const event written = run.s1.record();
+            if (run.is_mended()) {
+                run.s2.wait(written);
             }
-            if (now.is_manual()) {
-                b.wait(idle.record());  // may lie where the first event lay
-            }
-            const completion early = run::duplicate(now.at(b, "read"), x, y);
-            now.finish({early});
-            return std::vector{run::last(y)};
-        },
-        {1}, {{"RAW", "write", "read"}});
+        }
+        if (run.is_manual()) {
+            run.s2.wait(run.s3.record());  // may lie where the first event lay: it is another
+        }
+    });
 }
 
-TEST(CheckOrder, F3_a_wait_before_any_record_is_none) {
-    prove(
-        [](run& now) {
-            const stream a = named("a");
-            const stream b = named("b");
-            const array x = run::make(0);
-            const array y = run::make(0);
-            event written;
-            b.wait(written);
-            now.hold(a);
-            run::set(now.at(a, "write"), x, 1);
-            written.record(a);
-            if (now.ordered_by_hand()) {
-                b.wait(written);
-            }
-            const completion early = run::duplicate(now.at(b, "read"), x, y);
-            now.finish({early});
-            return std::vector{run::last(y)};
-        },
-        {1}, {{"RAW", "write", "read"}});
+WEIR_CONFORMANCE_F(CheckOrder, F3_a_wait_before_any_record_is_none) {
+    prove_read_after_write("stale-event", [](scenario_run& run, auto&& write) {
+        event written;
+        run.s2.wait(written);
+        run.hold(run.s1);
+        write();
+        written.record(run.s1);
+        if (run.is_mended()) {
+            run.s2.wait(written);
+        }
+    });
 }
 
-TEST(CheckOrder, F12_several_independent_faults_are_all_reported_once_each) {
+WEIR_CONFORMANCE_F(CheckOrder, F7_overlapping_slices_of_one_buffer) {
     prove(
-        [](run& now) {
-            const stream a = named("a");
-            const stream b = named("b");
-            const array x = run::make(0);
-            const array y = run::make(1);
-            const array z = run::make(0);
-            const array copy_of_x = run::make(0);
-            const array copy_of_y = run::make(0);
+        {1, 2}, {{"first half", "middle", "WAW"}},
+        [](scenario_run& run) {
+            const array x = zeroed(run);
+            run.hold(run.s1);
+            set(run.at(run.s1, "first half"), x.slice(0, size / 2), 1);
+            set(run.at(run.s2, "second half"), x.slice(size / 2, size), 3);
+            run.by_hand(run.s2, run.s1);
+            run.finish({set(run.at(run.s2, "middle"), x.slice(size / 2 - 1, size / 2 + 1), 2)});
+            const auto all = x.read<double>();
+            return std::vector{all[0], all[size / 2 - 1]};
+        },
+        __FILE__);
+}
+
+WEIR_CONFORMANCE_F(CheckOrder, F12_several_independent_faults_are_all_reported_once_each) {
+    prove(
+        {1, 0, 2, 2},
+        {{"write x", "read x", "RAW"}, {"read y", "write y", "WAR"}, {"first write of z", "second write of z", "WAW"}},
+        [](scenario_run& run) {
+            const array x = zeroed(run);
+            const array y = zeroed(run);
+            const array z = zeroed(run);
+            const array copy_of_x = zeroed(run);
+            const array copy_of_y = zeroed(run);
             std::vector<completion> early;
-            now.hold(a);
+            run.hold(run.s1);
             for (int i = 0; i < 3; ++i) {
-                run::set(now.at(a, "write x"), x, 1);
-                run::duplicate(now.at(a, "read y"), y, copy_of_y);
-                run::set(now.at(a, "first write of z"), z, 1);
-                if (now.ordered_by_hand()) {
-                    b.wait(a);
+                set(run.at(run.s1, "write x"), x, 1);
+                duplicate(run.at(run.s1, "read y"), y, copy_of_y);
+                set(run.at(run.s1, "first write of z"), z, 1);
+                if (run.is_mended()) {
+                    run.s2.wait(run.s1);
                 }
-                early.push_back(run::duplicate(now.at(b, "read x"), x, copy_of_x));
-                early.push_back(run::set(now.at(b, "second write of z"), z, 2));
-                if (i < 2 && now.is_manual()) {
-                    a.wait(b);
+                early.push_back(duplicate(run.at(run.s2, "read x"), x, copy_of_x));
+                early.push_back(set(run.at(run.s2, "second write of z"), z, 2));
+                if (i < 2 && run.is_manual()) {
+                    run.s1.wait(run.s2);
                 }
             }
-            early.push_back(run::set(now.at(b, "write y"), y, 2));
-            now.finish(early);
-            return std::vector{run::last(copy_of_x), run::last(copy_of_y), run::last(z), run::last(y)};
+            early.push_back(set(run.at(run.s2, "write y"), y, 2));
+            run.finish(early);
+            return std::vector{last(copy_of_x), last(copy_of_y), last(z), last(y)};
         },
-        {1, 1, 2, 2},
-        {{"RAW", "write x", "read x"}, {"WAR", "read y", "write y"}, {"WAW", "first write of z", "second write of z"}});
+        __FILE__);
 }
 
 }  // namespace

@@ -5,10 +5,14 @@
 #include <stdexcept>
 #include <string>
 
+#include "runtime/reaper.hpp"
+#include "support/devices.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
 namespace {
+
+using test::here;
 
 using testing::gate;
 
@@ -31,9 +35,9 @@ completion use_it(const stream& s, const array& result, const double* value) {
         s, 1, [value](auto, auto x) { x[0] = *value; }, out(result.view<double>()));
 }
 
-class D3 : public ::testing::Test {
+class D3 {
 protected:
-    ~D3() override { held.open(); }
+    ~D3() { held.open(); }
 
     /// What the operation saw.
     double seen() {
@@ -44,13 +48,13 @@ protected:
         return value;
     }
 
-    stream s;
+    stream s{here()};
     array result = zeros(1, dtype::float64, s);
     double place = 0;
     gate held;
 };
 
-TEST_F(D3, ATemporarySurvivesIfTheFunctionWaits) {
+WEIR_CONFORMANCE_F(D3, ATemporarySurvivesIfTheFunctionWaits) {
     const auto function = [&] {
         const temporary made(place);
         use_it(s, result, made.value()).synchronize();
@@ -59,7 +63,7 @@ TEST_F(D3, ATemporarySurvivesIfTheFunctionWaits) {
     EXPECT_EQ(seen(), 7);
 }
 
-TEST_F(D3, ATemporarySurvivesIfTheOperationOwnsIt) {
+WEIR_CONFORMANCE_F(D3, ATemporarySurvivesIfTheOperationOwnsIt) {
     held.hold(s);
     const auto function = [&] {
         const auto made = std::make_shared<temporary>(place);
@@ -70,7 +74,7 @@ TEST_F(D3, ATemporarySurvivesIfTheOperationOwnsIt) {
     EXPECT_EQ(seen(), 7);
 }
 
-TEST_F(D3, ATemporarySurvivesIfItIsKeptAliveAfterTheEvent) {
+WEIR_CONFORMANCE_F(D3, ATemporarySurvivesIfItIsKeptAliveAfterTheEvent) {
     held.hold(s);
     const auto function = [&] {
         auto made = std::make_unique<temporary>(place);
@@ -81,7 +85,7 @@ TEST_F(D3, ATemporarySurvivesIfItIsKeptAliveAfterTheEvent) {
     EXPECT_EQ(seen(), 7);
 }
 
-TEST_F(D3, ControlATemporaryThatNobodyKeepsIsGone) {
+WEIR_CONFORMANCE_F(D3, ControlATemporaryThatNobodyKeepsIsGone) {
     held.hold(s);
     const auto function = [&] {
         const temporary made(place);
@@ -91,14 +95,14 @@ TEST_F(D3, ControlATemporaryThatNobodyKeepsIsGone) {
     EXPECT_EQ(seen(), -1);
 }
 
-TEST_F(D3, ATemporaryArrayNeedsNothing) {
+WEIR_CONFORMANCE_F(D3, ATemporaryArrayNeedsNothing) {
     held.hold(s);
     const auto function = [&] {
         const array made = full(1, 7, dtype::float64, s);
         copy(s, result, made);
     };
     function();
-    const stream next;
+    const stream next{here()};
     const array other = full(1, 9, dtype::float64, next);
     next.synchronize();
     EXPECT_EQ(seen(), 7);
@@ -128,8 +132,8 @@ void expect_told(const operation_error& told, unsigned line) {
     EXPECT_NE(message.find("failure_test.cpp:" + std::to_string(line)), std::string::npos) << message;
 }
 
-TEST(K4, SynchronizeTellsOfAFailedOperationWithItsLabelAndLine) {
-    const stream s;
+WEIR_CONFORMANCE(K4, SynchronizeTellsOfAFailedOperationWithItsLabelAndLine) {
+    const stream s{here()};
     const array x = zeros(count, dtype::float64, s);
     unsigned line = 0;
     enqueue_a_failure(s, x, line);
@@ -142,8 +146,8 @@ TEST(K4, SynchronizeTellsOfAFailedOperationWithItsLabelAndLine) {
     s.synchronize();  // told once
 }
 
-TEST(K4, WhatAFailedOperationShouldHaveWrittenIsRefusedUntilItIsWrittenAgain) {
-    const stream s;
+WEIR_CONFORMANCE(K4, WhatAFailedOperationShouldHaveWrittenIsRefusedUntilItIsWrittenAgain) {
+    const stream s{here()};
     const array x = zeros(count, dtype::float64, s);
     unsigned line = 0;
     enqueue_a_failure(s, x, line);
@@ -157,11 +161,11 @@ TEST(K4, WhatAFailedOperationShouldHaveWrittenIsRefusedUntilItIsWrittenAgain) {
     EXPECT_EQ(x.read<double>()[count - 1], 5);
 }
 
-TEST(K4, LaterWorkGoesOnAndNothingIsLost) {
-    const std::size_t before = memory::stats().live;
+WEIR_CONFORMANCE(K4, LaterWorkGoesOnAndNothingIsLost) {
+    const std::size_t before = memory::stats(here()).live;
     {
-        const stream s;
-        const stream other;
+        const stream s{here()};
+        const stream other{here()};
         gate held;
         held.hold(s);
         const array x = zeros(count, dtype::float64, s);
@@ -177,15 +181,16 @@ TEST(K4, LaterWorkGoesOnAndNothingIsLost) {
         EXPECT_EQ(y.read<double>()[0], 2);
         EXPECT_EQ(z.read<double>()[0], 3);
         EXPECT_NO_THROW(other.synchronize());
+        runtime::reaper::wait_until_empty();
         EXPECT_EQ(kept.use_count(), 1);
         EXPECT_THROW(s.synchronize(), operation_error);
     }
-    cpu().synchronize();
-    EXPECT_EQ(memory::stats().live, before);
+    here().synchronize();
+    EXPECT_EQ(memory::stats(here()).live, before);
 }
 
-TEST(K4, AFailingHostTaskIsToldInTheSameWay) {
-    const stream s;
+WEIR_CONFORMANCE(K4, AFailingHostTaskIsToldInTheSameWay) {
+    const stream s{here()};
     host_task(on(s).label("load"), [] { throw std::runtime_error("disk on fire"); });
     try {
         s.synchronize();

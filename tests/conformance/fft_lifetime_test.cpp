@@ -7,12 +7,15 @@
 #include <optional>
 
 #include "support/arrays.hpp"
+#include "support/devices.hpp"
 #include "weir/fft.hpp"
-#include "weir/memory.hpp"
+#include "weir/memory_resource.hpp"
 #include "weir/testing.hpp"
 
 namespace weir {
 namespace {
+
+using test::here;
 
 using complex = std::complex<double>;
 using numbers = std::vector<complex>;
@@ -35,15 +38,15 @@ numbers right() {
 /// An operand that is made on one stream, read by a late transform on another, and dropped by `drop(make())`'s end, before
 /// the first stream makes and fills another array of its size. Returns the transform.
 template <class Execute>
-numbers transform_of_a_dropped_operand(const setting& how, Execute&& execute) {
-    std::optional<memory::allocating_stream> control;
+numbers transform_of_a_dropped_operand(device where, const setting& how, Execute&& execute) {
+    std::optional<memory::use> control;
     if (how.frees_on_the_allocating_stream) {
-        control.emplace();
+        control.emplace(memory::allocating_stream());
     }
-    const stream allocating;
-    const stream executing;
-    const array result = zeros(n, dtype::complex128);
-    cpu().synchronize();
+    const stream allocating(where);
+    const stream executing(where);
+    const array result = zeros(n, dtype::complex128, executing);
+    where.synchronize();
 
     testing::gate held;
     held.hold(executing);
@@ -58,21 +61,21 @@ numbers transform_of_a_dropped_operand(const setting& how, Execute&& execute) {
         allocating.synchronize();  // nothing holds it back
     }
     held.open();
-    cpu().synchronize();
+    where.synchronize();
     EXPECT_EQ(test::values_of<complex>(next), numbers(n, 7.0));
     return test::values_of<complex>(result);
 }
 
 template <class Execute>
-void expect_right_unless_freed_too_early(Execute&& execute) {
-    EXPECT_EQ(transform_of_a_dropped_operand({false, false}, execute), right()) << "Weir's pool";
-    EXPECT_NE(transform_of_a_dropped_operand({true, false}, execute), right()) << "control: freed too early";
-    EXPECT_EQ(transform_of_a_dropped_operand({true, true}, execute), right()) << "ordered by hand";
+void expect_right_unless_freed_too_early(device where, Execute&& execute) {
+    EXPECT_EQ(transform_of_a_dropped_operand(where, {false, false}, execute), right()) << "Weir's pool";
+    EXPECT_NE(transform_of_a_dropped_operand(where, {true, false}, execute), right()) << "control: freed too early";
+    EXPECT_EQ(transform_of_a_dropped_operand(where, {true, true}, execute), right()) << "ordered by hand";
 }
 
-TEST(E3, AnOperandOfTheStatelessCallIsDropped) {
+WEIR_CONFORMANCE(E3Lifetime, AnOperandOfTheStatelessCallIsDropped) {
     expect_right_unless_freed_too_early(
-        [](const stream& allocating, const stream& executing, const array& result, auto&& before_dropping) {
+        here(), [](const stream& allocating, const stream& executing, const array& result, auto&& before_dropping) {
             const array a = full(n, 1.0, dtype::complex128, allocating);
             allocating.synchronize();
             fft::fft(executing, a, result);
@@ -80,9 +83,9 @@ TEST(E3, AnOperandOfTheStatelessCallIsDropped) {
         });
 }
 
-TEST(E3, AnOperandOwnedByThePlanAloneIsReleased) {
+WEIR_CONFORMANCE(E3Lifetime, AnOperandOwnedByThePlanAloneIsReleased) {
     expect_right_unless_freed_too_early(
-        [](const stream& allocating, const stream& executing, const array& result, auto&& before_dropping) {
+        here(), [](const stream& allocating, const stream& executing, const array& result, auto&& before_dropping) {
             const auto make_plan = [&] { return fft_plan(full(n, 1.0, dtype::complex128, allocating)); };
             fft_plan f = make_plan();
             f.plan(allocating);

@@ -2,11 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "support/arrays.hpp"
+#include "support/devices.hpp"
 #include "support/versions.hpp"
 #include "weir/fft.hpp"
 
 namespace weir {
 namespace {
+
+using test::here;
 
 using test::expect_three_versions;
 using test::scenario_run;
@@ -24,12 +27,13 @@ numbers transform_of(complex value) {
     return result;
 }
 
-/// An array that both streams know, since the host has waited for it.
-array settled(complex value) {
-    array a = full(n, value, dtype::complex128);
-    cpu().synchronize();
+/// An array that all streams know, since the host has waited for it.
+array settled(device where, complex value) {
+    array a = full(n, value, dtype::complex128, current_stream(where));
+    where.synchronize();
     return a;
 }
+array settled(const scenario_run& run, complex value) { return settled(run.s1.device(), value); }
 
 /// Adds `value` to each element, on the stream.
 void add(const on& where, const array& a, double value) {
@@ -37,10 +41,10 @@ void add(const on& where, const array& a, double value) {
         where, n, [value](std::size_t i, auto x) { x[i] += value; }, inout(a.view<complex>()));
 }
 
-TEST(E2, ReturnsBeforeTheWorkIsDone) {
-    const stream s1;
-    const stream s2;
-    const array a = settled(1.0);
+WEIR_CONFORMANCE(E2, ReturnsBeforeTheWorkIsDone) {
+    const stream s1(here());
+    const stream s2(here());
+    const array a = settled(here(), 1.0);
     testing::gate held;
     held.hold(s1);
     const array b = fft::fft(s1, a);
@@ -54,10 +58,10 @@ TEST(E2, ReturnsBeforeTheWorkIsDone) {
     EXPECT_EQ(values_of<complex>(d)[0], complex(24));
 }
 
-TEST(E2, IndependentWorkDoesNotWait) {
-    const stream s1;
-    const stream s2;
-    const array a = settled(1.0);
+WEIR_CONFORMANCE(E2, IndependentWorkDoesNotWait) {
+    const stream s1(here());
+    const stream s2(here());
+    const array a = settled(here(), 1.0);
     testing::gate held;
     held.hold(s1);
     const array late = fft::fft(s1, a);
@@ -65,85 +69,100 @@ TEST(E2, IndependentWorkDoesNotWait) {
     EXPECT_FALSE(late.ready());
 }
 
-TEST(E3, ForwardOnOneStreamInverseOnAnother) {
-    expect_three_versions(ones, {{"fft", "ifft"}}, __FILE__, [](scenario_run& run) {
-        const array a = settled(1.0);
-        const array b = settled(0.0);
-        const array c = settled(0.0);
-        run.hold(run.s1);
-        fft::fft(run.s1, a, b);
-        run.by_hand(run.s2, run.s1);
-        fft::ifft(run.s2, b, c);
-        run.finish();
-        return values_of<complex>(c);
-    });
-}
-
-TEST(E3, MadeOnOneStreamChangedAndTransformedOnAnotherAndDropped) {
-    expect_three_versions(transform_of(2.0), {{"make", "change"}, {"make", "fft"}}, __FILE__, [](scenario_run& run) {
-        array a = settled(0.0);
-        const array result = settled(0.0);
-        run.hold(run.s1);
-        fill(on(run.s1).label("make"), a, 1.0);
-        run.by_hand(run.s2, run.s1);
-        add(on(run.s2).label("change"), a, 1.0);
-        fft::fft(run.s2, a, result);
-        a = {};  // nothing to do for whoever has used a pool that frees on the allocating stream: see fft_lifetime_test
-        run.finish();
-        return values_of<complex>(result);
-    });
-}
-
-TEST(E3, StatefulExecutedOnOneStreamResetAndExecutedOnAnother) {
-    expect_three_versions(transform_of(8.0), {{"first", "make"}}, __FILE__, [](scenario_run& run) {
-        const array a = settled(8.0);
-        const array spectrum = settled(0.0);
-        const array c = settled(0.0);
-        const array result = settled(0.0);
-        run.hold(run.s1);
-        fft_plan f(a, {.norm = fft_norm::forward});
-        f.plan(run.s1);
-        f.execute(fft_direction::forward, on(run.s1).label("first"), spectrum);  // 8, 0, 0, ...
-        run.by_hand(run.s2, run.s1);
-        // The new operand: everywhere what the first element of the spectrum is.
-        parallel_for(
-            on(run.s2).label("make"), n, [](std::size_t i, auto from, auto to) { to[i] = from[0] * double{n}; },
-            in(spectrum.view<complex>()), out(c.view<complex>()));
-        f.reset_operand(c);
-        f.execute(fft_direction::forward, on(run.s2).label("second"), result);
-        f.free();
-        run.finish();
-        return values_of<complex>(result);
-    });
-}
-
-TEST(E3, TheCurrentStreamChangesBetweenPlanAndExecute) {
-    expect_three_versions(transform_of(5.0), {{"make", "fft"}}, __FILE__, [](scenario_run& run) {
-        const array a = settled(0.0);
-        fft_plan f(a);
-        {
-            const use current(run.s1);
+WEIR_CONFORMANCE(E3, ForwardOnOneStreamInverseOnAnother) {
+    expect_three_versions(
+        ones, {{"fft", "ifft"}}, __FILE__,
+        [](scenario_run& run) {
+            const array a = settled(run, 1.0);
+            const array b = settled(run, 0.0);
+            const array c = settled(run, 0.0);
             run.hold(run.s1);
-            fill(on(current_stream()).label("make"), a, 5.0);
-            f.plan();
-        }
-        run.by_hand(run.s2, run.s1);
-        array result;
-        {
-            const use current(run.s2);
-            result = f.execute();
-        }
-        run.finish();
-        return values_of<complex>(result);
-    });
+            fft::fft(run.s1, a, b);
+            run.by_hand(run.s2, run.s1);
+            fft::ifft(run.s2, b, c);
+            run.finish();
+            return values_of<complex>(c);
+        },
+        here());
 }
 
-TEST(E4, AnEarlierChangeOnTheSameStreamIsSeenALaterOneIsNot) {
+WEIR_CONFORMANCE(E3, MadeOnOneStreamChangedAndTransformedOnAnotherAndDropped) {
+    expect_three_versions(
+        transform_of(2.0),
+        {{"make", "change"}, {"make", "fft"}, {"change", "a", "use-after-free"}, {"fft", "a", "use-after-free"}},
+        __FILE__,
+        [](scenario_run& run) {
+            array a = full(n, 0.0, dtype::complex128, run.s1, run.note("a"));
+            const array result = settled(run, 0.0);
+            run.hold(run.s1);
+            fill(on(run.s1).label("make"), a, 1.0);
+            run.by_hand(run.s2, run.s1);
+            add(on(run.s2).label("change"), a, 1.0);
+            fft::fft(run.s2, a, result);
+            run.by_hand(run.s1, run.s2);  // where others free: see fft_lifetime_test for what happens otherwise
+            a = {};
+            run.finish();
+            return values_of<complex>(result);
+        },
+        here());
+}
+
+WEIR_CONFORMANCE(E3, StatefulExecutedOnOneStreamResetAndExecutedOnAnother) {
+    expect_three_versions(
+        transform_of(8.0), {{"first", "make"}}, __FILE__,
+        [](scenario_run& run) {
+            const array a = settled(run, 8.0);
+            const array spectrum = settled(run, 0.0);
+            const array c = settled(run, 0.0);
+            const array result = settled(run, 0.0);
+            run.hold(run.s1);
+            fft_plan f(a, {.norm = fft_norm::forward});
+            f.plan(run.s1);
+            f.execute(fft_direction::forward, on(run.s1).label("first"), spectrum);  // 8, 0, 0, ...
+            run.by_hand(run.s2, run.s1);
+            // The new operand: everywhere what the first element of the spectrum is.
+            parallel_for(
+                on(run.s2).label("make"), n, [](std::size_t i, auto from, auto to) { to[i] = from[0] * double{n}; },
+                in(spectrum.view<complex>()), out(c.view<complex>()));
+            f.reset_operand(c);
+            f.execute(fft_direction::forward, on(run.s2).label("second"), result);
+            f.free();
+            run.finish();
+            return values_of<complex>(result);
+        },
+        here());
+}
+
+WEIR_CONFORMANCE(E3, TheCurrentStreamChangesBetweenPlanAndExecute) {
+    expect_three_versions(
+        transform_of(5.0), {{"make", "fft"}}, __FILE__,
+        [](scenario_run& run) {
+            const array a = settled(run, 0.0);
+            fft_plan f(a);
+            {
+                const use current(run.s1);
+                run.hold(run.s1);
+                fill(on(current_stream(run.s1.device())).label("make"), a, 5.0);
+                f.plan();
+            }
+            run.by_hand(run.s2, run.s1);
+            array result;
+            {
+                const use current(run.s2);
+                result = f.execute();
+            }
+            run.finish();
+            return values_of<complex>(result);
+        },
+        here());
+}
+
+WEIR_CONFORMANCE(E4, AnEarlierChangeOnTheSameStreamIsSeenALaterOneIsNot) {
     for (const ordering_mode mode : {ordering_mode::automatic, ordering_mode::manual}) {
         const ordering_scope ordering(mode);
-        const stream s;
-        const array a = settled(0.0);
-        const array result = settled(0.0);
+        const stream s(here());
+        const array a = settled(here(), 0.0);
+        const array result = settled(here(), 0.0);
         testing::gate held;
         held.hold(s);
         fft_plan f(a);
@@ -159,8 +178,8 @@ TEST(E4, AnEarlierChangeOnTheSameStreamIsSeenALaterOneIsNot) {
 
 /// Changes on s1 before and after a transform on s2, with one of the streams late.
 numbers change_transform_change(scenario_run& run, stream scenario_run::*late) {
-    const array a = settled(0.0);
-    const array result = settled(0.0);
+    const array a = settled(run, 0.0);
+    const array result = settled(run, 0.0);
     fft_plan f(a);
     f.plan(run.s2);
     run.hold(run.*late);
@@ -173,29 +192,31 @@ numbers change_transform_change(scenario_run& run, stream scenario_run::*late) {
     return values_of<complex>(result);
 }
 
-TEST(E4, ChangesOnAnotherStreamThatComesLate) {
-    expect_three_versions(transform_of(1.0), {{"before", "fft"}, {"fft", "after"}}, __FILE__,
-                          [](scenario_run& run) { return change_transform_change(run, &scenario_run::s1); });
+WEIR_CONFORMANCE(E4, ChangesOnAnotherStreamThatComesLate) {
+    expect_three_versions(
+        transform_of(1.0), {{"before", "fft"}, {"fft", "after"}}, __FILE__,
+        [](scenario_run& run) { return change_transform_change(run, &scenario_run::s1); }, here());
 }
 
-TEST(E4, ChangesOnAnotherStreamThatHurries) {
-    expect_three_versions(transform_of(1.0), {{"before", "fft"}, {"fft", "after"}}, __FILE__,
-                          [](scenario_run& run) { return change_transform_change(run, &scenario_run::s2); });
+WEIR_CONFORMANCE(E4, ChangesOnAnotherStreamThatHurries) {
+    expect_three_versions(
+        transform_of(1.0), {{"before", "fft"}, {"fft", "after"}}, __FILE__,
+        [](scenario_run& run) { return change_transform_change(run, &scenario_run::s2); }, here());
 }
 
-TEST(P3, ExecutionsOfOnePlanShareItsWorkspace) {
+WEIR_CONFORMANCE(P3, ExecutionsOfOnePlanShareItsWorkspace) {
     // A real result of a spectrum that is filled up with zeros takes a workspace, which the plan keeps.
-    const auto execute_twice = [](ordering_mode mode) {
+    const auto execute_twice = [&](ordering_mode mode) {
         const ordering_scope ordering(mode);
-        const stream s1;
-        const stream s2;
-        const array a = settled(1.0);
+        const stream s1(here());
+        const stream s2(here());
+        const array a = settled(here(), 1.0);
         fft_plan f(a, {.n = 4 * n}, fft_kind::complex_to_real);
         f.plan(s1);
         EXPECT_GT(f.workspace_bytes(), 0U);
         const array first = f.execute(fft_direction::inverse, s1);
         const array second = f.execute(fft_direction::inverse, s2);
-        cpu().synchronize();
+        here().synchronize();
         return values_of<double>(first) == values_of<double>(second);
     };
     const check_scope unordered;

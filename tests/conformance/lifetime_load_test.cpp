@@ -6,31 +6,35 @@
 #include <thread>
 #include <vector>
 
+#include "support/devices.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
 namespace {
 
+using test::here;
+using test::streams_here;
+
 using testing::gate;
 
-TEST(L1Load, AMillionArraysLiveInFlatMemory) {
-    const stream s;
+WEIR_CONFORMANCE(L1Load, AMillionArraysLiveInFlatMemory) {
+    const stream s{here()};
     { const array first = empty(1000, dtype::float32, s); }
-    const memory::statistics before = memory::stats();
+    const memory::statistics before = memory::stats(here());
     for (int i = 0; i < 1'000'000; ++i) {
         const array x = empty(1 + i % 1000, dtype::float32, s);
     }
-    const memory::statistics after = memory::stats();
+    const memory::statistics after = memory::stats(here());
     EXPECT_EQ(after.live, before.live);
     EXPECT_LE(after.cached + after.pending, before.cached + before.pending + (std::size_t{2} << 20));
 }
 
-TEST(L1Load, ArraysInUseWhenDroppedLiveInFlatMemoryToo) {
-    const stream s;
-    const stream other;
-    cpu().synchronize();
-    memory::trim();
-    const memory::statistics before = memory::stats();
+WEIR_CONFORMANCE(L1Load, ArraysInUseWhenDroppedLiveInFlatMemoryToo) {
+    const stream s{here()};
+    const stream other{here()};
+    here().synchronize();
+    memory::trim(here());
+    const memory::statistics before = memory::stats(here());
     for (int i = 0; i < 20'000; ++i) {
         const array x = full(1 + i % 1000, 1, dtype::float32, s);
         const array y = empty(x.shape(), dtype::float32, other);
@@ -41,13 +45,13 @@ TEST(L1Load, ArraysInUseWhenDroppedLiveInFlatMemoryToo) {
     }
     s.synchronize();
     other.synchronize();
-    const memory::statistics after = memory::stats();
+    const memory::statistics after = memory::stats(here());
     EXPECT_EQ(after.pending, 0U);
     EXPECT_LE(after.cached, before.cached + (std::size_t{8} << 20));
 }
 
-TEST(L1Load, EightThreadsOnFourStreamsNeverSeeEachOthersValues) {
-    const std::vector<stream> streams(4);
+WEIR_CONFORMANCE(L1Load, EightThreadsOnFourStreamsNeverSeeEachOthersValues) {
+    const std::vector<stream> streams = streams_here(4);
     std::vector<std::thread> threads;
     std::atomic<int> wrong{0};
     for (unsigned id = 0; id < 8; ++id) {
@@ -68,7 +72,7 @@ TEST(L1Load, EightThreadsOnFourStreamsNeverSeeEachOthersValues) {
                     }
                 }
                 if (round % 100 == 0) {
-                    memory::trim();
+                    memory::trim(here());
                 }
             }
         });
@@ -77,8 +81,8 @@ TEST(L1Load, EightThreadsOnFourStreamsNeverSeeEachOthersValues) {
         one.join();
     }
     EXPECT_EQ(wrong, 0);
-    cpu().synchronize();
-    EXPECT_EQ(memory::stats().pending, 0U);
+    here().synchronize();
+    EXPECT_EQ(memory::stats(here()).pending, 0U);
 }
 
 }  // namespace

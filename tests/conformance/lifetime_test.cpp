@@ -8,10 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "support/devices.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
 namespace {
+
+using test::here;
 
 using testing::gate;
 
@@ -25,29 +28,29 @@ class control_scope {
 public:
     explicit control_scope(pool_kind kind) {
         if (kind == pool_kind::control) {
-            scope_.emplace();
+            scope_.emplace(memory::allocating_stream());
         }
     }
 
 private:
-    std::optional<memory::allocating_stream> scope_;
+    std::optional<memory::use> scope_;
 };
 
 /// The pool has exactly one free piece of `bytes` bytes and can get no other while this lives.
 class one_piece {
 public:
-    one_piece(std::size_t bytes, const stream& s) : before_(memory::stats().limit) {
-        cpu().synchronize();
-        memory::trim();
-        const memory::statistics now = memory::stats();
-        memory::limit(cpu(), now.live + now.pending + now.cached + bytes);
+    one_piece(std::size_t bytes, const stream& s) : before_(memory::stats(here()).limit) {
+        here().synchronize();
+        memory::trim(here());
+        const memory::statistics now = memory::stats(here());
+        memory::limit(here(), now.live + now.pending + now.cached + bytes);
         // Fills what others left in the pool, so that the piece is all there is.
-        while (memory::stats().cached > 0) {
-            fillers_.emplace_back(std::min<std::size_t>(memory::stats().cached, 256), s);
+        while (memory::stats(here()).cached > 0) {
+            fillers_.emplace_back(std::min<std::size_t>(memory::stats(here()).cached, 256), s);
         }
         { const buffer whole(bytes, s); }
     }
-    ~one_piece() { memory::limit(cpu(), before_); }
+    ~one_piece() { memory::limit(here(), before_); }
     one_piece(const one_piece&) = delete;
     one_piece& operator=(const one_piece&) = delete;
 
@@ -74,8 +77,8 @@ bool all_are(const array& x, double value) {
 
 /// A7: `del arr; view + 2; del view; producer goes on`. The sum, which should be 3.
 double view_plus_two(pool_kind kind) {
-    const stream producer;
-    const stream consumer;
+    const stream producer{here()};
+    const stream consumer{here()};
     gate held;
     const array sum = zeros(count, dtype::float64, consumer);
     consumer.synchronize();
@@ -93,17 +96,17 @@ double view_plus_two(pool_kind kind) {
     return sum.read<double>()[count - 1];
 }
 
-TEST(L1A7, TheProducerGoesOnWhileAViewIsStillRead) { EXPECT_EQ(view_plus_two(pool_kind::weir), 3); }
+WEIR_CONFORMANCE(L1A7, TheProducerGoesOnWhileAViewIsStillRead) { EXPECT_EQ(view_plus_two(pool_kind::weir), 3); }
 
-TEST(L1A7, ControlFreedOnTheAllocatingStreamTheViewSeesTheNextArray) {
+WEIR_CONFORMANCE(L1A7, ControlFreedOnTheAllocatingStreamTheViewSeesTheNextArray) {
     EXPECT_EQ(view_plus_two(pool_kind::control), 7);
 }
 
 /// C11, A6: an array is dropped while a stream that did not allocate it still writes it. What the next array of the
 /// allocating stream holds in the end; it was filled with 5.
 double next_after_a_late_write(pool_kind kind) {
-    const stream home;
-    const stream writer;
+    const stream home{here()};
+    const stream writer{here()};
     gate held;
     const control_scope scope(kind);
     array arr = full(count, 1, dtype::float64, home);
@@ -117,17 +120,17 @@ double next_after_a_late_write(pool_kind kind) {
     return next.read<double>()[0];
 }
 
-TEST(L1C11, ALateWriteDoesNotReachTheNextArray) { EXPECT_EQ(next_after_a_late_write(pool_kind::weir), 5); }
+WEIR_CONFORMANCE(L1C11, ALateWriteDoesNotReachTheNextArray) { EXPECT_EQ(next_after_a_late_write(pool_kind::weir), 5); }
 
-TEST(L1C11, ControlFreedOnTheAllocatingStreamTheLateWriteCorruptsTheNextArray) {
+WEIR_CONFORMANCE(L1C11, ControlFreedOnTheAllocatingStreamTheLateWriteCorruptsTheNextArray) {
     EXPECT_EQ(next_after_a_late_write(pool_kind::control), 9);
 }
 
 /// The same where no other memory can be had: the next array gets the same bytes, and its first use waits on the device,
 /// with `manual` ordering too. What the late reader saw of the dropped array; it was filled with 1.
 double late_read_of_reused_memory(pool_kind kind, ordering_mode mode) {
-    const stream home;
-    const stream reader;
+    const stream home{here()};
+    const stream reader{here()};
     gate held;
     const array seen = zeros(count, dtype::float64, reader);
     reader.synchronize();
@@ -155,24 +158,24 @@ double late_read_of_reused_memory(pool_kind kind, ordering_mode mode) {
     return seen.read<double>()[0] - 2;
 }
 
-TEST(L1, ReusedMemoryIsWrittenAfterItsFormerOwnersAccesses) {
+WEIR_CONFORMANCE(L1, ReusedMemoryIsWrittenAfterItsFormerOwnersAccesses) {
     EXPECT_EQ(late_read_of_reused_memory(pool_kind::weir, ordering_mode::automatic), 1);
 }
 
-TEST(L1, ManualOrderingDoesNotLetReuseComeTooEarly) {
+WEIR_CONFORMANCE(L1, ManualOrderingDoesNotLetReuseComeTooEarly) {
     EXPECT_EQ(late_read_of_reused_memory(pool_kind::weir, ordering_mode::manual), 1);
 }
 
-TEST(L1, ControlFreedOnTheAllocatingStreamReuseComesTooEarly) {
+WEIR_CONFORMANCE(L1, ControlFreedOnTheAllocatingStreamReuseComesTooEarly) {
     EXPECT_EQ(late_read_of_reused_memory(pool_kind::control, ordering_mode::automatic), 5);
 }
 
 /// Three streams: A frees what it still reads, B merges it with its own memory and frees the whole, C allocates it. What
 /// A saw; its array was filled with 1.
 double three_streams(pool_kind kind) {
-    const stream a;
-    const stream b;
-    const stream c;
+    const stream a{here()};
+    const stream b{here()};
+    const stream c{here()};
     gate held;
     const array seen = zeros(count, dtype::float64, a);
     a.synchronize();
@@ -200,16 +203,16 @@ double three_streams(pool_kind kind) {
     return seen.read<double>()[0] - 2;
 }
 
-TEST(L1ThreeStreams, MergedAndFreedByAnotherTheMemoryStillRemembersTheFirst) {
+WEIR_CONFORMANCE(L1ThreeStreams, MergedAndFreedByAnotherTheMemoryStillRemembersTheFirst) {
     EXPECT_EQ(three_streams(pool_kind::weir), 1);
 }
 
-TEST(L1ThreeStreams, ControlTheFirstIsForgotten) { EXPECT_EQ(three_streams(pool_kind::control), 5); }
+WEIR_CONFORMANCE(L1ThreeStreams, ControlTheFirstIsForgotten) { EXPECT_EQ(three_streams(pool_kind::control), 5); }
 
-TEST(L1, DroppingAndAllocatingDoNotBlockWhileEverythingIsHeldBack) {
+WEIR_CONFORMANCE(L1, DroppingAndAllocatingDoNotBlockWhileEverythingIsHeldBack) {
     gate held;
-    const stream s;
-    const stream other;
+    const stream s{here()};
+    const stream other{here()};
     held.hold(s);
     for (int i = 0; i < 100; ++i) {
         array x = full(count, i, dtype::float64, s);
@@ -223,9 +226,9 @@ TEST(L1, DroppingAndAllocatingDoNotBlockWhileEverythingIsHeldBack) {
     s.synchronize();
 }
 
-TEST(L1, AHostThatMustWaitForMemoryWaitsForTheOldestOnly) {
-    const stream s;
-    const stream other;
+WEIR_CONFORMANCE(L1, AHostThatMustWaitForMemoryWaitsForTheOldestOnly) {
+    const stream s{here()};
+    const stream other{here()};
     gate closed;
     const array x = doubles(mib, other);  // takes no part
     const one_piece only(4 * mib, s);
@@ -241,8 +244,8 @@ TEST(L1, AHostThatMustWaitForMemoryWaitsForTheOldestOnly) {
     EXPECT_EQ(both.nbytes(), 4 * mib);
 }
 
-TEST(L6, OutOfMemoryNamesTheSizesAndLosesNothing) {
-    const stream s;
+WEIR_CONFORMANCE(L6, OutOfMemoryNamesTheSizesAndLosesNothing) {
+    const stream s{here()};
     const one_piece only(4 * mib, s);
     array most = doubles(3 * mib, s);
     try {

@@ -6,10 +6,14 @@
 #include <thread>
 #include <vector>
 
+#include "support/devices.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
 namespace {
+
+using test::here;
+using test::streams_here;
 
 using testing::gate;
 
@@ -44,8 +48,8 @@ void on_eight_threads(Work&& work) {
     }
 }
 
-TEST(O8, EightThreadsOnOneStreamLoseNothingAndKeepTheirOwnOrder) {
-    const stream s;
+WEIR_CONFORMANCE(O8, EightThreadsOnOneStreamLoseNothingAndKeepTheirOwnOrder) {
+    const stream s{here()};
     const array sum = zeros(16, dtype::float64, s);
     const array last = zeros(host_threads, dtype::float64, s);
     on_eight_threads([&](int thread) {
@@ -65,8 +69,8 @@ TEST(O8, EightThreadsOnOneStreamLoseNothingAndKeepTheirOwnOrder) {
     }
 }
 
-TEST(O8, EightThreadsOnManyStreamsAndOneArrayLoseNothing) {
-    const std::vector<stream> streams(5);
+WEIR_CONFORMANCE(O8, EightThreadsOnManyStreamsAndOneArrayLoseNothing) {
+    const std::vector<stream> streams = streams_here(5);
     const array sum = zeros(16, dtype::float64, streams[0]);
     on_eight_threads([&](int thread) {
         for (int round = 0; round < rounds; ++round) {
@@ -82,9 +86,9 @@ TEST(O8, EightThreadsOnManyStreamsAndOneArrayLoseNothing) {
     }
 }
 
-TEST(O8, ControlTwoUnorderedAdditionsLoseOne) {
-    const stream first;
-    const stream second;
+WEIR_CONFORMANCE(O8, ControlTwoUnorderedAdditionsLoseOne) {
+    const stream first{here()};
+    const stream second{here()};
     const array sum = zeros(1, dtype::float64, first);
     first.synchronize();
     const ordering_scope mode(ordering_mode::manual);
@@ -99,22 +103,44 @@ TEST(O8, ControlTwoUnorderedAdditionsLoseOne) {
         }
         element.store(before + 1);
     };
-    host_task(first, add, inout(sum.view<double>()));
-    host_task(second, add, inout(sum.view<double>()));
+    for (const stream& s : {first, second}) {
+        access(s, inout(sum.view<double>()), [&](native_stream, std::span<double> x) { add(x); });
+    }
     first.synchronize();
     second.synchronize();
     EXPECT_EQ(sum.read<double>()[0], 1);
 }
 
-TEST(S4, TenThousandStreamsAreMadeAndDroppedBusyOnTwoWorkers) {
+// A worker that has just run a stream's last operation stays with the stream for a moment. Meanwhile it also looks out
+// for others' work; what it then leaves lying another worker must be woken for, or the two never meet.
+WEIR_CONFORMANCE(S1, TwoOperationsThatMeetAlwaysRunAtOnce) {
+    const stream first{here()};
+    const stream second{here()};
+    for (int round = 0; round < 1000; ++round) {
+        std::atomic<int> met{0};
+        const auto meet = [&met](native_stream) {
+            ++met;
+            while (met < 2) {
+                std::this_thread::yield();
+            }
+        };
+        access(first, [](native_stream) {}).synchronize();
+        access(first, meet);
+        access(second, meet);
+        first.synchronize();
+        second.synchronize();
+    }
+}
+
+WEIR_CONFORMANCE(S4, TenThousandStreamsAreMadeAndDroppedBusyOnTwoWorkers) {
     constexpr int count = 10'000;
     constexpr int sums = 50;
     gate held;
-    const stream home;
+    const stream home{here()};
     const array sum = zeros(sums, dtype::float64, home);
     home.synchronize();
     for (int i = 0; i < count; ++i) {
-        const stream s;
+        const stream s{here()};
         held.hold(s);
         // The temporary is dropped busy, too, and its memory is not another's before its reader is done.
         const array one = full(8, 1, dtype::float64, s);
@@ -131,13 +157,13 @@ TEST(S4, TenThousandStreamsAreMadeAndDroppedBusyOnTwoWorkers) {
     }
 }
 
-TEST(S4, WorkOfADroppedStreamOrdersWhatComesAfterIt) {
+WEIR_CONFORMANCE(S4, WorkOfADroppedStreamOrdersWhatComesAfterIt) {
     gate held;
-    const stream other;
+    const stream other{here()};
     const array x = zeros(4, dtype::float64, other);
     completion last;
     {
-        const stream busy;
+        const stream busy{here()};
         held.hold(busy);
         last = fill(busy, x, 3);
     }
@@ -148,18 +174,18 @@ TEST(S4, WorkOfADroppedStreamOrdersWhatComesAfterIt) {
     last.synchronize();
 }
 
-TEST(C9, ADroppedStreamIsWaitedForBusyOrIdle) {
+WEIR_CONFORMANCE(C9, ADroppedStreamIsWaitedForBusyOrIdle) {
     // Under check, since the difference shows in what is known to be over: to the program nothing is different.
     for (const bool busy : {false, true}) {
         const check_scope scope;
-        const stream other;
+        const stream other{here()};
         const array x = zeros(4, dtype::float64, other);
         const ordering_scope mode(ordering_mode::manual);
         other.synchronize();
         gate held;
         completion last;
         {
-            const stream dropped;
+            const stream dropped{here()};
             if (busy) {
                 held.hold(dropped);
             }
@@ -172,21 +198,21 @@ TEST(C9, ADroppedStreamIsWaitedForBusyOrIdle) {
             }
         }
         held.open();
-        cpu().synchronize();
+        here().synchronize();
         fill(other, x, 2);
         EXPECT_TRUE(scope.report().empty()) << scope.report().to_string();
         other.synchronize();
     }
 }
 
-TEST(C9, ControlWithoutTheWaitADroppedStreamIsNotOrdered) {
+WEIR_CONFORMANCE(C9, ControlWithoutTheWaitADroppedStreamIsNotOrdered) {
     const check_scope scope;
-    const stream other;
+    const stream other{here()};
     const array x = zeros(4, dtype::float64, other);
     const ordering_scope mode(ordering_mode::manual);
     other.synchronize();
     {
-        const stream dropped;
+        const stream dropped{here()};
         fill(dropped, x, 1);
     }
     fill(other, x, 2);
@@ -194,23 +220,23 @@ TEST(C9, ControlWithoutTheWaitADroppedStreamIsNotOrdered) {
     other.synchronize();
 }
 
-TEST(S3, WaitingForAStreamThatDidNothingOrdersNothing) {
+WEIR_CONFORMANCE(S3, WaitingForAStreamThatDidNothingOrdersNothing) {
     const check_scope scope;
-    const stream other;
+    const stream other{here()};
     const array x = zeros(4, dtype::float64, other);
     const ordering_scope mode(ordering_mode::manual);
     other.synchronize();
     completion last;
     {
-        const stream dropped;
+        const stream dropped{here()};
         last = fill(dropped, x, 1);
     }
     // Timelines are used again: sooner or later a new stream has that of the dropped one, whose work it knows nothing of.
-    std::vector<stream> heirs(1);
+    std::vector<stream> heirs = streams_here(1);
     while (heirs.back().record().recorded().timeline() != last.timeline()) {
         ASSERT_LT(heirs.size(), 10'000U);
         std::this_thread::yield();
-        heirs.emplace_back();
+        heirs.emplace_back(here());
     }
     const stream& heir = heirs.back();
     EXPECT_TRUE(heir.done());

@@ -84,6 +84,23 @@ class CheckLayers(unittest.TestCase):
     def test_an_include_of_a_missing_file_is_found(self):
         self.assertEqual(1, len(self.messages({"src/order/history.cpp": '#include "missing.hpp"\n'})))
 
+    def test_the_verifier_includes_itself_and_others_libraries(self):
+        self.assertEqual([], self.messages({
+            "tools/verify/main.cpp": '#include <vector>\n#include <nlohmann/json.hpp>\n#include "clock.hpp"\n',
+            "tools/verify/clock.hpp": "",
+        }))
+
+    def test_the_verifier_includes_nothing_of_weir(self):
+        messages = self.messages({
+            "tools/verify/main.cpp": '#include <weir/array.hpp>\n#include "frontier/frontier.hpp"\n'
+                                     '#include "../../src/frontier/frontier.hpp"\n#include <frontier/frontier.hpp>\n'
+                                     '#include "missing.hpp"\n',
+            "src/frontier/frontier.hpp": "",
+            "include/weir/array.hpp": "",
+        })
+        self.assertEqual([1, 2, 3, 4, 5], [int(message.split(":")[1]) for message in messages])
+        self.assertIn("shares no code", messages[0])
+
     def test_every_layer_in_the_tables_exists(self):
         layers = set(check_layers.MAY_INCLUDE)
         self.assertLessEqual({layer for allowed in check_layers.MAY_INCLUDE.values() for layer in allowed}, layers)

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <memory>
 #include <new>
 
@@ -10,7 +11,7 @@
 
 namespace weir::test {
 
-class fake_driver final : public backend::driver {
+class fake_driver : public backend::driver {
 public:
     fake_driver() = default;
     ~fake_driver() override { EXPECT_EQ(held, 0U) << "bytes were not given back"; }
@@ -20,18 +21,22 @@ public:
                                                              backend::queue_events& /*events*/) override {
         return nullptr;
     }
-    [[nodiscard]] std::byte* allocate(std::size_t bytes) noexcept override {
+    [[nodiscard]] backend::memory_piece allocate(std::size_t bytes) noexcept override {
         if (++calls == fail_at || held + bytes > total) {
-            return nullptr;
+            return {};
         }
         held += bytes;
-        return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{256}, std::nothrow));
+        return {static_cast<std::byte*>(::operator new (bytes, std::align_val_t{256}, std::nothrow)), 0};
     }
-    void deallocate(std::byte* memory, std::size_t bytes) noexcept override {
+    void deallocate(backend::memory_piece memory, std::size_t bytes) noexcept override {
         held -= bytes;
-        ::operator delete (memory, std::align_val_t{256});
+        ::operator delete (memory.address, std::align_val_t{256});
     }
     [[nodiscard]] std::size_t total_memory() const noexcept override { return std::size_t{1} << 40; }
+    [[nodiscard]] bool host_reaches_memory() const noexcept override { return true; }
+    void fetch(std::byte* host, const std::byte* device, std::size_t bytes) override {
+        std::memcpy(host, device, bytes);
+    }
 
     std::size_t total = std::size_t{1} << 40;  ///< what it really has
     int calls = 0;

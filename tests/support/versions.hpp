@@ -5,13 +5,19 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <set>
+#include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "runtime/observer.hpp"
 #include "weir/check.hpp"
 #include "weir/event.hpp"
+#include "weir/launch.hpp"
+#include "weir/memory.hpp"
+#include "weir/memory_resource.hpp"
 #include "weir/ordering.hpp"
 #include "weir/stream.hpp"
 #include "weir/testing.hpp"
@@ -19,45 +25,92 @@
 namespace weir::test {
 
 /// Who orders the streams of a scenario. `nobody_checked` is nobody, under check, which keeps it safe.
-enum class version { weir, nobody, nobody_checked, program };
+enum class version : std::uint8_t { weir, nobody, nobody_checked, program };
 
-/// What a scenario has to work with: two streams, and a gate that holds one of them back until everything is enqueued, and
-/// if nothing orders them, until the other one is through. So what can go wrong does.
+/// What a scenario has to work with: streams, and a gate that holds some of them back until everything is enqueued, and if
+/// nothing orders the others after them, until those are through. So what can go wrong does.
 class scenario_run {
 public:
-    explicit scenario_run(version which)
-        : which_(which), ordering_(which == version::weir ? ordering_mode::automatic : ordering_mode::manual) {}
+    scenario_run(version which, weir::device on)
+        : device(on),
+          s1(on, {0, "s1"}),
+          s2(on, {0, "s2"}),
+          s3(on, {0, "s3"}),
+          which_(which),
+          ordering_(which == version::weir ? ordering_mode::automatic : ordering_mode::manual) {}
 
-    stream s1{cpu(), {0, "s1"}};
-    stream s2{cpu(), {0, "s2"}};
+    const weir::device device;
+    stream s1;
+    stream s2;
+    stream s3;
 
+    /// Whether the program asks for waits at all: those that are not missing.
+    [[nodiscard]] bool is_manual() const noexcept { return which_ != version::weir; }
+    /// Whether it asks for the one that is missing otherwise.
+    [[nodiscard]] bool is_mended() const noexcept { return which_ == version::program; }
+
+    /// What is enqueued on `late` from now on stays back until `finish`.
     void hold(const stream& late) {
-        other_ = late == s1 ? s2 : s1;
         gate_.hold(late);
+        held_ = late;
     }
     /// What the author writes in the version that is mended by hand.
     void by_hand(const stream& waits, const stream& awaited) const {
-        if (which_ == version::program) {
+        if (is_mended()) {
             waits.wait(awaited.record());
         }
     }
-    void finish() {
+    /// Ends the program. If nothing keeps the operations `early` from running before what is held back, they have run by
+    /// then; without `early`, all that is on s1 or s2, whichever is not held.
+    void finish(const std::vector<completion>& early = {}) {
         if (which_ == version::nobody) {
-            other_.synchronize();  // a wait of Weir's would hang here
+            // A wait of Weir's would hang here.
+            for (const completion& one : early) {
+                one.synchronize();
+            }
+            if (early.empty()) {
+                (held_ == s1 ? s2 : s1).synchronize();
+            }
         }
         gate_.open();
-        s1.synchronize();
-        s2.synchronize();
+        device.synchronize();
+    }
+
+    /// While it lives, memory is freed as other pools do it, so that a drop that comes too early does harm; not where the
+    /// program is to be right although it drops too early.
+    [[nodiscard]] std::unique_ptr<memory::use> free_on_allocating_stream() const {
+        const bool harmful = which_ == version::program || which_ == version::nobody;
+        return harmful ? std::make_unique<memory::use>(memory::allocating_stream(), device) : nullptr;
+    }
+
+    /// Where an operation of the scenario goes; notes the line of the call under the label.
+    template <std::size_t N>
+    [[nodiscard]] on at(const stream& where, const char (&label)[N],
+                        source_location line = source_location::current()) {
+        note(label, line);
+        return on(where, line).label(label);
+    }
+    /// The calling line, for what has no label, which stands under `name` in what is expected.
+    source_location note(const std::string& name, source_location line = source_location::current()) {
+        names_.emplace(line.line, name);
+        return line;
+    }
+    /// What the expected races call an access.
+    [[nodiscard]] std::string name_of(const race_access& access) const {
+        const auto noted = names_.find(access.line);
+        return noted == names_.end() ? access.label : noted->second;
     }
 
 private:
     version which_;
     ordering_scope ordering_;
-    stream other_{s1};
+    stream held_{s1};
     testing::gate gate_;
+    std::map<std::uint32_t, std::string> names_;
 };
 
-/// Counts the waits that Weir adds to operations by itself while it lives.
+/// Counts the waits that Weir adds while it lives to those that a program asks for, which orders itself; not those that
+/// reused memory needs.
 class added_waits final : public runtime::observer {
 public:
     added_waits() { runtime::observers::add(*this); }
@@ -66,50 +119,88 @@ public:
     added_waits& operator=(const added_waits&) = delete;
 
     void operation(const runtime::observed_operation& one) override {
-        const auto added = [](const runtime::observed_wait& w) { return w.why != order::reason::dependency; };
+        // Under check Weir says so itself: a wait may serve both its own ends and the program's.
+        const auto added = [checked = runtime::observers::want_safety()](const runtime::observed_wait& w) {
+            return checked ? w.hazard_of_manual : w.why != order::reason::dependency && w.why != order::reason::reuse;
+        };
         count += static_cast<std::size_t>(std::count_if(one.waits.begin(), one.waits.end(), added));
     }
     std::size_t count = 0;
 };
 
-/// Labels of the two operations of a race, the one enqueued first before the other.
-using pair_of_labels = std::pair<std::string, std::string>;
+/// A race that a scenario expects: the names of its two accesses, the one enqueued first before the other, and its kind,
+/// empty if that does not matter.
+struct expected_race {
+    std::string first;
+    std::string second;
+    std::string kind{};
+};
+
+/// What was found is what is expected, in lines of the file `file`.
+inline void expect_races(const report& found, const std::vector<expected_race>& races, const std::string& file,
+                         const scenario_run& run) {
+    using names = std::pair<std::string, std::string>;
+    std::map<names, std::string> expected;
+    for (const expected_race& one : races) {
+        expected.emplace(names(one.first, one.second), one.kind);
+    }
+    EXPECT_EQ(found.size(), expected.size()) << found.to_string();
+    for (const race& one : found) {
+        const names both(run.name_of(one.first), run.name_of(one.second));
+        const auto known = expected.find(both);
+        if (known == expected.end()) {
+            ADD_FAILURE() << "unexpected: " << both.first << ", " << both.second << "\n" << found.to_string();
+            continue;
+        }
+        EXPECT_TRUE(known->second.empty() || known->second == one.kind) << found.to_string();
+        EXPECT_EQ(one.certainty, "definite");
+        for (const race_access& access : {one.first, one.second}) {
+            EXPECT_EQ(access.file, file);
+            EXPECT_GT(access.line, 0U);
+        }
+        const bool on_host = one.second.stream_id == 0;
+        EXPECT_NE(one.mend.find(on_host ? "e.wait()" : ".wait(e)"), std::string::npos) << one.mend;
+    }
+}
 
 /// Runs all versions of `scenario(scenario_run&) -> result`, which enqueues, calls finish, and reads its result. The
-/// races that check finds must be `races`, with lines of the file `file`.
+/// races that check finds must be `races`, with lines of the file `file`. The streams are those of the device `on`.
 template <class Result, class Scenario>
-void expect_three_versions(const Result& right, const std::set<pair_of_labels>& races, const std::string& file,
-                           Scenario&& scenario) {
-    const auto run_as = [&](version which) {
-        scenario_run run(which);
-        return scenario(run);
-    };
+void expect_three_versions(const Result& right, const std::vector<expected_race>& races, const std::string& file,
+                           Scenario&& scenario, weir::device on = cpu()) {
+    const use current(stream(on, {0, "current"}));
     {
+        SCOPED_TRACE("ordered by Weir");
         const check_scope check;
-        EXPECT_EQ(run_as(version::weir), right) << "ordered by Weir";
-        EXPECT_TRUE(check.report().empty()) << "ordered by Weir\n" << check.report().to_string();
-    }
-    EXPECT_NE(run_as(version::nobody), right) << "control: without ordering it must be wrong";
-    {
-        const check_scope check;
-        EXPECT_EQ(run_as(version::nobody_checked), right) << "check keeps the program safe";
-        std::set<pair_of_labels> found;
-        for (const race& one : check.report()) {
-            found.emplace(one.first.label, one.second.label);
-            for (const race_access& access : {one.first, one.second}) {
-                EXPECT_EQ(access.file, file);
-                EXPECT_GT(access.line, 0U);
-            }
-            EXPECT_NE(one.mend.find(".wait("), std::string::npos);
-        }
-        EXPECT_EQ(found, races) << check.report().to_string();
+        scenario_run run(version::weir, on);
+        EXPECT_EQ(scenario(run), right);
+        EXPECT_TRUE(check.report().empty()) << check.report().to_string();
     }
     {
+        SCOPED_TRACE("control: without ordering it must be wrong");
+        scenario_run run(version::nobody, on);
+        EXPECT_NE(scenario(run), right);
+    }
+    {
+        SCOPED_TRACE("without ordering, but check keeps the program safe");
+        const check_scope check;
+        scenario_run run(version::nobody_checked, on);
+        EXPECT_EQ(scenario(run), right);
+        expect_races(check.report(), races, file, run);
+    }
+    {
+        SCOPED_TRACE("ordered by hand, alone");
+        scenario_run run(version::program, on);
+        EXPECT_EQ(scenario(run), right);
+    }
+    {
+        SCOPED_TRACE("ordered by hand");
         const check_scope check;
         const added_waits added;
-        EXPECT_EQ(run_as(version::program), right) << "ordered by hand";
-        EXPECT_TRUE(check.report().empty()) << "ordered by hand\n" << check.report().to_string();
-        EXPECT_EQ(added.count, 0U) << "ordered by hand, Weir adds nothing";
+        scenario_run run(version::program, on);
+        EXPECT_EQ(scenario(run), right);
+        EXPECT_TRUE(check.report().empty()) << check.report().to_string();
+        EXPECT_EQ(added.count, 0U) << "Weir adds nothing";
     }
 }
 

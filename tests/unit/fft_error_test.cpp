@@ -42,7 +42,7 @@ TEST_F(FftErrors, LengthsBelowOne) {
     }
     const array one = zeros({2, 1}, dtype::complex64, on);
     EXPECT_THAT(message_of<argument_error>([&] { static_cast<void>(fft::irfft(on, one)); }),
-                HasSubstr("can be given as .n"));
+                HasSubstr("can be given as n or s"));
     EXPECT_THAT(message_of<argument_error>([&] { static_cast<void>(fft::fft(on, array())); }),
                 HasSubstr("for an operand of shape (0,)"));
 }
@@ -50,6 +50,23 @@ TEST_F(FftErrors, LengthsBelowOne) {
 TEST_F(FftErrors, NoAxis) {
     const array point = zeros(shape(std::initializer_list<std::int64_t>{}), dtype::float64, on);
     EXPECT_THAT(message_of<argument_error>([&] { static_cast<void>(fft::fft(on, point)); }), HasSubstr("reshape({1})"));
+}
+
+TEST_F(FftErrors, Axes) {
+    const auto refused = [&](const fft::options& how) {
+        return message_of<argument_error>([&] { static_cast<void>(fft::fftn(on, complex, how)); });
+    };
+    EXPECT_THAT(refused({.axes = {0, 2}}),
+                HasSubstr("there is no axis 2 in an operand of shape (2, 8); axes are -2 to 1"));
+    EXPECT_THAT(refused({.axis = -3}), HasSubstr("there is no axis -3"));
+    EXPECT_THAT(refused({.axes = {1, -1}}), HasSubstr("the axis -1 is named twice"));
+    EXPECT_THAT(refused({.axis = 0, .axes = {1}}), HasSubstr("both axis and axes"));
+    EXPECT_THAT(refused({.n = 4}), HasSubstr("n is the length of one axis, and 2 are transformed"));
+    EXPECT_THAT(refused({.n = 4, .s = {2}, .axis = 0}), HasSubstr("both n and s"));
+    EXPECT_THAT(refused({.s = {2}}), HasSubstr("s has 1 lengths for 2 axes"));
+    EXPECT_THAT(refused({.s = {2, 0}}), HasSubstr("along axis 1 is 0"));
+    EXPECT_THAT(refused({.s = {-2, 2}}), HasSubstr("along axis 0 is -2"));
+    EXPECT_THAT(refused({.s = {std::int64_t{1} << 30, std::int64_t{1} << 30}}), HasSubstr("product of all lengths"));
 }
 
 TEST_F(FftErrors, ElementTypes) {

@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <stdexcept>
 #include <string>
 
+#include "calls/fft_provider.hpp"
 #include "support/arrays.hpp"
 #include "weir/error.hpp"
 #include "weir/fft.hpp"
@@ -126,6 +129,103 @@ TEST_F(FftPlan, KeepsAWorkspaceWhereItNeedsOne) {
     EXPECT_EQ(padded.workspace_bytes(), 0U) << "before plan";
     padded.plan(on);
     EXPECT_GE(padded.workspace_bytes(), 5 * sizeof(complex));
+}
+
+TEST_F(FftPlan, PlansAreForAllAxesUnlessSomeAreNamed) {
+    const array x = make_array(on, {2, 2}, std::vector<complex>{1, 2, 3, 4});
+    fft_plan all(x);
+    all.plan(on);
+    EXPECT_EQ(values_of<complex>(all.execute(fft_direction::forward, on)), (std::vector<complex>{10, -2, -4, 0}));
+    fft_plan columns(x, {.axis = 0});
+    columns.plan(on);
+    EXPECT_EQ(values_of<complex>(columns.execute(fft_direction::forward, on)), (std::vector<complex>{4, 6, -2, -2}));
+}
+
+/// Transforms by another provider, or fails where it is told to.
+class faulty_provider final : public calls::fft_provider {
+public:
+    enum class fault : std::uint8_t { none, prepare, execute };
+    std::atomic<fault> next{fault::none};
+
+    std::shared_ptr<const calls::fft_transform> prepare(const calls::fft_problem& problem) override {
+        if (next == fault::prepare) {
+            throw device_error("the library has no plan");
+        }
+        return std::make_shared<transform>(real_.prepare(problem), next == fault::execute);
+    }
+
+private:
+    struct transform final : calls::fft_transform {
+        transform(std::shared_ptr<const calls::fft_transform> of, bool throws) : real(std::move(of)), fails(throws) {}
+        void execute(const std::byte* in, std::byte* out) const override {
+            if (fails) {
+                throw device_error("the library failed");
+            }
+            real->execute(in, out);
+        }
+        std::shared_ptr<const calls::fft_transform> real;
+        bool fails;
+    };
+    calls::fft_provider& real_ = calls::cpu_fft_provider();
+};
+
+TEST_F(FftPlan, E6AnExceptionInTheMiddleLeavesThePlanAsItWas) {
+    faulty_provider provider;
+    const calls::replaced_fft_provider replaced(provider);
+    on.synchronize();
+    const std::size_t held = memory::stats().live;
+    {
+        fft_plan f(a);
+        provider.next = faulty_provider::fault::prepare;
+        EXPECT_THROW(f.plan(on), device_error);
+        EXPECT_THAT(state_error_of([&] { execute(f); }), HasSubstr("call plan before execute"));
+        provider.next = faulty_provider::fault::none;
+        f.plan(on);
+        provider.next = faulty_provider::fault::prepare;
+        EXPECT_THROW(execute(f), device_error) << "nothing is enqueued";
+        provider.next = faulty_provider::fault::none;
+        EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, on)), transformed_a);
+    }
+    EXPECT_EQ(memory::stats().live, held);
+}
+
+TEST_F(FftPlan, E6AFailedTransformIsToldWhereItsResultIsRead) {
+    faulty_provider provider;
+    const calls::replaced_fft_provider replaced(provider);
+    on.synchronize();
+    const std::size_t held = memory::stats().live;
+    {
+        fft_plan f(a);
+        f.plan(on);
+        provider.next = faulty_provider::fault::execute;
+        const array broken = f.execute(fft_direction::forward, on);
+        EXPECT_THROW(values_of<complex>(broken), operation_error);
+        const stream other;
+        EXPECT_THROW(static_cast<void>(fft::fft(other, a, {.blocking = call_blocking::always})), operation_error);
+        provider.next = faulty_provider::fault::none;
+        EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, on)), transformed_a);
+    }
+    EXPECT_EQ(memory::stats().live, held);
+}
+
+TEST_F(FftPlan, E6AnExceptionOfTheProgramsFreesIt) {
+    on.synchronize();
+    const std::size_t held = memory::stats().live;
+    EXPECT_THROW(
+        {
+            fft_plan f(full({1000}, 1, dtype::complex128, on), {.n = 3000}, fft_kind::complex_to_real);
+            f.plan(on);
+            static_cast<void>(f.execute(fft_direction::inverse, on));
+            throw std::runtime_error("of the program");
+        },
+        std::runtime_error);
+    EXPECT_EQ(memory::stats().live, held);
+}
+
+TEST_F(FftPlan, E6NothingWorksWithoutAnOperand) {
+    fft_plan f(a);
+    f.release_operand();
+    EXPECT_THAT(state_error_of([&] { f.plan(on); }), HasSubstr("call reset_operand before plan"));
 }
 
 }  // namespace

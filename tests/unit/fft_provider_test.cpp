@@ -68,7 +68,7 @@ protected:
     }
     static fft_problem of_length(std::int64_t n) {
         fft_problem problem;
-        problem.n = n;
+        problem.transform = {{n, 1, 1}};
         return problem;
     }
     functions table;

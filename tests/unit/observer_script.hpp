@@ -43,6 +43,19 @@ public:
 
     static source_location line(std::uint32_t number) { return {"program.cpp", "run", number}; }
 
+    /// 64 bytes of memory for `resource`, by default a piece of its own.
+    void allocate(const stream& on, std::uint64_t resource, std::uint32_t number, std::uint64_t address = 0) {
+        const std::uint64_t own = 0x10000 + 0x1000 * resource;
+        told_->allocated({resource, 64, "cpu", address == 0 ? own : address, &on.info, line(number)});
+    }
+    /// One of several owners lets go.
+    void release(std::uint64_t resource) { told_->released(resource); }
+    /// The last one does.
+    void drop(std::uint64_t resource) {
+        release(resource);
+        told_->dropped(resource);
+    }
+
     /// Enqueues an operation; its label is a literal.
     frontiers::point enqueue(stream& on, std::uint32_t number, const std::vector<access>& accesses,
                              const std::vector<frontiers::point>& after = {}, const char* label = nullptr,

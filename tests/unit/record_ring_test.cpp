@@ -1,4 +1,4 @@
-#include "backend/cpu/record_ring.hpp"
+#include "backend/record_ring.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <thread>
 
-namespace weir::backend::cpu {
+namespace weir::backend {
 namespace {
 
 void put(record_ring& ring, std::uint64_t value, std::size_t size) {
@@ -79,4 +79,4 @@ TEST(RecordRing, OneProducerAndOneConsumerNeedNoLock) {
 }
 
 }  // namespace
-}  // namespace weir::backend::cpu
+}  // namespace weir::backend

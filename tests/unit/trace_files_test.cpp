@@ -90,11 +90,11 @@ TEST_F(TraceFiles, V2_for_perfetto_operations_are_slices_and_waits_are_flows) {
     observer_script program(told);
     auto& a = program.make_stream("a");
     auto& b = program.make_stream("b");
-    told.allocated(1, 64, a.info, observer_script::line(1));
+    program.allocate(a, 1, 1);
     const auto written = program.enqueue(a, 2, {writes(1)}, {}, "write");
     const auto read =
         program.enqueue(b, 3, {reads(1)}, {}, "read", {{written, order::reason::read_after_write, false}});
-    told.dropped(1);
+    program.drop(1);
     const auto now = std::chrono::steady_clock::now();
     told.executed(written, now, now + std::chrono::nanoseconds(1500));
     told.executed(read, now + std::chrono::nanoseconds(2000), now + std::chrono::nanoseconds(2001));

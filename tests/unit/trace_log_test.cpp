@@ -40,7 +40,7 @@ void play(collector& told) {
     observer_script program(told);
     auto& load = program.make_stream("lo\"ad\xff<");
     auto& work = program.make_stream("work");
-    told.allocated(7, 64, load.info, observer_script::line(3));
+    program.allocate(load, 7, 3);
     const auto written = program.enqueue(load, 10, {automatic(writes(7, {8, 16}))}, {}, "window");
     program.record(load, 5, 11);
     program.wait(work, written, 5, false, 12);
@@ -48,7 +48,7 @@ void play(collector& told) {
                     {{written, order::reason::dependency, order::witness_kind::known, {work.info.timeline, 1}}});
     program.host_waits(written);
     program.host_accesses(automatic(reads(7)), 14);
-    told.dropped(7);
+    program.drop(7);
     const auto now = std::chrono::steady_clock::now();
     told.executed(written, now, now + std::chrono::nanoseconds(250));
 }
@@ -126,7 +126,7 @@ TEST(EvidenceLog, V2_every_line_is_json_that_can_stand_in_a_page) {
     }
 }
 
-const std::string header = R"({"format":"weirlog","version":1,"clock":"steady"})"
+const std::string header = R"({"format":"weirlog","version":2,"clock":"steady"})"
                            "\n";
 
 TEST(EvidenceLog, V2_refuses_what_it_does_not_know_with_the_line) {
@@ -136,7 +136,7 @@ TEST(EvidenceLog, V2_refuses_what_it_does_not_know_with_the_line) {
     EXPECT_THAT(reading("x\n"), refused("some.weirlog:1: this is no JSON"));
     EXPECT_THAT(reading("[]\n"), refused("some.weirlog:1: expected an object"));
     EXPECT_THAT(reading("{\"format\":\"other\"}\n"), refused("some.weirlog:1: this is no evidence log"));
-    EXPECT_THAT(reading("{\"format\":\"weirlog\",\"version\":2}\n"), refused("some.weirlog:1: version 2"));
+    EXPECT_THAT(reading("{\"format\":\"weirlog\",\"version\":1}\n"), refused("some.weirlog:1: version 1"));
     EXPECT_THAT(reading(header), refused("some.weirlog:1: the log ends here without its end record"));
     EXPECT_THAT(reading(header + R"({"t":1,"type":"drop"})"), refused("some.weirlog:2: the field \"resource\""));
     EXPECT_THAT(reading(header + R"({"t":1,"type":"drop","resource":-1})"), refused("some.weirlog:2: \"resource\""));

@@ -1,6 +1,8 @@
 // Traces of real programs.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
@@ -60,6 +62,36 @@ TEST(TraceRuntime, V2_everything_that_ran_has_its_times) {
     EXPECT_NE(std::string(operations[2].from.where.file).find("trace_runtime_test"), std::string::npos);
     EXPECT_EQ(all<trace::allocation>(trace.told).size(), 2U);
     EXPECT_EQ(all<trace::host_wait>(trace.told).size(), 1U);
+}
+
+TEST(TraceRuntime, V2_streams_that_live_already_are_known_by_their_names) {
+    const stream idle(cpu(), {0, "idle"});
+    { const stream gone(cpu(), {0, "gone"}); }
+    const noted trace;
+    std::vector<std::string> names;
+    for (const auto& one : all<trace::stream_made>(trace.told)) {
+        names.emplace_back(one.name);
+    }
+    EXPECT_EQ(std::count(names.begin(), names.end(), "idle"), 1);
+    EXPECT_EQ(std::count(names.begin(), names.end(), "gone"), 0);
+}
+
+TEST(TraceRuntime, V2_allocations_say_where_the_memory_is) {
+    struct : runtime::observer {
+        void allocated(const runtime::observed_allocation& what) override { seen.push_back(what); }
+        std::vector<runtime::observed_allocation> seen;
+    } told;
+    runtime::observers::add(told);
+    const stream s(cpu(), {0, "only"});
+    const buffer first(256, s);
+    const buffer second(100, s);
+    runtime::observers::remove(told);
+    ASSERT_EQ(told.seen.size(), 2U);
+    EXPECT_EQ(told.seen[0].resource, first.unique_id());
+    EXPECT_EQ(told.seen[1].address, reinterpret_cast<std::uintptr_t>(second.data()));
+    EXPECT_EQ(told.seen[1].bytes, 100U);
+    EXPECT_EQ(told.seen[1].device, "cpu");
+    EXPECT_EQ(told.seen[1].stream->id, s.unique_id());
 }
 
 TEST(TraceRuntime, O10_a_timeline_that_is_used_again_has_another_stream) {

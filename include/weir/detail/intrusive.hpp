@@ -8,8 +8,8 @@
 namespace weir::detail {
 
 /// Base of an object that counts its owners. Derived classes say what happens when the last one goes by defining
-/// `void last_owner_gone() noexcept`.
-template <class Derived>
+/// `void last_owner_gone() noexcept`. `CanBeFound`: `try_add_owner` may make owners out of nothing.
+template <class Derived, bool CanBeFound = false>
 class counted {
 public:
     counted(const counted&) = delete;
@@ -26,12 +26,24 @@ public:
     void drop_owner() const noexcept {
         // acquire and release: what any owner did to the object happens before the last owner ends it. An owner that is
         // the only one stays so, since only owners make owners: it needs no atomic change, the costly part of a drop.
-        if (owners_.load(std::memory_order_acquire) == 1) {
+        if (!CanBeFound && owners_.load(std::memory_order_acquire) == 1) {
             owners_.store(0, std::memory_order_relaxed);
             const_cast<Derived*>(static_cast<const Derived*>(this))->last_owner_gone();
         } else if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
             const_cast<Derived*>(static_cast<const Derived*>(this))->last_owner_gone();
         }
+    }
+
+    /// For those who know the object without being an owner: makes one more owner, unless the last one is gone. The
+    /// caller sees to it that `last_owner_gone` does not end the object meanwhile.
+    [[nodiscard]] bool try_add_owner() const noexcept requires CanBeFound {
+        std::uint32_t owners = owners_.load(std::memory_order_relaxed);
+        while (owners != 0) {
+            if (owners_.compare_exchange_weak(owners, owners + 1, std::memory_order_acq_rel)) {
+                return true;
+            }
+        }
+        return false;
     }
 
 protected:
@@ -51,6 +63,14 @@ public:
         if (object_ != nullptr) {
             object_->add_owner();
         }
+    }
+    /// An owner of an object that is known without being owned; empty if its last owner is gone.
+    [[nodiscard]] static owner try_make(T& object) noexcept {
+        owner made;
+        if (object.try_add_owner()) {
+            made.object_ = &object;
+        }
+        return made;
     }
     owner(const owner& other) noexcept : owner(other.object_) {}
     owner(owner&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}

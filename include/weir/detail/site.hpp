@@ -17,6 +17,9 @@ struct site {
 enum class work_kind : std::uint8_t {
     device,     ///< code that computes and ends: runs on the device's own workers
     host_task,  ///< code that may block: runs on a worker of its own (DESIGN, Decisions)
+    copy,       ///< moves bytes: runs on a copy engine where the device has such, and reaches memory of two devices
+    gate,       ///< no code: a testing::gate holds the stream back here
+    moment,     ///< notes the device's time for an event: takes no engine and no time
 };
 
 }  // namespace weir::runtime

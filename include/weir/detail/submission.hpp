@@ -20,6 +20,9 @@ struct access_request {
     resource* target = nullptr;
     order::footprint where;
     order::access_mode mode = order::access_mode::read;
+    /// A write of every byte of `where`, none of which is read before: what a failed operation left there does not matter
+    /// (rule K4). Order knows no difference.
+    bool overwrites = false;
 };
 
 /// One operation, before it has a place in a stream.
@@ -35,7 +38,10 @@ struct submission {
 /// makes it known to the histories. Does not wait for other work, unless an access conflicts with a live view of the
 /// host's: then it returns once the operation is over (rule X7). Any thread.
 ///
-/// Reads and writes `accesses` as declared. Throws state_error (closed stream), std::bad_alloc; then nothing has happened.
+/// An operation of the device may use memory of its stream's device alone, a copy also that of one other, a host task any.
+///
+/// Reads and writes `accesses` as declared. Throws state_error (closed stream), argument_error (memory that cannot be
+/// reached), std::bad_alloc; then nothing has happened.
 /// Throws race_error under a check_scope of mode `raise`; then the operation is enqueued, safely.
 WEIR_EXPORT completion submit(stream_state& stream, const submission& what);
 

@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <cstring>
 #include <new>
 
+#include "backend/cpu/inline_queue.hpp"
 #include "backend/cpu/queue.hpp"
 
 namespace weir::backend::cpu {
@@ -13,21 +15,32 @@ constexpr std::align_val_t memory_alignment{256};
 }
 
 std::unique_ptr<queue> cpu_driver::make_queue(timeline& line, queue_events& events) {
+    if (is_inline_) {
+        return std::make_unique<inline_queue>(line, events);
+    }
+    workers::instance().start();
     return std::make_unique<cpu_queue>(line, events);
 }
 
-std::byte* cpu_driver::allocate(std::size_t bytes) noexcept {
-    return static_cast<std::byte*>(::operator new(bytes, memory_alignment, std::nothrow));
+memory_piece cpu_driver::allocate(std::size_t bytes) noexcept {
+    return {static_cast<std::byte*>(::operator new(bytes, memory_alignment, std::nothrow)), 0};
 }
 
-void cpu_driver::deallocate(std::byte* memory, std::size_t /*bytes*/) noexcept {
-    ::operator delete(memory, memory_alignment);
+void cpu_driver::deallocate(memory_piece memory, std::size_t /*bytes*/) noexcept {
+    ::operator delete(memory.address, memory_alignment);
+}
+
+void cpu_driver::fetch(std::byte* host, const std::byte* device, std::size_t bytes) {
+    std::memcpy(host, device, bytes);
 }
 
 std::size_t cpu_driver::total_memory() const noexcept {
-    const long pages = ::sysconf(_SC_PHYS_PAGES);
-    const long size = ::sysconf(_SC_PAGE_SIZE);
-    return pages > 0 && size > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(size) : 0;
+    static const std::size_t bytes = [] {
+        const long pages = ::sysconf(_SC_PHYS_PAGES);
+        const long size = ::sysconf(_SC_PAGE_SIZE);
+        return pages > 0 && size > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(size) : 0;
+    }();
+    return bytes;
 }
 
 }  // namespace weir::backend::cpu

@@ -4,17 +4,22 @@
 
 namespace weir::backend::cpu {
 
-/// The CPU: the host's memory, queues run by workers.
+/// The CPU: the host's memory, and queues that workers run, or, inline, the threads that enqueue (rule S8).
 class cpu_driver final : public driver {
 public:
-    cpu_driver() = default;
+    explicit cpu_driver(bool is_inline = false) : is_inline_(is_inline) {}
     ~cpu_driver() override = default;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "cpu"; }
+    [[nodiscard]] std::string_view name() const noexcept override { return is_inline_ ? "cpu:inline" : "cpu"; }
     [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events) override;
-    [[nodiscard]] std::byte* allocate(std::size_t bytes) noexcept override;
-    void deallocate(std::byte* memory, std::size_t bytes) noexcept override;
+    [[nodiscard]] memory_piece allocate(std::size_t bytes) noexcept override;
+    void deallocate(memory_piece memory, std::size_t bytes) noexcept override;
     [[nodiscard]] std::size_t total_memory() const noexcept override;
+    [[nodiscard]] bool host_reaches_memory() const noexcept override { return true; }
+    void fetch(std::byte* host, const std::byte* device, std::size_t bytes) override;
+
+private:
+    bool is_inline_;
 };
 
 }  // namespace weir::backend::cpu

@@ -1,12 +1,13 @@
 #include "backend/cpu/workers.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
+#include <new>
 #include <string>
 #include <system_error>
 
 #include "backend/spin.hpp"
+#include "weir/error.hpp"
 
 namespace weir::backend::cpu {
 
@@ -14,9 +15,6 @@ namespace {
 
 /// What the calling worker has kept back; null on other threads.
 thread_local run_list* kept_back = nullptr;
-
-/// How long a thread for host tasks stays without any.
-constexpr std::chrono::seconds blocking_patience{2};
 
 std::size_t wanted_threads() {
     if (const char* const text = std::getenv("WEIR_CPU_THREADS"); text != nullptr) {
@@ -30,14 +28,27 @@ std::size_t wanted_threads() {
 
 }  // namespace
 
-workers& workers::instance() {
-    static auto* const all = new workers;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+workers& workers::instance() noexcept {
+    // Lives for ever, in memory that cannot run out: those who ask must not fail.
+    alignas(workers) static std::byte room[sizeof(workers)];
+    static auto* const all = ::new (room) workers;
     return *all;
 }
 
-workers::workers() : count_(wanted_threads()) {
-    for (std::size_t i = 0; i < count_; ++i) {
-        std::thread([this] { work(); }).detach();
+workers::workers() noexcept : count_(wanted_threads()) {}
+
+void workers::start() {
+    if (started_.load(std::memory_order_acquire) == count_) {
+        return;
+    }
+    const std::lock_guard lock(start_mutex_);
+    try {
+        while (started_.load(std::memory_order_relaxed) < count_) {
+            std::thread([this] { work(); }).detach();
+            started_.fetch_add(1, std::memory_order_release);
+        }
+    } catch (const std::system_error& why) {
+        throw device_error(std::string("the CPU cannot start its threads: ") + why.what());
     }
 }
 
@@ -105,7 +116,14 @@ bool workers::look_for_work(Found&& found) noexcept {
 }
 
 bool workers::linger(runnable& with) noexcept {
-    return kept_back->empty() && look_for_work([&] { return with.has_work(); }) && with.has_work();
+    if (!kept_back->empty() || !look_for_work([&] { return with.has_work(); }) || !with.has_work()) {
+        return false;
+    }
+    // Whoever pushed something else while this looked has relied on it. It goes on with `with`, so another has to come.
+    if (waiting_.load(std::memory_order_seq_cst) != 0) {
+        wake_.notify_one();
+    }
+    return true;
 }
 
 void workers::work() noexcept {
@@ -127,39 +145,6 @@ void workers::work() noexcept {
         ++sleeping_;
         wake_.wait(lock, [&] { return !ready_.empty(); });
         --sleeping_;
-    }
-}
-
-bool workers::schedule_blocking(runnable& one) noexcept {
-    const std::lock_guard lock(blocking_mutex_);
-    if (blocking_waiting_ >= blocking_idle_) {
-        try {
-            std::thread([this] { work_blocking(); }).detach();
-            ++blocking_idle_;
-        } catch (const std::system_error&) {
-            return false;
-        }
-    }
-    blocking_ready_.push(one);
-    ++blocking_waiting_;
-    blocking_wake_.notify_one();
-    return true;
-}
-
-void workers::work_blocking() noexcept {
-    std::unique_lock lock(blocking_mutex_);
-    for (;;) {
-        if (!blocking_wake_.wait_for(lock, blocking_patience, [&] { return !blocking_ready_.empty(); })) {
-            --blocking_idle_;
-            return;
-        }
-        runnable* const one = blocking_ready_.pop();
-        --blocking_waiting_;
-        --blocking_idle_;
-        lock.unlock();
-        one->run_blocking();
-        lock.lock();
-        ++blocking_idle_;
     }
 }
 

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <thread>
 
+#include "backend/fifo.hpp"
+
 namespace weir::backend::cpu {
 
 /// Something that has work for a worker. Intrusive: being scheduled costs no allocation.
@@ -13,50 +15,29 @@ class runnable {
 public:
     /// Runs what there is. `self` may be gone, or scheduled again, when this returns.
     virtual void run() noexcept = 0;
-    /// Runs one piece of work that may block, on a thread that may.
-    virtual void run_blocking() noexcept = 0;
     /// Whether there is more to run. Asked by the thread that runs it.
     [[nodiscard]] virtual bool has_work() noexcept = 0;
 
-    runnable* next = nullptr;  ///< run_list's own
+    runnable* next = nullptr;  ///< fifo's own
 
 protected:
     runnable() = default;
     ~runnable() = default;
 };
 
-/// A first-in-first-out of runnables.
-class run_list {
-public:
-    [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
-    void push(runnable& one) noexcept {
-        one.next = nullptr;
-        (last_ == nullptr ? first_ : last_->next) = &one;
-        last_ = &one;
-    }
-    [[nodiscard]] runnable* pop() noexcept {
-        runnable* const one = first_;
-        if (one != nullptr) {
-            first_ = one->next;
-            if (first_ == nullptr) {
-                last_ = nullptr;
-            }
-        }
-        return one;
-    }
+using run_list = fifo<runnable>;
 
-private:
-    runnable* first_ = nullptr;
-    runnable* last_ = nullptr;
-};
-
-/// The threads that run the streams of the CPU: a fixed number for work that computes, and as many as it takes for host
-/// tasks that block. Idle threads sleep; one of them looks for work for some microseconds first, since waking a thread
-/// costs more than most operations.
+/// The threads that run the streams of the CPU: a fixed number, for work that computes; host tasks run elsewhere. Idle
+/// threads sleep; one of them looks for work for some microseconds first, since waking a thread costs more than most
+/// operations.
 class workers {
 public:
     /// The ones of the process; never destroyed, so that streams may be used until the very end.
-    static workers& instance();
+    static workers& instance() noexcept;
+
+    /// Makes sure that all threads run; before anything is scheduled. A later call starts those that one could not. Throws
+    /// std::bad_alloc, device_error.
+    void start();
 
     /// Has `one` run soon. On a worker it is kept back until the worker has nothing to do itself or is about to start an
     /// operation, so that a hand-over between two streams stays on one thread.
@@ -69,15 +50,11 @@ public:
     /// nothing else waits for a worker. Whether it got more work; what follows closely need not be scheduled then.
     [[nodiscard]] bool linger(runnable& with) noexcept;
 
-    /// Has `one.run_blocking()` run on a thread of its own. false if no thread could be started.
-    [[nodiscard]] bool schedule_blocking(runnable& one) noexcept;
-
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
 
 private:
-    workers();
+    workers() noexcept;
     void work() noexcept;
-    void work_blocking() noexcept;
     void push(run_list& ready) noexcept;
     runnable* take() noexcept;
     /// Looks for work without sleeping, unless another worker does, until there is some, or `found()`.
@@ -85,6 +62,8 @@ private:
     [[nodiscard]] bool look_for_work(Found&& found) noexcept;
 
     std::size_t count_;
+    std::mutex start_mutex_;  ///< guards the starting of threads
+    std::atomic<std::size_t> started_{0};
 
     std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
     std::condition_variable wake_;
@@ -92,12 +71,6 @@ private:
     std::size_t sleeping_ = 0;
     std::atomic<std::size_t> waiting_{0};  ///< entries of ready_, for the one that looks without the lock
     std::atomic<bool> looking_{false};     ///< whether a worker looks for work without sleeping
-
-    std::mutex blocking_mutex_;  ///< guards what follows; a leaf in the lock order
-    std::condition_variable blocking_wake_;
-    run_list blocking_ready_;
-    std::size_t blocking_waiting_ = 0;
-    std::size_t blocking_idle_ = 0;
 };
 
 }  // namespace weir::backend::cpu

@@ -53,15 +53,13 @@ recording reference_result(const recording& sound) {
 
     calls::fft_problem problem;
     problem.double_precision = false;
-    problem.n = cut.frame;
-    problem.batch = cut.batch();
     problem.kind = fft_kind::real_to_complex;
-    problem.in_distance = cut.frame;
-    problem.out_distance = cut.bins();
+    problem.transform = {{cut.frame, 1, 1}};
+    problem.batch = {{cut.batch(), cut.frame, cut.bins()}};
     const auto forward = calls::cpu_fft_provider().prepare(problem);
     problem.kind = fft_kind::complex_to_real;
     problem.direction = fft_direction::inverse;
-    std::swap(problem.in_distance, problem.out_distance);
+    problem.batch = {{cut.batch(), cut.bins(), cut.frame}};
     const auto inverse = calls::cpu_fft_provider().prepare(problem);
 
     for (std::int64_t block = 0; block < cut.blocks; ++block) {

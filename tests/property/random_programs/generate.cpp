@@ -195,6 +195,9 @@ private:
             case step_kind::order_stream:
                 one.stream = any_slot();
                 one.mode = some_mode();
+                if (shape_ == shape::accumulate && one.mode == weir::ordering_mode::manual) {
+                    one.mode = weir::ordering_mode::automatic;  // nobody can order what all threads change by hand
+                }
                 break;
             case step_kind::allocate:
                 allocate(any_slot());

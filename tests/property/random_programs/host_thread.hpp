@@ -16,7 +16,7 @@
 #include "random_programs/ledger.hpp"
 #include "random_programs/oracle.hpp"
 #include "random_programs/work.hpp"
-#include "weir/memory.hpp"
+#include "weir/memory_resource.hpp"
 
 namespace random_programs {
 
@@ -82,7 +82,7 @@ public:
 
 private:
     [[nodiscard]] weir::stream stream_of(const step& one) const {
-        return one.current ? weir::current_stream() : *all_->streams[at(one.stream)];
+        return one.current ? weir::current_stream(all_->options.on) : *all_->streams[at(one.stream)];
     }
     [[nodiscard]] weir::array part(const range& of, const step& one) const {
         return part_of(all_->arrays[at(of.slot)], of, one.number);
@@ -116,9 +116,9 @@ private:
         const auto element = [number = one.number](std::size_t i) { return fresh(number, 0, i); };
         switch (one.kind) {
             case step_kind::allocate: {
-                std::optional<weir::memory::allocating_stream> forgetful;
+                std::optional<weir::memory::use> forgetful;
                 if (all_->options.forget_frontiers) {
-                    forgetful.emplace();
+                    forgetful.emplace(weir::memory::allocating_stream());
                 }
                 weir::array& made = all_->arrays[at(one.array)];
                 made = weir::empty(one.size, weir::dtype::float64, *all_->streams[at(one.other)], place(one));
@@ -178,7 +178,7 @@ private:
     bool run_on_stream(const step& one) {
         switch (one.kind) {
             case step_kind::make_stream:
-                all_->streams[at(one.stream)].emplace(weir::cpu(),
+                all_->streams[at(one.stream)].emplace(all_->options.on,
                                                       weir::stream_options{0, "s" + std::to_string(one.stream_number)});
                 return true;
             case step_kind::drop_stream:
@@ -298,7 +298,7 @@ private:
                 all_->ends[at(one.other)].synchronize(place(one));
                 break;
             case step_kind::synchronize_device:
-                weir::cpu().synchronize(place(one));
+                all_->options.on.synchronize(place(one));
                 break;
             case step_kind::keep_alive:
                 weir::keep_alive(all_->ends[at(one.other)], token(all_->notes, one.other));

@@ -16,7 +16,7 @@ outcome run_on(const program& completed, const expectation& wanted, run_options 
     const auto all = std::make_unique<shared_state>();
     all->wanted = &wanted;
     all->options = options;
-    all->streams[default_stream].emplace(weir::current_stream());
+    all->streams[default_stream].emplace(weir::current_stream(options.on));
     reuse_counter reuses;
     for (const auto& phase : completed.phases) {
         if (phase.size() == 1) {
@@ -39,15 +39,15 @@ outcome run_on(const program& completed, const expectation& wanted, run_options 
     }
     // What outlives the program goes back to how it was.
     weir::set_ordering(weir::ordering_mode::automatic);
-    weir::current_stream().set_ordering(std::nullopt);
+    weir::current_stream(options.on).set_ordering(std::nullopt);
     for (auto& gate : all->gate) {
         gate.reset();
     }
     if (options.racing) {
-        weir::cpu().synchronize();
+        options.on.synchronize();
     }
     host_thread<Memory>(*all).compare_all();
-    weir::cpu().synchronize();
+    options.on.synchronize();
     all->arrays.fill(weir::array());
     all->streams = {};
     all->notes.expect_all_released();
@@ -58,14 +58,14 @@ outcome run_on(const program& completed, const expectation& wanted, run_options 
 
 outcome run(const program& completed, const expectation& wanted, run_options options) {
     if (completed.tight) {
-        weir::memory::trim();
-        weir::memory::limit(weir::cpu(), static_cast<std::size_t>(*completed.tight * tight_elements) * sizeof(double));
+        weir::memory::trim(options.on);
+        weir::memory::limit(options.on, static_cast<std::size_t>(*completed.tight * tight_elements) * sizeof(double));
     }
     outcome result = options.racing ? run_on<racing_memory>(completed, wanted, options)
                                     : run_on<plain_memory>(completed, wanted, options);
-    weir::memory::limit(weir::cpu(), std::numeric_limits<std::size_t>::max());
+    weir::memory::limit(options.on, std::numeric_limits<std::size_t>::max());
     if (completed.seed % 2 == 0) {
-        weir::memory::trim();
+        weir::memory::trim(options.on);
     }
     return result;
 }

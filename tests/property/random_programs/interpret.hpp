@@ -4,6 +4,7 @@
 
 #include "random_programs/oracle.hpp"
 #include "random_programs/program.hpp"
+#include "weir/device.hpp"
 
 namespace random_programs {
 
@@ -13,6 +14,8 @@ struct run_options {
     bool racing = false;
     /// Memory is freed as other pools free it (memory::allocating_stream).
     bool forget_frontiers = false;
+    /// Where its streams and arrays are.
+    weir::device on = weir::cpu();
 };
 
 struct outcome {

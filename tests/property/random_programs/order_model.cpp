@@ -107,6 +107,7 @@ void order_model::add(const step& one, std::size_t thread) {
     if (is_operation(one.kind)) {
         if (one.kind == step_kind::allocate) {
             former_[one.memory] = dropped_;
+            memories_[one.memory] = {one.number, one.other_number, false, 0, {}};
         }
         add_node(one, thread, tail(one.stream_number, thread), false);
         return;
@@ -121,6 +122,11 @@ void order_model::add(const step& one, std::size_t thread) {
             break;
         case step_kind::drop_array:
         case step_kind::close_view:
+            if (const auto ends = memories_.find(one.memory); ends != memories_.end()) {
+                ends->second.dropped = true;
+                ends->second.nodes = nodes_.size();
+                ends->second.past = tail(ends->second.stream, thread);
+            }
             for (const node& past : nodes_) {
                 for (const touch& theirs : past.touches) {
                     dropped_ |= theirs.memory == one.memory ? past.past : step_set();
@@ -195,6 +201,73 @@ bool is_replaced(const std::vector<order_model::node>& nodes, std::size_t first,
 }
 
 }  // namespace
+
+namespace {
+
+/// Calls `visit(piece of memory, index of the node, touch)` for each access to memory that was dropped, that the program
+/// orders, and that the drop is not ordered after.
+template <class Visit>
+void for_each_early_drop(const order_model& model, Visit&& visit) {
+    for (const auto& [memory, piece] : model.memories()) {
+        for (std::size_t i = 0; piece.dropped && i < piece.nodes; ++i) {
+            const order_model::node& node = model.nodes()[i];
+            if (node.stream == none || piece.past.test(bit(node.number))) {
+                continue;
+            }
+            for (const touch& one : node.touches) {
+                if (one.memory == memory && (one.manual || !model.rules().automatic)) {
+                    visit(piece, i, one);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<unordered_pair> unordered_drops(const order_model& model) {
+    std::vector<unordered_pair> pairs;
+    for_each_early_drop(model, [&](const order_model::piece& piece, std::size_t first, const touch& before) {
+        const bool certain = !is_replaced(model.nodes(), first, piece.nodes, before, before);
+        pairs.push_back({model.nodes()[first].number, piece.allocation, certain});
+    });
+    return pairs;
+}
+
+std::vector<unordered_pair> early_reuses(const order_model& model, const std::function<std::int64_t(int)>& address_of) {
+    std::vector<unordered_pair> pairs;
+    const std::vector<order_model::node>& nodes = model.nodes();
+    // The later accesses to one element of dropped memory, up to the first that replaces it.
+    const auto follow = [&](const order_model::piece& piece, std::size_t first, const touch& before) {
+        const std::int64_t address = address_of(piece.allocation) + before.begin;
+        for (std::size_t i = piece.nodes; i < nodes.size(); ++i) {
+            const bool ordered = nodes[i].past.test(bit(nodes[first].number));
+            for (const touch& after : nodes[i].touches) {
+                const std::int64_t base = address_of(model.memories().at(after.memory).allocation);
+                if (address < base + after.begin || base + after.end <= address) {
+                    continue;
+                }
+                const bool settled = ordered || (model.rules().automatic && !after.manual);
+                if (!settled && (before.write || after.write)) {
+                    pairs.push_back({nodes[first].number, nodes[i].number, true});
+                } else if (settled && (after.write || !before.write)) {
+                    return;
+                }
+            }
+        }
+    };
+    for_each_early_drop(model, [&](const order_model::piece& piece, std::size_t first, const touch& all) {
+        for (int element = all.begin; element < all.end; ++element) {
+            touch one = all;
+            one.begin = element;
+            one.end = element + 1;
+            if (!is_replaced(nodes, first, piece.nodes, one, one)) {
+                follow(piece, first, one);
+            }
+        }
+    });
+    return pairs;
+}
 
 std::vector<unordered_pair> unordered_pairs(const order_model& model) {
     std::vector<unordered_pair> pairs;

@@ -3,6 +3,8 @@
 #include <array>
 #include <bitset>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -41,6 +43,17 @@ public:
         step_set past;  ///< what it is ordered after, all of it; itself included
         step_set tail;  ///< what its stream was ordered after before it; the host's past included
     };
+    /// A piece of memory. Its end counts as a free on the stream that allocated it.
+    struct piece {
+        int allocation = none;  ///< the step that made it
+        int stream = none;      ///< the stream that allocated it
+        bool dropped = false;
+        std::size_t nodes = 0;  ///< that there were when it was dropped
+        step_set past;          ///< what the drop is ordered after
+    };
+    /// By their numbers.
+    [[nodiscard]] const std::map<int, piece>& memories() const noexcept { return memories_; }
+    [[nodiscard]] const order_rules& rules() const noexcept { return rules_; }
     /// In the order of `add`.
     [[nodiscard]] const std::vector<node>& nodes() const noexcept { return nodes_; }
     /// The node of a step; null if the step has none.
@@ -69,6 +82,7 @@ private:
     order_rules rules_;
     int phase_ = 0;
     std::vector<node> nodes_;
+    std::map<int, piece> memories_;
     std::array<int, most_steps> index_ = make_index();
     std::map<int, stream_state> streams_;
     std::map<int, step_set> events_;
@@ -90,6 +104,14 @@ struct unordered_pair {
     bool certain = false;  ///< some byte of the overlap was touched by no access in between that orders itself after it
     friend auto operator<=>(const unordered_pair&, const unordered_pair&) = default;
 };
+
+/// All accesses to memory of which the drop is not ordered after them: each with the step that allocated the memory.
+[[nodiscard]] std::vector<unordered_pair> unordered_drops(const order_model& model);
+
+/// All pairs of an access to dropped memory, not ordered before the drop, and an access to what is in its place, not ordered
+/// after it. `address_of(step)`: the address of the memory that a step allocated, in elements.
+[[nodiscard]] std::vector<unordered_pair> early_reuses(const order_model& model,
+                                                       const std::function<std::int64_t(int)>& address_of);
 
 /// All pairs of conflicting accesses of which the second is not ordered after the first.
 [[nodiscard]] std::vector<unordered_pair> unordered_pairs(const order_model& model);

@@ -36,6 +36,12 @@ bool world::resolve_stream(step& one, std::size_t thread) const {
     return true;
 }
 
+weir::ordering_mode world::mode_of(const step& one, std::size_t thread) const {
+    const std::vector<ordering_mode>& scopes = threads_[thread].scopes;
+    const ordering_mode mode = scopes.empty() ? process_ : scopes.back();
+    return is_operation(one.kind) ? stream_modes_[index(one.stream_number)].value_or(mode) : mode;
+}
+
 bool world::resolve_ranges(step& one, std::size_t thread) const {
     one.touches.clear();
     const auto add = [&](const range& part, bool write) {
@@ -46,15 +52,7 @@ bool world::resolve_ranges(step& one, std::size_t thread) const {
         if (slot.memory == none || part.first < 0 || part.first >= part.last || part.last > slot.size) {
             return false;
         }
-        // Rule O5: array, stream, scope, process.
-        ordering_mode mode = process_;
-        if (!threads_[thread].scopes.empty()) {
-            mode = threads_[thread].scopes.back();
-        }
-        if (is_operation(one.kind)) {
-            mode = stream_modes_[index(one.stream_number)].value_or(mode);
-        }
-        mode = memories_[index(slot.memory)].mode.value_or(mode);
+        const ordering_mode mode = memories_[index(slot.memory)].mode.value_or(mode_of(one, thread));
         one.touches.push_back(
             {slot.memory, slot.offset + part.first, slot.offset + part.last, write, mode == ordering_mode::manual});
         return true;
@@ -80,7 +78,8 @@ bool world::resolve(step& one, std::size_t thread) const {
                 return false;
             }
             // Nobody else has the memory yet: this orders nothing but what its former owner did.
-            one.touches = {{one.memory, 0, one.size, true, false}};
+            one.touches = {{one.memory, 0, one.size, true, mode_of(one, thread) == ordering_mode::manual}};
+            one.other_number = streams_[index(one.other)].number;
             return true;
         }
         case step_kind::alias:

@@ -48,6 +48,8 @@ public:
 
 private:
     static std::size_t index(int slot) noexcept { return static_cast<std::size_t>(slot); }
+    /// Who orders what the step does, but for what is said of arrays (rule O5: array, stream, scope, process).
+    [[nodiscard]] weir::ordering_mode mode_of(const step& one, std::size_t thread) const;
     [[nodiscard]] bool resolve_ranges(step& one, std::size_t thread) const;
     [[nodiscard]] bool resolve_stream(step& one, std::size_t thread) const;
     [[nodiscard]] bool is_last_owner(int memory) const noexcept { return memories_[index(memory)].owners == 1; }

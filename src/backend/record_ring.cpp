@@ -1,9 +1,9 @@
-#include "backend/cpu/record_ring.hpp"
+#include "backend/record_ring.hpp"
 
 #include <algorithm>
 #include <new>
 
-namespace weir::backend::cpu {
+namespace weir::backend {
 
 record_ring::segment* record_ring::make(std::size_t capacity) {
     void* const memory = ::operator new(sizeof(segment) + capacity);
@@ -92,4 +92,4 @@ void* record_ring::look() noexcept {
     }
 }
 
-}  // namespace weir::backend::cpu
+}  // namespace weir::backend

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace weir::backend::cpu {
+namespace weir::backend {
 
 /// An unbounded first-in-first-out of records of different sizes, for one producer and one consumer at a time. Records
 /// lie one behind the other in segments that are used again, so that in the steady state nothing is allocated.
@@ -67,4 +67,4 @@ private:
     alignas(64) std::atomic<segment*> spare_{nullptr};
 };
 
-}  // namespace weir::backend::cpu
+}  // namespace weir::backend

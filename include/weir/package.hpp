@@ -1,0 +1,37 @@
+// Other libraries that share memory with Weir. Layer: runtime.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "weir/device.hpp"
+#include "weir/export.hpp"
+#include "weir/stream.hpp"
+
+namespace weir {
+
+/// Another array library in this process, as far as Weir has to know it: which stream it works on now. Derive from it,
+/// one object for each library, to share memory with that library (sharing.hpp).
+class WEIR_EXPORT package {
+public:
+    package() = default;
+    package(const package&) = delete;
+    package& operator=(const package&) = delete;
+    virtual ~package();
+
+    [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+
+    /// The stream that the package would put the calling thread's next work on `device` into. It may be another one at
+    /// each call (rule S7), so Weir asks for each operation on shared memory, in the thread that enqueues it and under no
+    /// lock. None if the package has no queues there and its work is over when its calls return, as NumPy's is (rule X6).
+    [[nodiscard]] virtual std::optional<stream> current_stream(device of) = 0;
+};
+
+/// What a package may do with memory that it shares.
+enum class package_use : std::uint8_t {
+    reads,   ///< it only reads, as the consumer of an immutable import does: what Weir reads needs no order with it
+    writes,  ///< it may read and write
+};
+
+}  // namespace weir

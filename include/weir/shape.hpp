@@ -1,0 +1,84 @@
+// The extents of arrays. Layer: array.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "weir/export.hpp"
+
+namespace weir {
+
+namespace detail {
+
+/// One number for each dimension, never changed. A few are kept in place; copies of more share them.
+class axis_list {
+public:
+    static constexpr std::size_t in_place = 4;
+
+    axis_list() = default;
+    /// Throws std::bad_alloc.
+    explicit axis_list(std::span<const std::int64_t> values) : count_(values.size()) {
+        if (count_ > in_place) {
+            const auto made = std::make_shared_for_overwrite<std::int64_t[]>(count_);
+            std::copy(values.begin(), values.end(), made.get());
+            many_ = made;
+        } else {
+            std::copy(values.begin(), values.end(), few_.begin());
+        }
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return count_; }
+    [[nodiscard]] std::int64_t operator[](std::size_t axis) const noexcept { return values()[axis]; }
+    [[nodiscard]] std::span<const std::int64_t> values() const noexcept {
+        return {count_ > in_place ? many_.get() : few_.data(), count_};
+    }
+    friend bool operator==(const axis_list& a, const axis_list& b) noexcept {
+        return std::equal(a.values().begin(), a.values().end(), b.values().begin(), b.values().end());
+    }
+
+private:
+    std::array<std::int64_t, in_place> few_{};
+    std::shared_ptr<const std::int64_t[]> many_;
+    std::size_t count_ = 0;
+};
+
+}  // namespace detail
+
+/// The extents of an array, outermost first. At most `most` dimensions; none is a single element. Extents are not
+/// negative.
+class WEIR_EXPORT shape {
+public:
+    static constexpr std::size_t most = 32;
+
+    shape() = default;
+    /// Throws argument_error for negative extents, too many dimensions, or more elements than can be addressed.
+    shape(std::initializer_list<std::int64_t> extents) : shape(std::span(extents.begin(), extents.size())) {}
+    explicit shape(std::span<const std::int64_t> extents);
+    /// One dimension.
+    shape(std::int64_t extent) : shape({extent}) {}  // NOLINT(google-explicit-constructor)
+
+    [[nodiscard]] std::size_t dimensions() const noexcept { return extents_.size(); }
+    [[nodiscard]] std::int64_t operator[](std::size_t axis) const noexcept { return extents_[axis]; }
+    [[nodiscard]] std::span<const std::int64_t> extents() const noexcept { return extents_.values(); }
+    /// The number of elements; 1 without dimensions.
+    [[nodiscard]] std::int64_t elements() const noexcept;
+    /// "(3, 4)", as NumPy prints it.
+    [[nodiscard]] std::string to_string() const;
+
+    friend bool operator==(const shape&, const shape&) = default;
+
+private:
+    detail::axis_list extents_;
+};
+
+/// The shape of what arithmetic makes of operands of these shapes, as NumPy's broadcasting has it: counted from the last
+/// dimension, extents must be equal or 1. Throws argument_error.
+[[nodiscard]] WEIR_EXPORT shape broadcast_shapes(const shape& a, const shape& b);
+
+}  // namespace weir

@@ -1,0 +1,51 @@
+// Elements that lie apart, for code that runs in a stream. Layer: array.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace weir {
+
+/// A window onto the elements of an array of `Rank` dimensions with any strides: `x(i, j)` is an element. Trivially
+/// copyable; neither checks indices nor owns anything.
+template <class T, std::size_t Rank>
+class strided_span {
+public:
+    using extents_type = std::array<std::int64_t, Rank>;
+
+    strided_span(T* first, const extents_type& extents, const extents_type& strides) noexcept
+        : first_(first), extents_(extents), strides_(strides) {}
+
+    /// The same elements, to be read only.
+    operator strided_span<const T, Rank>() const noexcept  // NOLINT(google-explicit-constructor): as std::span does
+        requires(!std::is_const_v<T>) {
+        return {first_, extents_, strides_};
+    }
+
+    template <std::integral... Index>
+    [[nodiscard]] T& operator()(Index... index) const noexcept {
+        static_assert(sizeof...(Index) == Rank, "one index for each dimension");
+        std::int64_t at = 0;
+        std::size_t axis = 0;
+        ((at += static_cast<std::int64_t>(index) * strides_[axis++]), ...);
+        return first_[at];
+    }
+
+    /// The element with all indices 0.
+    [[nodiscard]] T* data() const noexcept { return first_; }
+    [[nodiscard]] const extents_type& extents() const noexcept { return extents_; }
+    [[nodiscard]] const extents_type& strides() const noexcept { return strides_; }
+    [[nodiscard]] std::int64_t extent(std::size_t axis) const noexcept { return extents_[axis]; }
+    /// Elements, not bytes, from one index to the next.
+    [[nodiscard]] std::int64_t stride(std::size_t axis) const noexcept { return strides_[axis]; }
+
+private:
+    T* first_;
+    extents_type extents_;
+    extents_type strides_;
+};
+
+}  // namespace weir

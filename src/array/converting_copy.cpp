@@ -1,0 +1,39 @@
+#include "array/converting_copy.hpp"
+
+namespace weir {
+
+namespace {
+
+/// So many elements are converted at a time: they stay in the first cache.
+constexpr std::int64_t most = 256;
+
+walk::plan plan_of(const array& to, const array& from) {
+    const walk::operand operands[] = {operation::operand_of(to), operation::operand_of(from)};
+    return {to.shape().extents(), operands};
+}
+
+}  // namespace
+
+converting_copy::converting_copy(const array& to, const array& from)
+    : converting_copy(plan_of(to, from), to.dtype(), from.dtype()) {}
+
+void converting_copy::operator()() const {
+    if (same_) {
+        walk::copy_elements(both_, to_);
+        return;
+    }
+    both_.for_each_piece(most, [&](const walk::plan::pointers& at, std::int64_t rows, std::int64_t columns) {
+        const walk::grid target{at[0], both_.row_stride(0), both_.column_stride(0)};
+        const walk::grid source{at[1], both_.row_stride(1), both_.column_stride(1)};
+        alignas(64) std::byte gathered[most * 16];
+        alignas(64) std::byte converted[most * 16];
+        const std::byte* const in = walk::gather(source, rows, columns, from_, gathered);
+        const bool direct = walk::is_packed(target, rows, columns, to_);
+        convert_(in, direct ? target.first : converted, static_cast<std::size_t>(rows * columns));
+        if (!direct) {
+            walk::copy_grid(target, walk::packed(converted, columns, to_), rows, columns, to_);
+        }
+    });
+}
+
+}  // namespace weir

@@ -1,0 +1,189 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "array/convert.hpp"
+#include "array/converting_copy.hpp"
+#include "array/operation.hpp"
+#include "array/walk.hpp"
+#include "weir/arithmetic.hpp"
+
+namespace weir {
+
+/// Work on arrays element by element, a piece at a time: operands are gathered and converted to what the loop takes, and
+/// its results converted and scattered, each only where it is needed.
+///
+/// `Loop(inputs, out, count)` gets up to three packed inputs, and packed room for `count` results; both may be memory of
+/// arrays.
+template <std::size_t Inputs, class Loop>
+class elementwise {
+public:
+    using inputs = std::array<const std::byte*, Inputs>;
+
+    /// One input: what it is, and as which type the loop takes it.
+    struct input {
+        const operand* what = nullptr;
+        dtype as = dtype::bool_;
+        dtype number = dtype::bool_;  ///< what a number is rounded to before that
+    };
+
+    /// Enqueues it. `out` has the shape that the inputs broadcast to; the loop gives results of the type `result`.
+    static completion enqueue(const on& where, const array& out, dtype result, const std::array<input, Inputs>& given,
+                              Loop loop) {
+        declared all;
+        elementwise work(where, out, result, given, loop, all);
+        return operation::enqueue(where, std::span(all.accesses).first(all.count), std::move(work));
+    }
+
+    void operator()() {
+        for (const converting_copy& one : copies_) {
+            one();
+        }
+        constexpr std::size_t room = most * 16;
+        alignas(64) std::byte gathered[room];
+        alignas(64) std::byte converted[Inputs][room];
+        alignas(64) std::byte results[room];
+        alignas(64) std::byte scattered[room];
+        const std::int64_t largest = std::min<std::int64_t>(most, std::max<std::int64_t>(plan_.elements(), 1));
+        for (std::size_t i = 0; i < Inputs; ++i) {
+            if (inputs_[i].constant) {
+                spread(inputs_[i], converted[i], largest);
+            }
+        }
+        plan_.for_each_piece(most, [&](const walk::plan::pointers& at, std::int64_t rows, std::int64_t columns) {
+            const auto count = static_cast<std::size_t>(rows * columns);
+            inputs taken;
+            for (std::size_t i = 0; i < Inputs; ++i) {
+                taken[i] = converted[i];
+                if (const stage& one = inputs_[i]; !one.constant) {
+                    const walk::grid from{at[i + 1], plan_.row_stride(i + 1), plan_.column_stride(i + 1)};
+                    std::byte* const aside = one.convert != nullptr ? gathered : converted[i];
+                    taken[i] = walk::gather(from, rows, columns, one.item, aside);
+                    if (one.convert != nullptr) {
+                        one.convert(taken[i], converted[i], count);
+                        taken[i] = converted[i];
+                    }
+                }
+            }
+            const walk::grid to{at[0], plan_.row_stride(0), plan_.column_stride(0)};
+            const bool direct = walk::is_packed(to, rows, columns, result_item_);
+            std::byte* const packed = direct ? to.first : scattered;
+            loop_(taken, convert_result_ != nullptr ? results : packed, count);
+            if (convert_result_ != nullptr) {
+                convert_result_(results, packed, count);
+            }
+            if (!direct) {
+                walk::copy_grid(to, walk::packed(packed, columns, result_item_), rows, columns, result_item_);
+            }
+        });
+    }
+
+private:
+    /// What it reads and writes.
+    struct declared {
+        std::array<runtime::access_request, 2 * Inputs + 1> accesses;
+        std::size_t count = 0;
+        std::array<array, Inputs> aside;  ///< kept until it is enqueued
+
+        void add(const runtime::access_request& one) { accesses[count++] = one; }
+    };
+
+    elementwise(const on& where, const array& out, dtype result, const std::array<input, Inputs>& given, Loop loop,
+                declared& all)
+        : plan_(make(where, out, given, all)),
+          loop_(loop),
+          convert_result_(converter(result, out.dtype())),
+          result_item_(size_of(out.dtype())) {}
+
+    static constexpr std::int64_t most =
+        256;  ///< elements at a time: the pieces of all operands stay in the first cache
+
+    struct stage {
+        convert::function convert = nullptr;  ///< null: not needed
+        std::size_t item = 0;                 ///< bytes of an element in the array
+        dtype as = dtype::bool_;
+        bool constant = false;                            ///< one element for all
+        alignas(16) std::array<std::byte, 16> element{};  ///< that of a number, as the loop takes it
+        const std::byte* first = nullptr;                 ///< that of an array; null for a number
+    };
+
+    static convert::function converter(dtype from, dtype to) noexcept {
+        return from == to ? nullptr : convert::between(from, to);
+    }
+
+    /// Fills `inputs_` and `copies_` on the way.
+    walk::plan make(const on& where, const array& out, const std::array<input, Inputs>& given, declared& all) {
+        all.add(operation::writes(out));
+        static constexpr std::array<std::int64_t, shape::most> zeros{};
+        const std::span<const std::int64_t> nowhere = std::span(zeros).first(out.dimensions());
+        std::array<walk::operand, Inputs + 1> operands{operation::operand_of(out)};
+        std::array<array, Inputs> seen;
+        for (std::size_t i = 0; i < Inputs; ++i) {
+            stage& one = inputs_[i];
+            one.as = given[i].as;
+            if (!given[i].what->is_array()) {
+                one.constant = true;
+                given[i].what->number().store(given[i].number, one.element.data());
+                scalar::load(given[i].number, one.element.data()).store(one.as, one.element.data());
+                operands[i + 1] = {nullptr, nowhere};
+                continue;
+            }
+            all.aside[i] = untangled(where, out, given[i].what->of_array(), all);
+            seen[i] = all.aside[i].broadcast_to(out.shape());
+            one.convert = converter(seen[i].dtype(), one.as);
+            one.item = size_of(seen[i].dtype());
+            one.constant = all.aside[i].size() == 1;
+            one.first = seen[i].device_data();
+            operands[i + 1] = {seen[i].device_data(), one.constant ? nowhere : seen[i].strides()};
+        }
+        return {out.shape().extents(), operands};
+    }
+
+    /// The input or, where writing the output would change what is read of it later, memory for a copy of it.
+    array untangled(const on& where, const array& out, const array& in, declared& all) {
+        operation::expect_on_device_of(where, in);
+        const bool shared =
+            in.buffer().resource() == out.buffer().resource() && order::overlap(in.footprint(), out.footprint());
+        if (shared) {
+            // Results then depend on what was there: those of a failed operation do not become right by this one.
+            all.accesses[0].overwrites = false;
+        }
+        if (!operation::entangled(out, in)) {
+            if (!shared) {
+                all.add(operation::reads(in));
+            }
+            return in;
+        }
+        array aside = empty(in.shape(), in.dtype(), where.stream(), where.site().where);
+        copies_.emplace_back(aside, in);
+        all.add(operation::reads(in));
+        all.add(operation::writes(aside));
+        return aside;
+    }
+
+    static void spread(const stage& one, std::byte* to, std::int64_t count) {
+        alignas(16) std::array<std::byte, 16> element = one.element;
+        if (one.first != nullptr) {
+            const convert::function convert = one.convert;
+            if (convert != nullptr) {
+                convert(one.first, element.data(), 1);
+            } else {
+                std::copy_n(one.first, one.item, element.data());
+            }
+        }
+        const std::size_t item = size_of(one.as);
+        walk::copy_grid(walk::packed(to, count, item), {element.data(), 0, 0}, 1, count, item);
+    }
+
+    std::vector<converting_copy> copies_;  ///< first, of inputs that the output would spoil
+    std::array<stage, Inputs> inputs_;
+    walk::plan plan_;
+    Loop loop_;
+    convert::function convert_result_;  ///< null: not needed
+    std::size_t result_item_;
+};
+
+}  // namespace weir

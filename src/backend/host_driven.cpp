@@ -1,0 +1,108 @@
+#include "backend/host_driven.hpp"
+
+#include <algorithm>
+
+namespace weir::backend {
+
+driving_hosts& driving_hosts::instance() {
+    static auto* const all = new driving_hosts;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    return *all;
+}
+
+void driving_hosts::add(host_driven& device) noexcept {
+    const std::lock_guard held(mutex_);
+    if (std::find(devices_.begin(), devices_.end(), &device) == devices_.end()) {
+        *std::find(devices_.begin(), devices_.end(), nullptr) = &device;  // there are no more devices than places
+        next_ = 0;  // what is chosen later must not depend on what was before
+        ++count_;
+    }
+}
+
+void driving_hosts::remove(host_driven& device) noexcept {
+    const std::lock_guard held(mutex_);
+    const auto found = std::find(devices_.begin(), devices_.end(), &device);
+    if (found != devices_.end()) {
+        *found = nullptr;
+        --count_;
+    }
+}
+
+void driving_hosts::news() noexcept {
+    const std::lock_guard held(mutex_);
+    ++news_;
+    changed_.notify_all();
+}
+
+bool driving_hosts::step(lock& held) noexcept {
+    driver_ = std::this_thread::get_id();
+    bool ran = false;
+    for (std::size_t tried = 0; tried < most && !ran; ++tried) {
+        host_driven* const device = devices_[next_];
+        next_ = (next_ + 1) % most;
+        if (device != nullptr) {
+            held.unlock();
+            ran = device->step();
+            held.lock();
+        }
+    }
+    driver_ = {};
+    return ran;
+}
+
+void driving_hosts::wait(timeline& line, point target) noexcept {
+    struct waiting final : waiter {
+        driving_hosts* of = nullptr;
+        bool over = false;
+        void reached() noexcept override {
+            // Notifies under the lock: the waiting thread may end, and this object with it, as soon as it is free.
+            const std::lock_guard held(of->mutex_);
+            over = true;
+            of->changed_.notify_all();
+        }
+    };
+    const std::thread::id me = std::this_thread::get_id();
+    const std::thread::id nobody;
+    waiting self;
+    self.of = this;
+    if (!line.wait(self, target.at)) {
+        return;
+    }
+    lock held(mutex_);
+    watched_sleep sleep(target);
+    // An operation that this thread runs as the driver may wait itself: then it drives from here.
+    const bool within_a_step = driver_ == me;
+    while (!self.over) {
+        if (driver_ != nobody && driver_ != me) {
+            sleep.until(held, changed_, [&] { return self.over || driver_ == nobody; });
+            continue;
+        }
+        const std::uint64_t seen = news_;
+        if (!step(held) && !self.over && news_ == seen) {
+            changed_.notify_all();  // whoever slept because this one drove
+            sleep.until(held, changed_, [&] { return self.over || news_ != seen; });
+        }
+    }
+    if (within_a_step) {
+        changed_.wait(held, [&] { return driver_ == nobody; });
+        driver_ = me;
+    } else {
+        changed_.notify_all();
+    }
+}
+
+void driving_hosts::step_once() noexcept {
+    lock held(mutex_);
+    const std::thread::id before = driver_;
+    if (before != std::thread::id() && before != std::this_thread::get_id()) {
+        return;
+    }
+    static_cast<void>(step(held));
+    if (before == std::thread::id()) {
+        changed_.notify_all();
+    } else {
+        changed_.wait(held, [&] { return driver_ == std::thread::id(); });
+        driver_ = before;
+    }
+}
+
+}  // namespace weir::backend

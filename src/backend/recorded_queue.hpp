@@ -1,0 +1,157 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <utility>
+
+#include "backend/acting.hpp"
+#include "backend/backend.hpp"
+#include "backend/record_ring.hpp"
+
+namespace weir::backend {
+
+/// A queue whose waits and operations lie, in order, in memory of the host until somebody comes and runs them: the common
+/// part of all queues that Weir itself works off. While such a queue waits for another stream it holds no thread.
+///
+/// One thread at a time submits; one thread at a time, perhaps another, works off (`look`, `execute`, `rest`).
+class recorded_queue : public queue {
+public:
+    void reserve(std::size_t waits, const detail::task_ref& work) override;
+    void wait(point target) noexcept override;
+    void submit(epoch at, const operation& what) noexcept override;
+
+protected:
+    recorded_queue(timeline& line, queue_events& events) : line_(&line), events_(&events) {}
+
+    /// What lies at the front, once waits that are over are out of the way.
+    enum class ahead : std::uint8_t {
+        nothing,
+        work,
+        waiting,  ///< a wait that is not over: another thread may have the queue already, as the waiter is told
+    };
+
+    /// Has the queue worked off soon: it had no work, and has some now. Called by the thread that submits, under the
+    /// stream's lock.
+    virtual void schedule() noexcept = 0;
+
+    /// Takes out waits as long as `pass(target)` says that they need not be waited for.
+    template <class Pass>
+    [[nodiscard]] ahead look_past(Pass&& pass) noexcept {
+        for (;;) {
+            void* const front = records_.front();
+            if (front == nullptr) {
+                return ahead::nothing;
+            }
+            if (*static_cast<kind*>(front) == kind::work) {
+                return ahead::work;
+            }
+            const point target = static_cast<wait_record*>(front)->target;
+            records_.pop(sizeof(wait_record));
+            if (!pass(target)) {
+                return ahead::waiting;
+            }
+        }
+    }
+    /// Passes waits that are over. `self` is told when the first that is not is over.
+    [[nodiscard]] ahead look(waiter& self) noexcept;
+    /// Whether anything was submitted that is not worked off.
+    [[nodiscard]] bool has_records() noexcept { return records_.front() != nullptr; }
+    /// What kind of work lies at the front, of which `look` has said that it is work.
+    [[nodiscard]] runtime::work_kind kind_ahead() noexcept { return front().work; }
+    /// Whether there is anything to run, or only an epoch to complete.
+    [[nodiscard]] bool is_empty_ahead() noexcept { return front().type == nullptr; }
+    [[nodiscard]] runtime::site site_ahead() noexcept { return front().from(); }
+    [[nodiscard]] epoch epoch_ahead() noexcept { return front().at; }
+    [[nodiscard]] timeline& line() noexcept { return *line_; }
+    /// Whether anything is submitted and not accounted for as run, as the thread that submits sees it.
+    [[nodiscard]] bool is_pending() const noexcept { return pending_.load(std::memory_order_acquire) != 0; }
+
+    /// Runs the work at the front and completes its epoch. `started` and `ended` tell the time, if it is wanted.
+    template <class Started, class Ended>
+    void execute(Started&& started, Ended&& ended) noexcept {
+        work_record& record = front();
+        const detail::task_type* const type = record.type;
+        const epoch at = record.at;
+        void* const object = reinterpret_cast<std::byte*>(&record) + work_header;
+        {
+            const acting_for self({line_->number(), at});
+            const auto start = record.timed ? started() : std::chrono::steady_clock::time_point();
+            if (run_work(*events_, at, record.from(), type, object) && record.timed && type != nullptr) {
+                events_->executed(at, start, ended());
+            }
+            drop_front(record, object);
+        }
+        line_->complete(at);
+    }
+    void execute() noexcept {
+        execute([] { return std::chrono::steady_clock::now(); }, [] { return std::chrono::steady_clock::now(); });
+    }
+
+    /// Hands the work at the front to `take(epoch, operation)` instead, which moves it out and sees to its completion. If
+    /// that throws, the work is still there.
+    template <class Take>
+    void hand_on(Take&& take) {
+        work_record& record = front();
+        void* const object = reinterpret_cast<std::byte*>(&record) + work_header;
+        take(record.at, operation{{record.type, object}, record.from(), record.work, record.timed});
+        drop_front(record, object);
+    }
+    /// Has the work at the front fail without running.
+    void fail_ahead(std::exception_ptr why) noexcept {
+        work_record& record = front();
+        const epoch at = record.at;
+        events_->failed(at, record.from(), std::move(why));
+        drop_front(record, reinterpret_cast<std::byte*>(&record) + work_header);
+        line_->complete(at);
+    }
+
+    /// Accounts for what has run since the last rest. Whether nothing is left: then somebody else may have the queue
+    /// already, and it may be gone.
+    [[nodiscard]] bool rest() noexcept;
+
+private:
+    enum class kind : std::uint8_t { wait, work };
+    struct wait_record {
+        kind what;
+        point target;
+    };
+    /// Kept short, since each byte of it travels from the processor that enqueues to the one that runs.
+    struct work_record {
+        kind what;
+        runtime::work_kind work;
+        bool timed;
+        std::uint32_t line;  ///< this, `label`, `file` and `function` are the site that enqueued it
+        const char* label;
+        const char* file;
+        const char* function;
+        epoch at;
+        const detail::task_type* type;  ///< null: nothing to do but to complete the epoch
+
+        [[nodiscard]] runtime::site from() const noexcept { return {label, {file, function, line}}; }
+    };
+    static constexpr std::size_t work_header = record_ring::rounded(sizeof(work_record));
+
+    [[nodiscard]] work_record& front() noexcept { return *static_cast<work_record*>(records_.front()); }
+
+    void drop_front(work_record& record, void* object) noexcept {
+        const detail::task_type* const type = record.type;
+        if (type != nullptr) {
+            type->destroy(object);
+        }
+        records_.pop(work_header + (type == nullptr ? 0 : type->size));
+        ++ran_;
+    }
+
+    timeline* line_;
+    queue_events* events_;
+    record_ring records_;
+    std::int64_t ran_ = 0;  ///< operations that ran since the last rest; of the thread that works off
+    /// Operations submitted and not accounted for as run. Whoever raises it from 0 schedules the queue; while it is above
+    /// 0 the queue is scheduled, or a thread has it, or it waits. A thread that has run an operation before its submitter
+    /// got to count it leaves -1 behind, and the submitter finds that there is nothing left to schedule.
+    alignas(64) std::atomic<std::int64_t> pending_{0};
+};
+
+}  // namespace weir::backend

@@ -1,0 +1,72 @@
+#include "backend/sim/driver.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "backend/forwarding_queue.hpp"
+#include "backend/sim/memory.hpp"
+#include "backend/sim/queue.hpp"
+#include "weir/error.hpp"
+
+namespace weir::backend::sim {
+
+sim_driver::sim_driver(int id)
+    : name_("sim:" + std::to_string(id)),
+      engines_(new engines({})),  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+      memory_(testing::sim_settings().memory) {}
+
+std::unique_ptr<queue> sim_driver::make_queue(timeline& line, queue_events& events) {
+    engines_->start_threads(engines_->settings());
+    return std::make_unique<forwarding_queue>(*this, std::make_unique<sim_queue>(*engines_, line, events), line,
+                                              events);
+}
+
+bool sim_driver::can_wait_for(const driver* whose) const noexcept {
+    return whose == nullptr || dynamic_cast<const sim_driver*>(whose) != nullptr;
+}
+
+memory_piece sim_driver::allocate(std::size_t bytes) noexcept {
+    // Adds first and looks then, so that two threads cannot both get the last piece.
+    if (used_.fetch_add(bytes) + bytes <= memory_) {
+        if (const memory_piece piece = map_twice(bytes); piece.address != nullptr) {
+            return piece;
+        }
+    }
+    used_ -= bytes;
+    return {};
+}
+
+void sim_driver::deallocate(memory_piece memory, std::size_t bytes) noexcept {
+    unmap(memory, bytes);
+    used_ -= bytes;
+}
+
+void sim_driver::fetch(std::byte* host, const std::byte* device, std::size_t bytes) {
+    std::memcpy(host, device, bytes);
+}
+
+testing::sim_settings sim_driver::settings() const {
+    testing::sim_settings settings = engines_->settings();
+    settings.memory = memory_;
+    return settings;
+}
+
+void sim_driver::configure(const testing::sim_settings& settings) {
+    constexpr int most_engines = 1024;
+    for (const int count : {settings.engines, settings.copy_engines}) {
+        if (count < 1 || count > most_engines) {
+            throw argument_error(std::to_string(count) + " engines for " + name_ + ": it has 1 to " +
+                                 std::to_string(most_engines) + " of each kind");
+        }
+    }
+    testing::sim_settings wanted = settings;
+    engines_->start_threads(wanted);
+    restore(std::move(wanted));
+}
+
+void sim_driver::restore(testing::sim_settings settings) noexcept {
+    memory_ = settings.memory;
+    engines_->configure(std::move(settings));
+}
+
+}  // namespace weir::backend::sim

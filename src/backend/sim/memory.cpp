@@ -1,0 +1,42 @@
+#include "backend/sim/memory.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace weir::backend::sim {
+
+namespace {
+
+/// Null if it cannot be mapped.
+std::byte* map(int file, std::size_t bytes, int access) noexcept {
+    void* const mapped = ::mmap(nullptr, bytes, access, MAP_SHARED, file, 0);
+    return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
+}
+
+}  // namespace
+
+memory_piece map_twice(std::size_t bytes) noexcept {
+    const int file = ::memfd_create("weir-sim", MFD_CLOEXEC);
+    if (file < 0) {
+        return {};
+    }
+    memory_piece piece;
+    if (::ftruncate(file, static_cast<off_t>(bytes)) == 0) {
+        std::byte* const device = map(file, bytes, PROT_READ | PROT_WRITE);
+        std::byte* const host = device == nullptr ? nullptr : map(file, bytes, PROT_NONE);
+        if (host != nullptr) {
+            piece = {device, host - device};
+        } else if (device != nullptr) {
+            ::munmap(device, bytes);
+        }
+    }
+    ::close(file);  // the mappings keep the memory
+    return piece;
+}
+
+void unmap(memory_piece piece, std::size_t bytes) noexcept {
+    ::munmap(piece.address + piece.to_host, bytes);
+    ::munmap(piece.address, bytes);
+}
+
+}  // namespace weir::backend::sim

@@ -1,0 +1,85 @@
+#include "backend/task_threads.hpp"
+
+#include <chrono>
+#include <exception>
+#include <new>
+#include <thread>
+
+namespace weir::backend {
+
+namespace {
+
+/// How long a thread stays without any task.
+constexpr std::chrono::seconds patience_of_threads{2};
+
+}  // namespace
+
+task_threads& task_threads::instance() {
+    // Lives for ever, in memory that cannot run out: those who ask must not fail.
+    alignas(task_threads) static std::byte room[sizeof(task_threads)];
+    static auto* const all = ::new (room) task_threads;
+    return *all;
+}
+
+/// Whether there is, or was just started, a thread for one more. Under the lock.
+bool task_threads::have_one_idle() noexcept {
+    if (waiting_.size() >= idle_) {
+        try {
+            std::thread([this] { work(false); }).detach();
+            ++idle_;
+        } catch (const std::exception&) {
+            return false;  // no thread, or no memory for one
+        }
+    }
+    return true;
+}
+
+void task_threads::push(blocking_work& one) noexcept {
+    waiting_.push(one);
+    wake_.notify_one();
+}
+
+bool task_threads::schedule(blocking_work& one) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (!have_one_idle()) {
+        return false;
+    }
+    push(one);
+    return true;
+}
+
+void task_threads::keep_one() {
+    const std::lock_guard lock(mutex_);
+    if (!one_stays_) {
+        std::thread([this] { work(true); }).detach();
+        ++idle_;
+        one_stays_ = true;
+    }
+}
+
+void task_threads::schedule_surely(blocking_work& one) noexcept {
+    const std::lock_guard lock(mutex_);
+    static_cast<void>(have_one_idle());
+    push(one);
+}
+
+void task_threads::work(bool stays) noexcept {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        const auto found = [&] { return !waiting_.empty(); };
+        if (stays) {
+            wake_.wait(lock, found);
+        } else if (!wake_.wait_for(lock, patience_of_threads, found)) {
+            --idle_;
+            return;
+        }
+        blocking_work* const one = waiting_.pop();
+        --idle_;
+        lock.unlock();
+        one->run_blocking();
+        lock.lock();
+        ++idle_;
+    }
+}
+
+}  // namespace weir::backend

@@ -1,0 +1,70 @@
+#include "calls/execution.hpp"
+
+#include <string>
+
+#include "runtime/device_state.hpp"
+#include "weir/error.hpp"
+
+namespace weir::calls {
+
+namespace {
+
+device first_of(device_kind kind) {
+    if (kind == device_kind::sim) {
+        return sim(0);
+    }
+    for (const device each : devices()) {
+        if (each.kind() == kind) {
+            return each;
+        }
+    }
+    return cpu();
+}
+
+/// What is wanted, where the operand lies on `home` and a stream, if there is one, belongs to `of_stream`.
+device resolve(const execution_target& wanted, device home, device of_stream) {
+    if (const device* const named = std::get_if<device>(&wanted)) {
+        return *named;
+    }
+    const device_kind* const kind = std::get_if<device_kind>(&wanted);
+    if (kind == nullptr || *kind == home.kind()) {
+        return home;
+    }
+    return *kind == of_stream.kind() ? of_stream : first_of(*kind);
+}
+
+}  // namespace
+
+bool share_memory(device a, device b) noexcept { return &a.state().memory_space() == &b.state().memory_space(); }
+
+device device_of(const array& operand, device of_stream) noexcept {
+    return operand.size() > 0 ? operand.device() : of_stream;
+}
+
+device computing_device(const execution_target& wanted, const array& operand) {
+    const device home = device_of(operand, cpu());
+    return resolve(wanted, home, home);
+}
+
+device computing_device(const char* call, const execution_target& wanted, const array& operand,
+                        const stream_ref& stream) {
+    const device of_stream = stream.device();
+    const device found = resolve(wanted, device_of(operand, of_stream), of_stream);
+    if (found == of_stream) {
+        return found;
+    }
+    if (std::holds_alternative<std::monostate>(wanted)) {
+        if (share_memory(found, of_stream)) {
+            return of_stream;
+        }
+        throw argument_error(std::string(call) + ": the stream \"" + std::string(stream.name()) + "\" is one of " +
+                             of_stream.name() + ", but the operand lies on " + found.name() + "; pass a stream of " +
+                             found.name() + ", or " + of_stream.name() +
+                             " as execution, to have the operand copied there and the result copied back");
+    }
+    throw argument_error(std::string(call) + ": the stream \"" + std::string(stream.name()) + "\" is one of " +
+                         of_stream.name() + ", but execution is on " + found.name() + "; pass a stream of " +
+                         found.name() + ", or none");
+}
+
+}  // namespace weir::calls

@@ -1,0 +1,296 @@
+#include "calls/fft_route.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "weir/error.hpp"
+
+namespace weir::calls {
+
+namespace {
+
+std::int64_t bytes_of(dtype type) noexcept { return static_cast<std::int64_t>(size_of(type)); }
+
+/// The strides of elements that lie one after the other in C order.
+per_dimension packed_strides(std::span<const std::int64_t> extents, dtype type) {
+    per_dimension strides;
+    std::int64_t stride = bytes_of(type);
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+        strides.push_back(0);
+    }
+    for (std::size_t axis = extents.size(); axis > 0; --axis) {
+        strides[axis - 1] = stride;
+        stride *= std::max<std::int64_t>(extents[axis - 1], 1);
+    }
+    return strides;
+}
+
+/// Sorts dimensions so that the one with the largest stride is outermost.
+template <class Dimensions, class Stride>
+void sort_by_stride(Dimensions& all, Stride&& stride_of) {
+    std::sort(all.begin(), all.end(),
+              [&](const auto& a, const auto& b) { return std::abs(stride_of(a)) > std::abs(stride_of(b)); });
+}
+
+/// Makes one of neighbours that are one progression: `joined(outer, inner)` says whether they are, and makes `outer` both.
+template <class Dimensions, class Join>
+void join_neighbours(Dimensions& all, Join&& joined) {
+    std::size_t kept = 0;
+    for (std::size_t i = 1; i < all.size(); ++i) {
+        if (!joined(all[kept], all[i])) {
+            all[++kept] = all[i];
+        }
+    }
+    if (!all.empty()) {
+        all.erase(all.begin() + kept + 1, all.end());
+    }
+}
+
+bool is_aligned(const std::byte* memory) noexcept {
+    return reinterpret_cast<std::uintptr_t>(memory) % fft_alignment == 0;
+}
+
+std::size_t last_axis_of(const fft_geometry& what) noexcept {
+    return static_cast<std::size_t>(what.axes()[what.axes().size() - 1]);
+}
+
+}  // namespace
+
+void fft_work::operator()() const {
+    if (is_filled) {
+        fill.run(operand, filled);
+    }
+    transform->execute(in, out);
+    scale.run(target);
+    if (scatter) {
+        scatter->run(target, result);
+    }
+}
+
+fft_place fft_place::of(const array& a) {
+    fft_place place;
+    place.strides.append(a.strides().data(), a.strides().data() + a.strides().size());
+    place.first = a.device_data();
+    return place;
+}
+
+fft_place fft_place::packed(const weir::shape& extents, dtype type) {
+    return {packed_strides(extents.extents(), type), nullptr};
+}
+
+fft_route::fft_route(const fft_geometry& what, fft_direction direction, fft_place operand, fft_place result, bool over)
+    : what_(what),
+      direction_(direction),
+      operand_(std::move(operand)),
+      result_(std::move(result)),
+      over_(over),
+      scattered_(runs_backwards()),
+      target_(scattered_ ? fft_place::packed(what.result_shape(), what.result_type()) : result_),
+      path_(choose()) {}
+
+bool fft_route::is_transformed(std::size_t axis) const noexcept {
+    const auto known = static_cast<std::int64_t>(axis);
+    return std::find(what_.axes().begin(), what_.axes().end(), known) != what_.axes().end();
+}
+
+bool fft_route::runs_backwards() const noexcept {
+    for (std::size_t axis = 0; axis < result_.strides.size(); ++axis) {
+        if (result_.strides[axis] < 0 && what_.result_shape()[axis] > 1 && is_transformed(axis)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+fft_route::path fft_route::choose() const {
+    if (over_ && !fits_in_place()) {
+        throw argument_error(std::string(what_.call()) +
+                             ": operand and result share memory; give them memory of their own, or let the result lie "
+                             "exactly over an operand whose length does not change");
+    }
+    if (over_ && !scattered_) {
+        return path::in_place;
+    }
+    if (what_.kind() == fft_kind::complex_to_real) {
+        // Libraries keep the operand of a complex-to-real transform as it is along one axis only.
+        return what_.has_to_be_filled() || what_.axes().size() > 1 ? path::by_workspace : path::direct;
+    }
+    if (!what_.has_to_be_filled()) {
+        return path::direct;
+    }
+    // A row of the result has room for two reals an element, if its elements lie one after the other.
+    const bool has_room = what_.kind() == fft_kind::complex_to_complex ||
+                          target_.strides[last_axis_of(what_)] == bytes_of(what_.result_type());
+    return has_room ? path::by_result : path::by_workspace;
+}
+
+bool fft_route::fits_in_place() const noexcept {
+    if (what_.has_to_be_filled() || operand_.first != result_.first) {
+        return false;
+    }
+    const std::size_t last = last_axis_of(what_);
+    for (std::size_t axis = 0; axis < operand_.strides.size(); ++axis) {
+        const std::int64_t from = operand_.strides[axis];
+        const std::int64_t to = result_.strides[axis];
+        if (what_.operand_shape()[axis] != what_.source_extents()[axis]) {
+            return false;  // cut: what is left out would be written over
+        }
+        if (what_.kind() != fft_kind::complex_to_complex && axis == last) {
+            if (from != bytes_of(what_.operand_type()) || to != bytes_of(what_.result_type())) {
+                return false;
+            }
+        } else if (what_.source_extents()[axis] > 1 && from != to) {
+            return false;
+        }
+    }
+    return true;
+}
+
+std::size_t fft_route::source_bytes() const noexcept {
+    if (path_ != path::by_workspace) {
+        return 0;
+    }
+    std::size_t elements = 1;
+    for (const std::int64_t extent : what_.source_extents()) {
+        elements *= static_cast<std::size_t>(extent);
+    }
+    const std::size_t bytes = elements * size_of(what_.source_type());
+    return scattered_ ? (bytes + fft_alignment - 1) / fft_alignment * fft_alignment : bytes;
+}
+
+std::size_t fft_route::workspace_bytes() const noexcept {
+    const auto elements = static_cast<std::size_t>(what_.result_shape().elements());
+    return source_bytes() + (scattered_ ? elements * size_of(what_.result_type()) : 0);
+}
+
+per_dimension fft_route::source_strides() const {
+    switch (path_) {
+        case path::direct:
+        case path::in_place:
+            return operand_.strides;
+        case path::by_workspace:
+            return packed_strides(what_.source_extents(), what_.source_type());
+        case path::by_result:
+            break;
+    }
+    per_dimension strides = target_.strides;
+    if (what_.kind() == fft_kind::real_to_complex) {
+        strides[last_axis_of(what_)] = bytes_of(what_.source_type());
+    }
+    return strides;
+}
+
+fft_route::posed_problem fft_route::pose() const {
+    const std::int64_t in = bytes_of(what_.source_type());
+    const std::int64_t out = bytes_of(what_.result_type());
+    const per_dimension source = source_strides();
+
+    posed_problem posed;
+    fft_problem& p = posed.problem;
+    p.kind = what_.kind();
+    p.direction = direction_;
+    p.double_precision = what_.double_precision();
+    p.in_place = path_ == path::in_place || path_ == path::by_result;
+    p.preserves_input = path_ != path::by_workspace;
+    for (std::size_t i = 0; i < what_.axes().size(); ++i) {
+        const auto axis = static_cast<std::size_t>(what_.axes()[i]);
+        p.transform.push_back({what_.lengths()[i], source[axis] / in, std::abs(target_.strides[axis] / out)});
+    }
+    for (std::size_t axis = 0; axis < source.size(); ++axis) {
+        const std::int64_t n = what_.source_extents()[axis];
+        if (is_transformed(axis) || n == 1) {
+            continue;
+        }
+        // A batch may as well be gone through from its other end, so that results run forwards.
+        const bool backwards = target_.strides[axis] < 0;
+        const std::int64_t sign = backwards ? -1 : 1;
+        posed.in_offset += backwards ? (n - 1) * source[axis] : 0;
+        posed.out_offset += backwards ? (n - 1) * target_.strides[axis] : 0;
+        p.batch.push_back({n, sign * source[axis] / in, sign * target_.strides[axis] / out});
+    }
+    sort_by_stride(p.batch, [](const fft_dimension& d) { return d.in_stride; });
+    join_neighbours(p.batch, [](fft_dimension& outer, const fft_dimension& inner) {
+        if (outer.in_stride != inner.n * inner.in_stride || outer.out_stride != inner.n * inner.out_stride) {
+            return false;
+        }
+        outer = {outer.n * inner.n, inner.in_stride, inner.out_stride};
+        return true;
+    });
+    return posed;
+}
+
+filling fft_route::fill() const {
+    filling f{what_.operand_type(), what_.source_type(), {}};
+    const per_dimension target = source_strides();
+    for (std::size_t axis = 0; axis < target.size(); ++axis) {
+        f.dimensions.push_back({what_.operand_shape()[axis], what_.source_extents()[axis],
+                                operand_.strides[axis] / bytes_of(f.from), target[axis] / bytes_of(f.to)});
+    }
+    sort_by_stride(f.dimensions, [](const filled_dimension& d) { return d.to_stride; });
+    return f;
+}
+
+filling fft_route::scatter() const {
+    filling f{what_.result_type(), what_.result_type(), {}};
+    const std::int64_t element = bytes_of(what_.result_type());
+    for (std::size_t axis = 0; axis < result_.strides.size(); ++axis) {
+        const std::int64_t n = what_.result_shape()[axis];
+        f.dimensions.push_back({n, n, target_.strides[axis] / element, result_.strides[axis] / element});
+    }
+    sort_by_stride(f.dimensions, [](const filled_dimension& d) { return d.to_stride; });
+    return f;
+}
+
+scaling fft_route::scale() const {
+    scaling s{what_.double_precision(), what_.factor(direction_), {}};
+    if (s.factor == 1) {
+        return s;
+    }
+    const std::int64_t real = bytes_of(what_.real_type());
+    for (std::size_t axis = 0; axis < target_.strides.size(); ++axis) {
+        if (what_.result_shape()[axis] != 1) {
+            s.dimensions.push_back({what_.result_shape()[axis], target_.strides[axis] / real});
+        }
+    }
+    if (is_complex(what_.result_type())) {
+        s.dimensions.push_back({2, 1});
+    } else if (s.dimensions.empty()) {
+        s.dimensions.push_back({1, 1});
+    }
+    sort_by_stride(s.dimensions, [](const number_dimension& d) { return d.stride; });
+    join_neighbours(s.dimensions, [](number_dimension& outer, const number_dimension& inner) {
+        if (outer.stride != inner.n * inner.stride) {
+            return false;
+        }
+        outer = {outer.n * inner.n, inner.stride};
+        return true;
+    });
+    return s;
+}
+
+fft_work fft_route::prepare(std::byte* workspace) const {
+    fft_work work;
+    work.operand = operand_.first;
+    work.result = result_.first;
+    work.target = result_.first;
+    if (scattered_) {
+        work.target = workspace + source_bytes();
+        work.scatter = std::make_unique<const filling>(scatter());
+    }
+    if (path_ == path::by_result || path_ == path::by_workspace) {
+        work.filled = path_ == path::by_result ? work.target : workspace;
+        work.fill = fill();
+        work.is_filled = true;
+    }
+    work.scale = scale();
+    posed_problem posed = pose();
+    work.in = (work.is_filled ? work.filled : work.operand) + posed.in_offset;
+    work.out = work.target + posed.out_offset;
+    posed.problem.aligned = is_aligned(work.in) && is_aligned(work.out);
+    work.transform = cpu_fft_provider().prepare(posed.problem);
+    return work;
+}
+
+}  // namespace weir::calls

@@ -1,0 +1,72 @@
+// WEIR_CHECK=1 watches the whole process, from its start to its exit.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "weir/check.hpp"
+#include "weir/export.hpp"
+
+namespace weir::check {
+
+namespace {
+
+const check_scope* scope = nullptr;
+pid_t watched = 0;
+
+/// In one piece, so that nothing of the program's mixes with it.
+void print(const std::string& text) noexcept { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+void finish() {
+    if (getpid() != watched) {
+        return;  // a child of the watched process, which will report itself
+    }
+    try {
+        print(scope->report().to_string());
+    } catch (const std::exception& failed) {
+        print(std::string("weir check: the report is lost: ") + failed.what() + "\n");
+    }
+}
+
+/// A process that cannot be watched runs all the same.
+bool start() {
+    const char* const wanted = std::getenv("WEIR_CHECK");
+    const std::string_view how = wanted == nullptr ? "" : wanted;
+    if (how.empty() || how == "0") {
+        return false;
+    }
+    check_options options;
+    if (how == "warn") {
+        options.mode = check_mode::warn;
+    } else if (how == "raise") {
+        options.mode = check_mode::raise;
+    } else if (how != "1" && how != "collect") {
+        print("weir check: WEIR_CHECK=" + std::string(how) +
+              ": nothing is checked; say 1 or collect (a report at the end), warn (and each race at once), raise (and "
+              "each "
+              "race as an exception)\n");
+        return false;
+    }
+    try {
+        // Never destroyed: threads may be at work until the very end.
+        scope = new check_scope(options);  // NOLINT(cppcoreguidelines-owning-memory)
+    } catch (const std::exception& failed) {
+        print(std::string("weir check: WEIR_CHECK: nothing is checked: ") + failed.what() + "\n");
+        return false;
+    }
+    watched = getpid();
+    return std::atexit(finish) == 0;
+}
+
+}  // namespace
+
+}  // namespace weir::check
+
+// src/check/CMakeLists.txt has every program refer to it: of a static library only what is referred to is linked.
+extern "C" {
+WEIR_EXPORT extern const bool weir_check_environment;
+const bool weir_check_environment = weir::check::start();
+}

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace weir::cli {
+
+/// Becomes the program weir-verify, which shares no code with Weir (rule V4): the one beside this program, else the first
+/// in PATH. Returns only if there is none: throws std::runtime_error that says what to do.
+[[noreturn]] void become_verifier(const std::vector<std::string>& arguments);
+
+}  // namespace weir::cli

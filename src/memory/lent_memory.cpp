@@ -1,0 +1,100 @@
+#include "memory/lent_memory.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "backend/timeline.hpp"
+#include "runtime/debug_log.hpp"
+#include "runtime/fork.hpp"
+#include "runtime/observer.hpp"
+#include "weir/error.hpp"
+
+namespace weir {
+
+detail::lender::~lender() = default;
+
+namespace memory {
+
+namespace {
+
+/// Calls the owner and destroys it.
+void let_go(std::unique_ptr<detail::lender> owner) noexcept {
+    try {
+        owner->let_go();
+    } catch (const std::exception& thrown) {
+        runtime::debug_log("the owner of wrapped memory threw as it was let go of:");
+        runtime::debug_log(thrown.what());
+    } catch (...) {
+        runtime::debug_log("the owner of wrapped memory threw as it was let go of");
+    }
+}
+
+void expect_range(const void* pointer, std::size_t bytes) {
+    if (pointer == nullptr) {
+        throw argument_error("wrap of " + std::to_string(bytes) +
+                             " bytes at a null pointer: memory to wrap must be there; 0 bytes may be null");
+    }
+    if (reinterpret_cast<std::uintptr_t>(pointer) > std::numeric_limits<std::uintptr_t>::max() - bytes) {
+        throw argument_error("wrap of " + std::to_string(bytes) +
+                             " bytes: the range goes beyond the end of the address space; is the size right?");
+    }
+}
+
+}  // namespace
+
+lent_memory::lent_memory(backend::memory_piece memory, std::size_t bytes, runtime::device_state& device,
+                         std::unique_ptr<detail::lender> owner)
+    : device_(&device), owner_(std::move(owner)) {
+    described_.renew(bytes);
+    described_.address = memory.address;
+    described_.to_host = memory.to_host;
+    described_.capacity = bytes;
+    described_.lent = this;
+    described_.belong_to(&device.memory_space());
+}
+
+void lent_memory::give_back() noexcept {
+    described_.history.die(described_.capacity, backend::timeline_table::instance());
+    if (described_.history.empty()) {
+        release();
+    } else {
+        runtime::reaper::push(*this);
+    }
+}
+
+std::optional<frontiers::point> lent_memory::pending() noexcept {
+    described_.history.prune(backend::timeline_table::instance());
+    const std::span<const order::past_access> left = described_.history.accesses();
+    return left.empty() ? std::nullopt : std::optional(left.front().when.at);
+}
+
+void lent_memory::release() noexcept {
+    std::unique_ptr<detail::lender> owner = std::move(owner_);
+    delete this;  // NOLINT(cppcoreguidelines-owning-memory): it owns itself since it was made
+    let_go(std::move(owner));
+}
+
+detail::owner<block> lend(backend::memory_piece memory, std::size_t bytes, runtime::device_state& on,
+                          std::unique_ptr<detail::lender> owner, const runtime::stream_info* stream,
+                          const source_location& where) {
+    runtime::fork_guard::expect_not_forked();
+    if (bytes == 0) {
+        let_go(std::move(owner));
+        return {};
+    }
+    expect_range(memory.address, bytes);
+    runtime::reaper::start();
+    auto* const lent = new lent_memory(memory, bytes, on, std::move(owner));
+    detail::owner<block> made(&lent->described());
+    runtime::observers::tell([&](runtime::observer& one) {
+        one.allocated({made->id(), made->size(), on.driver().name(), reinterpret_cast<std::uintptr_t>(made->address),
+                       stream, where});
+    });
+    return made;
+}
+
+}  // namespace memory
+
+}  // namespace weir

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "memory/block.hpp"
+#include "runtime/device_state.hpp"
+#include "runtime/reaper.hpp"
+#include "weir/buffer.hpp"
+#include "weir/source_location.hpp"
+
+namespace weir::memory {
+
+/// Memory that others own: tracked as a block of the pool is, given back when the last access is over (rule L4). Its block
+/// is inside it; the two end together.
+class lent_memory final : private runtime::retired {
+public:
+    lent_memory(backend::memory_piece memory, std::size_t bytes, runtime::device_state& device,
+                std::unique_ptr<detail::lender> owner);
+
+    [[nodiscard]] block& described() noexcept { return described_; }
+    [[nodiscard]] runtime::device_state& device() const noexcept { return *device_; }
+
+    /// The last owner of the block is gone. Ends this object, now or later. Neither waits nor fails.
+    void give_back() noexcept;
+
+private:
+    ~lent_memory() override = default;
+    [[nodiscard]] std::optional<frontiers::point> pending() noexcept override;
+    void release() noexcept override;
+
+    block described_;
+    runtime::device_state* device_;
+    std::unique_ptr<detail::lender> owner_;
+};
+
+/// What buffer::wrap says; null for 0 bytes. `stream`: for observers, the one it was allocated on; null if there was none.
+[[nodiscard]] detail::owner<block> lend(backend::memory_piece memory, std::size_t bytes, runtime::device_state& on,
+                                        std::unique_ptr<detail::lender> owner, const runtime::stream_info* stream,
+                                        const source_location& where);
+
+}  // namespace weir::memory

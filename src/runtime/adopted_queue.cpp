@@ -1,0 +1,200 @@
+#include "runtime/adopted_queue.hpp"
+
+#include <cstddef>
+#include <utility>
+
+namespace weir::runtime {
+
+/// One operation from `reserve` to its end.
+class adopted_queue::item {
+public:
+    item(adopted_queue& of, std::size_t waits, const detail::task_ref& work);
+    item(const item&) = delete;
+    item& operator=(const item&) = delete;
+    ~item() {
+        if (has_work()) {
+            what_.work.type->destroy(storage_.get());
+        }
+    }
+
+    void take(backend::epoch at, const backend::operation& what) noexcept {
+        at_ = at;
+        what_ = what;
+        if (what.work.type != nullptr) {
+            what.work.type->move(what.work.object, storage_.get());
+        }
+    }
+
+    [[nodiscard]] backend::epoch at() const noexcept { return at_; }
+    [[nodiscard]] const site& from() const noexcept { return what_.from; }
+    [[nodiscard]] bool has_work() const noexcept { return what_.work.type != nullptr; }
+
+    /// Does the work. Destroys this.
+    void run() noexcept {
+        using clock = std::chrono::steady_clock;
+        const bool timed = what_.timed && has_work();
+        const auto start = timed ? clock::now() : clock::time_point();
+        if (backend::run_work(*of_->events_, at_, what_.from, what_.work.type, storage_.get()) && timed) {
+            of_->events_->executed(at_, start, clock::now());
+        }
+        end().account();
+    }
+    /// Completes the epoch. Destroys this.
+    adopted_queue& end() noexcept {
+        adopted_queue& of = *of_;
+        const backend::epoch at = at_;
+        delete this;  // first: whoever knows that the operation is over may rely on what it owned being gone
+        backend::timeline_table::instance().at(of.line_).complete(at);
+        return of;
+    }
+
+    std::unique_ptr<pause> before;  ///< null if there are none, or once the native queue has them
+    std::unique_ptr<item> next;     ///< adopted_queue's own
+
+private:
+    adopted_queue* of_;
+    backend::epoch at_ = 0;
+    backend::operation what_;
+    std::unique_ptr<std::max_align_t[]> storage_;
+};
+
+/// A pause of the native queue until other streams are where they have to be: waits for one after the other.
+class adopted_queue::pause final : public backend::waiter {
+public:
+    explicit pause(std::size_t count) { targets_.reserve(count); }
+    ~pause() = default;
+    pause(const pause&) = delete;
+    pause& operator=(const pause&) = delete;
+
+    void add(backend::point target) noexcept { targets_.push_back(target); }  // room was reserved
+    [[nodiscard]] const std::vector<backend::point>& targets() const noexcept { return targets_; }
+
+    /// The native queue is there. Once all targets are over, `then`, if not null, is over as well, and the queue resumes.
+    /// Destroys this.
+    void begin(std::function<void()> resume, item* then) noexcept {
+        resume_ = std::move(resume);
+        then_ = then;
+        reached();
+    }
+    void reached() noexcept override {
+        while (awaited_ < targets_.size()) {
+            const backend::point target = targets_[awaited_++];
+            if (backend::timeline_table::instance().at(target.timeline).wait(*this, target.at)) {
+                return;  // from here on another thread may have this
+            }
+        }
+        const std::function<void()> resume = std::move(resume_);
+        item* const then = then_;
+        delete this;
+        adopted_queue* const of = then == nullptr ? nullptr : &then->end();  // before anything that is behind it runs
+        resume();
+        if (of != nullptr) {
+            of->account();
+        }
+    }
+
+private:
+    std::vector<backend::point> targets_;
+    std::size_t awaited_ = 0;
+    std::function<void()> resume_;
+    item* then_ = nullptr;
+};
+
+adopted_queue::item::item(adopted_queue& of, std::size_t waits, const detail::task_ref& work) : of_(&of) {
+    if (waits != 0) {
+        before = std::make_unique<pause>(waits);
+    }
+    if (work.type != nullptr) {
+        storage_ = std::make_unique<std::max_align_t[]>(work.type->size / sizeof(std::max_align_t) + 1);
+    }
+}
+
+adopted_queue::adopted_queue(native_queue& native, frontiers::timeline_id line, backend::queue_events& events) noexcept
+    : native_(&native), line_(line), events_(&events) {}
+
+adopted_queue::~adopted_queue() = default;
+
+void adopted_queue::reserve(std::size_t waits, const detail::task_ref& work) {
+    reserved_ = std::make_unique<item>(*this, waits, work);
+}
+
+void adopted_queue::wait(backend::point target) noexcept { reserved_->before->add(target); }
+
+void adopted_queue::submit(backend::epoch at, const backend::operation& what) noexcept {
+    reserved_->take(at, what);
+    if (pending_.fetch_add(1, std::memory_order_acq_rel) == 0) {
+        events_->busy();
+    }
+    const std::lock_guard lock(list_mutex_);
+    item* const added = reserved_.get();
+    (last_ == nullptr ? first_ : last_->next) = std::move(reserved_);
+    last_ = added;
+}
+
+void adopted_queue::flush(backend::point /*upto*/) noexcept {
+    const std::lock_guard passing_on(passing_on_);
+    for (;;) {
+        std::unique_ptr<item> one;
+        {
+            const std::lock_guard lock(list_mutex_);
+            if (!first_) {
+                return;
+            }
+            one = std::move(first_);
+            first_ = std::move(one->next);
+            if (!first_) {
+                last_ = nullptr;
+            }
+        }
+        pass_on(std::move(one));
+    }
+}
+
+void adopted_queue::pass_on(std::unique_ptr<item> one) noexcept {
+    // What the native queue takes destroys itself, perhaps before the call returns.
+    item* const passed = one.release();
+    pause* const before = passed->before.release();
+    bool is_paused = false;
+    try {
+        if (before != nullptr) {
+            item* const then = passed->has_work() ? nullptr : passed;
+            native_->pause([before, then](std::function<void()> resume) { before->begin(std::move(resume), then); });
+            is_paused = true;
+            if (then != nullptr) {
+                return;
+            }
+        }
+        native_->submit([passed] { passed->run(); });
+    } catch (...) {
+        if (!is_paused) {
+            passed->before.reset(before);
+        }
+        give_up(std::unique_ptr<item>(passed), std::current_exception());
+    }
+}
+
+/// The native queue has refused `one` in whole or in part, and has nothing that comes after it. What waits for its epoch
+/// must not wait for ever, and what follows must still come after what it was to wait for: so the host waits.
+void adopted_queue::give_up(std::unique_ptr<item> one, std::exception_ptr why) noexcept {
+    const backend::timeline_table& lines = backend::timeline_table::instance();
+    const bool is_wait = one->before && !one->has_work();
+    if (one->before) {
+        for (const backend::point& target : one->before->targets()) {
+            lines.host_wait(target);
+        }
+    }
+    lines.host_wait({line_, one->at() - 1});
+    if (!is_wait) {
+        events_->failed(one->at(), one->from(), std::move(why));
+    }
+    one.release()->end().account();
+}
+
+void adopted_queue::account() noexcept {
+    backend::queue_events* const events = events_;
+    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        events->idle();
+    }
+}
+
+}  // namespace weir::runtime

@@ -1,0 +1,52 @@
+#include "runtime/adopted_streams.hpp"
+
+#include <mutex>
+#include <unordered_map>
+
+namespace weir::runtime {
+
+namespace {
+
+struct store {
+    std::mutex mutex;  ///< guards `streams`; before devices in the lock order
+    std::unordered_map<std::uint64_t, stream_state*> streams;
+};
+
+store& all() {
+    static auto* const one = new store;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    return *one;
+}
+
+}  // namespace
+
+detail::owner<stream_state> adopted_streams::find_or_add(std::uint64_t native, std::unique_ptr<retired_owner>& owner,
+                                                         const std::function<detail::owner<stream_state>()>& make) {
+    detail::owner<stream_state> closed;  // goes after the lock
+    store& known = all();
+    const std::lock_guard lock(known.mutex);
+    stream_state*& found = known.streams[native];
+    if (found != nullptr) {
+        // Not gone: whoever was its last owner has to come by `remove` first.
+        detail::owner<stream_state> one = detail::owner<stream_state>::try_make(*found);
+        if (one && !one->closed.load(std::memory_order_acquire)) {
+            one->keep_owner(owner);
+            return one;
+        }
+        closed = std::move(one);
+    }
+    detail::owner<stream_state> made = make();
+    made->keep_owner(owner);
+    found = made.get();
+    return made;
+}
+
+void adopted_streams::remove(const stream_state& stream) noexcept {
+    store& known = all();
+    const std::lock_guard lock(known.mutex);
+    const auto found = known.streams.find(stream.native_id());
+    if (found != known.streams.end() && found->second == &stream) {
+        known.streams.erase(found);
+    }
+}
+
+}  // namespace weir::runtime

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string_view>
+
+namespace weir::runtime {
+
+/// Notes `line` on the standard error output if the environment says WEIR_LOG=debug: what goes wrong where nobody can be
+/// told by an exception. Any thread; takes no lock of Weir.
+void debug_log(std::string_view line) noexcept;
+
+}  // namespace weir::runtime

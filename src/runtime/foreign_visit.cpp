@@ -1,0 +1,136 @@
+#include "runtime/foreign_visit.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "runtime/device_state.hpp"
+#include "runtime/observer.hpp"
+#include "runtime/resource.hpp"
+
+namespace weir {
+
+package::~package() = default;
+
+namespace runtime {
+
+void foreign_visit::meet(const access_request& access, bool for_check) {
+    const std::lock_guard lock(access.target->mutex);
+    for (const package_tie& tie : access.target->packages.all()) {
+        const bool both_read = tie.mode == order::access_mode::read && access.mode == order::access_mode::read;
+        if (both_read || !order::overlap(tie.where, access.where)) {
+            continue;
+        }
+        const auto known = std::find_if(packages_.begin(), packages_.end(), [&](const met& one) {
+            return one.who == tie.with && one.device == tie.device;
+        });
+        if (known == packages_.end()) {
+            packages_.push_back({tie.with, tie.device, for_check});
+        } else {
+            known->for_check = known->for_check && for_check;
+        }
+    }
+}
+
+std::vector<foreign_visit::peer> foreign_visit::peers_now() {
+    std::vector<peer> peers;
+    for (const met& one : packages_) {
+        std::optional<stream> current = one.who->current_stream(weir::device(*one.device));
+        if (!current) {
+            must_block_ = must_block_ || !one.for_check;
+            continue;
+        }
+        const auto known =
+            std::find_if(peers.begin(), peers.end(), [&](const peer& other) { return other.current == *current; });
+        if (known == peers.end()) {
+            peers.push_back({*current, one.for_check, {}, {}, {}, {}});
+        } else {
+            known->for_check = known->for_check && one.for_check;
+        }
+    }
+    return peers;
+}
+
+void foreign_visit::enter(const stream_state* on, const source_location& where) {
+    for (peer& one : peers_now()) {
+        stream_state& theirs = one.current.state();
+        if (&theirs == on) {
+            continue;  // its own order is enough
+        }
+        theirs.expect_open();
+        one.entry = theirs.now(where);
+        peers_.push_back(std::move(one));
+    }
+}
+
+void foreign_visit::wait() const {
+    for (const peer& one : peers_) {
+        // Not told to observers, as other waits of accesses of the host's are not: the access implies them.
+        backend::timeline_table::instance().host_wait(one.entry.at);
+    }
+}
+
+bool foreign_visit::idle(const source_location& where) {
+    const std::vector<peer> peers = peers_now();
+    return std::all_of(peers.begin(), peers.end(), [&](const peer& one) { return one.current.state().idle(where); });
+}
+
+void foreign_visit::lock(stream_state& on) {
+    std::vector<stream_state*> all{&on};
+    for (const peer& one : peers_) {
+        all.push_back(&one.current.state());
+    }
+    std::sort(all.begin(), all.end(), [](const stream_state* a, const stream_state* b) { return a->id() < b->id(); });
+    locks_.reserve(all.size());
+    for (stream_state* one : all) {
+        locks_.emplace_back(one->mutex);
+    }
+}
+
+void foreign_visit::state(order::plan& plan, bool with_check) const {
+    for (const peer& one : peers_) {
+        if (with_check || !one.for_check) {
+            plan.need(one.entry, order::reason::entry);
+        }
+    }
+}
+
+void foreign_visit::prepare(const order::mark& done, const order::watermarks& completed) {
+    for (peer& one : peers_) {
+        stream_state& theirs = one.current.state();
+        theirs.expect_open();
+        const order::plan exit = order::foreign_peer(theirs.sequence).exit(done, completed);
+        one.done = done;
+        one.waits = !exit.waits().empty();
+        one.after = exit.clock_after();
+        theirs.queue->reserve(exit.waits().size(), {});
+        theirs.reserve_pending(0, 1);
+    }
+}
+
+void foreign_visit::commit(const site& from) noexcept {
+    for (peer& one : peers_) {
+        if (!one.waits) {
+            continue;
+        }
+        stream_state& theirs = one.current.state();
+        theirs.queue->wait(one.done.at);
+        const order::mark end = theirs.sequence.reserve(std::move(one.after));
+        const site hand_back{"hand back", from.where};
+        theirs.pending.add(end.at.at, hand_back, pending_kind::wait, &one.done.at);
+        one.exit = end.at;
+        const observed_wait wait{one.done.at, order::reason::exit, one.for_check};
+        const observed_operation told{&theirs.info(), end.at.at, hand_back, work_kind::gate, {}, {}, {&wait, 1}, {}};
+        observers::tell([&](observer& each) { each.operation(told); });
+        theirs.queue->submit(end.at.at, {{}, hand_back});
+    }
+}
+
+void foreign_visit::publish() noexcept {
+    for (const peer& one : peers_) {
+        one.current.state().queue->flush(one.exit);
+    }
+}
+
+}  // namespace runtime
+
+}  // namespace weir

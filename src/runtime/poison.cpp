@@ -1,0 +1,218 @@
+#include "runtime/poison.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "order/box.hpp"
+#include "runtime/reserved_map.hpp"
+
+namespace weir::runtime {
+
+namespace {
+
+using trouble = backend::queue_events;
+
+/// Footprints of more runs of bytes than these are taken as a whole: too much is poisoned, too little healed.
+constexpr std::uint64_t most_runs = 65536;
+
+struct range {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    failure_ptr why;
+};
+
+bool by_runs(const order::footprint& where) noexcept {
+    return !where.shape || (where.shape->exact() && where.shape->runs() <= most_runs);
+}
+
+/// The poisoned bytes of one resource.
+class poisoned {
+public:
+    void add(const life& of, const order::footprint& where, const failure_ptr& why) noexcept {
+        of_ = &of;
+        try {
+            std::vector<range> added;
+            if (by_runs(where)) {
+                order::for_each_run(where, [&](std::uint64_t first, std::uint64_t count) {
+                    added.push_back({first, first + count, why});
+                    return true;
+                });
+            } else {
+                added.push_back({where.begin, where.end, why});
+            }
+            cut(where);
+            std::vector<range> both;
+            both.reserve(ranges_.size() + added.size() + 1);
+            std::merge(ranges_.begin(), ranges_.end(), added.begin(), added.end(), std::back_inserter(both),
+                       [](const range& a, const range& b) { return a.begin < b.begin; });
+            ranges_ = std::move(both);
+        } catch (const std::bad_alloc&) {
+            const order::footprint all = order::hull({rough_.begin, rough_.end}, where);
+            rough_ = {all.begin, all.end, rough_.why ? rough_.why : why};
+        }
+    }
+
+    void heal(const order::footprint& where) noexcept {
+        try {
+            cut(where);
+        } catch (const std::bad_alloc&) {
+            // Stays poisoned: whoever reads it is told of a failure that is mended, which is better than the reverse.
+        }
+        if (order::covers(where, {rough_.begin, rough_.end})) {
+            rough_ = {};
+        }
+    }
+
+    [[nodiscard]] failure_ptr find(const order::footprint& where) const noexcept {
+        auto at = std::partition_point(ranges_.begin(), ranges_.end(),
+                                       [&](const range& one) { return one.end <= where.begin; });
+        for (; at != ranges_.end() && at->begin < where.end; ++at) {
+            if (order::overlap(where, {at->begin, at->end})) {
+                return at->why;
+            }
+        }
+        return order::overlap(where, {rough_.begin, rough_.end}) ? rough_.why : nullptr;
+    }
+
+    [[nodiscard]] bool empty() const noexcept { return ranges_.empty() && rough_.begin == rough_.end; }
+    [[nodiscard]] const life* of() const noexcept { return of_; }
+
+private:
+    /// Takes the bytes of `where` out. Throws std::bad_alloc; nothing has changed then.
+    void cut(const order::footprint& where) {
+        if (ranges_.empty()) {
+            return;
+        }
+        std::vector<range> rest;
+        rest.reserve(ranges_.size() + 1);
+        if (by_runs(where)) {
+            std::size_t next = 0;
+            range piece;
+            const auto take = [&] {
+                piece = next < ranges_.size() ? ranges_[next] : range{};
+                ++next;
+            };
+            take();
+            order::for_each_run(where, [&](std::uint64_t first, std::uint64_t count) {
+                const std::uint64_t last = first + count;
+                while (piece.why && piece.begin < last) {
+                    if (piece.begin < first) {
+                        rest.push_back({piece.begin, std::min(piece.end, first), piece.why});
+                    }
+                    if (piece.end > last) {
+                        piece.begin = last;
+                        break;
+                    }
+                    take();
+                }
+                return piece.why != nullptr;
+            });
+            for (; piece.why; take()) {
+                rest.push_back(piece);
+            }
+        } else {
+            std::copy_if(ranges_.begin(), ranges_.end(), std::back_inserter(rest), [&](const range& one) {
+                return !order::covers(where, {one.begin, one.end});
+            });
+        }
+        ranges_ = std::move(rest);
+    }
+
+    std::vector<range> ranges_;  ///< in order, apart
+    range rough_;                ///< what could not be put among them for want of memory
+    const life* of_ = nullptr;   ///< the resource's
+};
+using resources = reserved_map<std::uint64_t, poisoned>::map;
+
+struct store {
+    std::mutex mutex;  ///< guards what follows; a leaf in the lock order
+    reserved_map<std::uint64_t, poisoned> list;
+    /// Set where not even the reserve was enough to say which resource: then all are taken for poisoned, for good. A
+    /// result that is not valid must not pass for one that is.
+    failure_ptr everything;
+};
+
+store& all() {
+    static auto* const one = new store;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    return *one;
+}
+
+void drop(store& from, resources::iterator which) noexcept {
+    from.list.entries().erase(which);
+    trouble::less_trouble();
+}
+
+}  // namespace
+
+void poison::arm() { static_cast<void>(all()); }
+
+void poison::add(const life& of, std::uint64_t resource, const order::footprint& where,
+                 const failure_ptr& why) noexcept {
+    if (where.empty()) {
+        return;
+    }
+    store& kept = all();
+    const std::lock_guard lock(kept.mutex);
+    if (poisoned* const entry = kept.list.find_or_add(resource)) {
+        if (entry->empty()) {
+            trouble::more_trouble();
+        }
+        entry->add(of, where, why);
+    } else if (!kept.everything) {
+        trouble::more_trouble();
+        kept.everything = why;
+    }
+}
+
+void poison::heal(std::uint64_t resource, const order::footprint& where) noexcept {
+    if (where.empty()) {
+        return;
+    }
+    store& kept = all();
+    const std::lock_guard lock(kept.mutex);
+    const auto found = kept.list.entries().find(resource);
+    if (found == kept.list.entries().end()) {
+        return;
+    }
+    found->second.heal(where);
+    if (found->second.empty()) {
+        drop(kept, found);
+    }
+}
+
+failure_ptr poison::find(std::uint64_t resource, const order::footprint& where) noexcept {
+    store& kept = all();
+    const std::lock_guard lock(kept.mutex);
+    const auto found = kept.list.entries().find(resource);
+    failure_ptr why = found == kept.list.entries().end() ? nullptr : found->second.find(where);
+    return why || where.empty() ? why : kept.everything;
+}
+
+poison::numbers poison::without_owner() {
+    store& kept = all();
+    numbers found;
+    const std::lock_guard lock(kept.mutex);
+    for (const auto& [resource, what] : kept.list.entries()) {
+        if (what.of()->owner.load(std::memory_order_relaxed) != resource) {
+            found.insert(resource);
+        }
+    }
+    return found;
+}
+
+void poison::forget(const numbers& resources) noexcept {
+    store& kept = all();
+    const std::lock_guard lock(kept.mutex);
+    for (const std::uint64_t resource : resources) {
+        const auto found = kept.list.entries().find(resource);
+        if (found != kept.list.entries().end()) {
+            drop(kept, found);
+        }
+    }
+}
+
+}  // namespace weir::runtime

@@ -1,0 +1,148 @@
+#include "runtime/reaper.hpp"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "runtime/debug_log.hpp"
+#include "runtime/fork.hpp"
+#include "weir/error.hpp"
+
+namespace weir::runtime {
+
+namespace {
+
+// All of it has no destructor to run: the reaper's thread may be at work until the very end.
+std::atomic<retired*> newest{nullptr};  ///< the list, last pushed first
+std::atomic<int> asleep{0};             ///< 1 while the thread sleeps; whoever makes it 0 wakes it
+std::atomic<int> held_count{0};
+std::atomic<bool> ended{false};
+
+}  // namespace
+
+void retired::reached() noexcept { reaper::queue(*this); }
+
+void reaper::start() {
+    fork_guard::expect_not_forked();
+    static std::atomic<bool> started{false};
+    if (started.load(std::memory_order_acquire)) {
+        return;
+    }
+    static std::mutex mutex;  // guards the start alone
+    const std::lock_guard lock(mutex);
+    if (started.load(std::memory_order_relaxed)) {
+        return;
+    }
+    fork_guard::arm();
+    // Runs before the destructors of what the program has made static up to now: they find releases at rest.
+    static const bool ends = std::atexit([] { end(); }) == 0;
+    if (!ends) {
+        throw out_of_memory("no handler for the exit of the process could be registered");
+    }
+    try {
+        std::thread(run).detach();
+    } catch (const std::system_error& refused) {
+        throw out_of_memory(std::string("no thread could be started for releasing memory: ") + refused.what());
+    }
+    started.store(true, std::memory_order_release);
+}
+
+void reaper::push(retired& one) noexcept {
+    held_count.fetch_add(1, std::memory_order_relaxed);
+    queue(one);
+}
+
+void reaper::push_when_over(retired& one) noexcept {
+    held_count.fetch_add(1, std::memory_order_relaxed);
+    if (!waits(one)) {
+        queue(one);
+    }
+}
+
+void reaper::queue(retired& one) noexcept {
+    if (fork_guard::forked()) {
+        return;
+    }
+    // Sequentially consistent, as are the looks in run(): either the thread sees the newcomer before it sleeps, or this
+    // sees that it sleeps.
+    one.next_ = newest.load(std::memory_order_relaxed);
+    while (!newest.compare_exchange_weak(one.next_, &one, std::memory_order_seq_cst, std::memory_order_relaxed)) {
+    }
+    if (asleep.load(std::memory_order_seq_cst) == 1 && asleep.exchange(0, std::memory_order_seq_cst) == 1) {
+        asleep.notify_one();
+    }
+}
+
+void reaper::run() noexcept {
+    for (;;) {
+        retired* list = newest.exchange(nullptr, std::memory_order_acquire);
+        if (list == nullptr) {
+            asleep.store(1, std::memory_order_seq_cst);
+            if (newest.load(std::memory_order_seq_cst) == nullptr) {
+                asleep.wait(1, std::memory_order_seq_cst);
+            }
+            asleep.store(0, std::memory_order_seq_cst);
+            continue;
+        }
+        retired* in_order = nullptr;
+        while (list != nullptr) {
+            retired* const one = list;
+            list = one->next_;
+            one->next_ = in_order;
+            in_order = one;
+        }
+        while (in_order != nullptr) {
+            retired& one = *in_order;
+            in_order = one.next_;
+            serve(one);
+        }
+    }
+}
+
+void reaper::serve(retired& one) noexcept {
+    if (ended.load(std::memory_order_acquire) || waits(one)) {
+        return;
+    }
+    one.release();
+    if (held_count.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        held_count.notify_all();
+    }
+}
+
+/// Whether `one` waits for something now. If so, it may be gone.
+bool reaper::waits(retired& one) noexcept {
+    while (const std::optional<frontiers::point> point = one.pending()) {
+        if (backend::timeline_table::instance().at(point->timeline).wait(one, point->at)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void reaper::end() noexcept {
+    ended.store(true, std::memory_order_release);
+    if (const std::size_t left = leaked(); left != 0) {
+        char line[128];
+        std::snprintf(line, sizeof(line), "%zu objects in use at the exit of the process were not released", left);
+        debug_log(line);
+    }
+}
+
+std::size_t reaper::held() noexcept { return static_cast<std::size_t>(held_count.load(std::memory_order_acquire)); }
+
+std::size_t reaper::leaked() noexcept {
+    return ended.load(std::memory_order_acquire) || fork_guard::forked() ? held() : 0;
+}
+
+void reaper::wait_until_empty() noexcept {
+    for (int held = held_count.load(std::memory_order_acquire); held != 0;
+         held = held_count.load(std::memory_order_acquire)) {
+        held_count.wait(held, std::memory_order_acquire);
+    }
+}
+
+}  // namespace weir::runtime

@@ -1,0 +1,43 @@
+#include <algorithm>
+#include <utility>
+
+#include "backend/sim/driver.hpp"
+#include "backend/timeline.hpp"
+#include "runtime/device_state.hpp"
+#include "weir/error.hpp"
+#include "weir/testing.hpp"
+
+namespace weir::testing {
+
+namespace {
+
+backend::sim::sim_driver& driver_of(runtime::device_state& device) {
+    if (device.kind() != device_kind::sim) {
+        throw argument_error(std::string(device.driver().name()) +
+                             " is no simulated device: make one with weir::sim(0)");
+    }
+    return static_cast<backend::sim::sim_driver&>(device.driver());  // that is what devices of this kind have
+}
+
+}  // namespace
+
+simulated::simulated(device of, const sim_settings& settings) : device_(&of.state()) {
+    backend::sim::sim_driver& driver = driver_of(*device_);
+    const backend::timeline_table& timelines = backend::timeline_table::instance();
+    const std::vector<frontiers::point> tails = device_->tails();
+    if (!std::all_of(tails.begin(), tails.end(), [&](frontiers::point one) { return timelines.is_complete(one); })) {
+        throw state_error("operations are pending on " + of.name() +
+                          ": how it behaves changes only while it is idle; call device::synchronize first");
+    }
+    before_ = driver.settings();
+    driver.configure(settings);
+}
+
+simulated::~simulated() {
+    for (const frontiers::point& tail : device_->tails()) {
+        backend::timeline_table::instance().host_wait(tail);
+    }
+    driver_of(*device_).restore(std::move(before_));
+}
+
+}  // namespace weir::testing

@@ -1,0 +1,118 @@
+#include "runtime/standstill.hpp"
+
+#include <mutex>
+#include <optional>
+
+#include "backend/timeline.hpp"
+#include "runtime/stream_registry.hpp"
+#include "runtime/stream_state.hpp"
+
+namespace weir::runtime {
+
+namespace {
+
+using entry = pending_operations::entry;
+
+/// Longer ways are not followed. There are no circles, but streams may be many.
+constexpr std::size_t most_steps = 32;
+
+backend::timeline_table& timelines() { return backend::timeline_table::instance(); }
+
+std::string place_of(const site& from) {
+    return std::string(" (") + from.where.file + ":" + std::to_string(from.where.line) + ")";
+}
+
+std::string name_of(const entry& one) {
+    switch (one.kind()) {
+        case pending_kind::wait:
+            return "a wait of the program's" + place_of(one.from());
+        case pending_kind::gate:
+            return "a gate" + place_of(one.from());
+        case pending_kind::moment:
+            return "a timed event" + place_of(one.from());
+        case pending_kind::operation:
+        case pending_kind::host_task:
+            break;
+    }
+    return '"' + std::string(one.from().label == nullptr ? "operation" : one.from().label) + '"' + place_of(one.from());
+}
+
+std::string name_of(const stream_state& stream) {
+    return "the stream \"" + std::string(stream.info().name) + "\" of " + std::string(stream.info().device);
+}
+
+std::optional<frontiers::point> first_that_is_not_over(const entry& one) {
+    for (std::size_t i = 0; i < one.waits(); ++i) {
+        if (!timelines().is_complete(one.wait(i))) {
+            return one.wait(i);
+        }
+    }
+    return std::nullopt;
+}
+
+/// One step of the way, on the stream of `at`.
+class step {
+public:
+    step(stream_state& stream, frontiers::point at) {
+        const std::unique_lock lock(stream.mutex, std::try_to_lock);
+        if (!lock) {
+            story = "  " + name_of(stream) + ", which another thread is giving work at this moment\n";
+            return;
+        }
+        const std::optional<entry> wanted = stream.pending.find(at.at);
+        story = "  " + (wanted ? name_of(*wanted) : "epoch " + std::to_string(at.at)) + " on " + name_of(stream);
+        std::optional<entry> front;
+        stream.pending.each(stream.completed(), [&](const entry& one) {
+            front = one;
+            return false;
+        });
+        if (!front || front->at() > at.at) {
+            story += ", which is over\n";
+            return;
+        }
+        if (front->at() != at.at) {
+            story += ", behind " + name_of(*front);
+        }
+        next = first_that_is_not_over(*front);
+        if (front->kind() == pending_kind::gate && next) {
+            story += ", which is not open\n";
+            next = std::nullopt;
+        } else if (next) {
+            story += ", which waits for\n";
+        } else if (front->kind() == pending_kind::host_task) {
+            story += ", a host task that has not returned\n";
+        } else {
+            story += ", which runs, or is about to\n";
+        }
+    }
+
+    std::string story;
+    std::optional<frontiers::point> next;  ///< what it waits for
+};
+
+}  // namespace
+
+standstill why_not_over(frontiers::point target) {
+    standstill found;
+    std::optional<frontiers::point> at = target;
+    for (std::size_t steps = 0; at; ++steps) {
+        if (steps == most_steps) {
+            found.story += "  ... and so on\n";
+            break;
+        }
+        const frontiers::point here = *at;
+        found.reached.push_back({here.timeline, timelines().completed(here.timeline)});
+        at = std::nullopt;
+        const bool known = stream_registry::with(here.timeline, [&](stream_state& stream) {
+            const step one(stream, here);
+            found.story += one.story;
+            at = one.next;
+        });
+        if (!known) {
+            found.story += "  something that is not in a stream of Weir's\n";
+        }
+    }
+    return found;
+}
+
+}  // namespace weir::runtime

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "frontier/frontier.hpp"
+
+namespace weir::runtime {
+
+/// What holds up an operation: the way from it to what it waits for, and on to what that waits for, as far as can be seen.
+struct standstill {
+    /// How far the streams on the way are. As long as that does not change, nothing moves.
+    std::vector<frontiers::point> reached;
+    /// One line for each step.
+    std::string story;
+};
+
+/// Looks at this moment. Locks one stream after the other, none for long. Throws std::bad_alloc.
+[[nodiscard]] standstill why_not_over(frontiers::point target);
+
+}  // namespace weir::runtime

@@ -1,0 +1,160 @@
+// What the failure of an operation means for others (rule K4). The rest of stream_state is in stream_state.cpp.
+#include "runtime/trouble.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "backend/backend.hpp"
+#include "runtime/failures.hpp"
+#include "runtime/poison.hpp"
+#include "runtime/stream_registry.hpp"
+#include "runtime/stream_state.hpp"
+
+namespace weir::runtime {
+
+namespace {
+
+using entry = pending_operations::entry;
+
+void poison_outputs(const entry& of, const failure_ptr& why) noexcept {
+    for (std::size_t i = 0; i < of.accesses(); ++i) {
+        const pending_access& access = of.access(i);
+        if (access.writes()) {
+            poison::add(*access.of, access.resource, access.where, why);
+        }
+    }
+}
+
+/// Why an operation must not run; null if it may.
+failure_ptr reason_not_to_run(const entry& one) noexcept {
+    for (std::size_t i = 0; i < one.accesses(); ++i) {
+        const pending_access& access = one.access(i);
+        if (!access.overwrites) {
+            if (failure_ptr why = poison::find(access.resource, access.where)) {
+                return why;
+            }
+        }
+    }
+    for (std::size_t i = 0; i < one.dependencies(); ++i) {
+        if (failure_ptr why = failures::of(one.dependency(i))) {
+            return why;
+        }
+    }
+    return nullptr;
+}
+
+/// Takes out of both what operations that have not run may still meet. Throws std::bad_alloc.
+void leave_what_matters(poison::numbers& resources, failures::dependencies& points) {
+    stream_registry::each([&](stream_state& stream) {
+        const std::lock_guard lock(stream.mutex);
+        stream.pending.each(stream.completed(), [&](const entry& one) {
+            for (std::size_t i = 0; i < one.accesses(); ++i) {
+                resources.erase(one.access(i).resource);
+            }
+            for (std::size_t i = 0; i < one.dependencies(); ++i) {
+                const frontiers::point at = one.dependency(i);
+                points.erase({at.timeline, at.at});
+            }
+            return !resources.empty() || !points.empty();
+        });
+    });
+}
+
+/// How often to look: in vain less and less often, since each look goes through all that is pending.
+struct patience {
+    std::mutex looking;                  ///< of the one that looks; before all others in the lock order
+    std::atomic<std::uint32_t> skip{0};  ///< calls to leave out
+    std::atomic<std::uint32_t> next{1};  ///< how many after the next look in vain
+
+    void start_anew() noexcept {
+        skip.store(0, std::memory_order_relaxed);
+        next.store(1, std::memory_order_relaxed);
+    }
+    [[nodiscard]] bool is_over() noexcept {
+        std::uint32_t left = skip.load(std::memory_order_relaxed);
+        if (left != 0) {
+            skip.compare_exchange_strong(left, left - 1, std::memory_order_relaxed);
+        }
+        return left == 0;
+    }
+    void looked_in_vain() noexcept {
+        const std::uint32_t calls = next.load(std::memory_order_relaxed);
+        skip.store(calls, std::memory_order_relaxed);
+        next.store(std::min<std::uint32_t>(2 * calls, 1024), std::memory_order_relaxed);
+    }
+};
+constinit patience of_all;
+
+}  // namespace
+
+void stream_state::failed(backend::epoch at, const site& from, std::exception_ptr why) noexcept {
+    observers::tell([&](observer& one) { one.failed({info_.timeline, at}); });
+    failure::dispose();
+    of_all.start_anew();
+    const failure_ptr what = failure::make({info_.timeline, at}, from, std::move(why));
+    failures::note({info_.timeline, at}, what);
+    const std::lock_guard lock(mutex);
+    if (const std::optional<entry> one = pending.find(at)) {
+        poison_outputs(*one, what);
+    }
+}
+
+bool stream_state::examine(backend::epoch at) noexcept {
+    const std::lock_guard lock(mutex);
+    const std::optional<entry> one = pending.find(at);
+    const failure_ptr cause = one ? reason_not_to_run(*one) : nullptr;
+    if (!cause) {
+        return true;
+    }
+    of_all.start_anew();
+    const failure_ptr what = failure::make_dependent({info_.timeline, at}, one->from(), cause);
+    failures::note({info_.timeline, at}, what);
+    poison_outputs(*one, what);
+    observers::tell([&](observer& each) { each.failed({info_.timeline, at}); });
+    return false;
+}
+
+void stream_state::heal(backend::epoch at) noexcept {
+    const std::lock_guard lock(mutex);
+    const std::optional<entry> one = pending.find(at);
+    for (std::size_t i = 0; one && i < one->accesses(); ++i) {
+        const pending_access& access = one->access(i);
+        if (access.overwrites) {
+            poison::heal(access.resource, access.where);
+        }
+    }
+}
+
+void ease_trouble() noexcept {
+    failure::dispose();
+    if (!backend::queue_events::in_trouble()) {
+        return;
+    }
+    const std::unique_lock lock(of_all.looking, std::try_to_lock);
+    if (!lock || !of_all.is_over()) {
+        return;
+    }
+    try {
+        poison::numbers resources = poison::without_owner();
+        failures::dependencies points = failures::awaited();
+        const std::size_t looked_for = resources.size() + points.size();
+        if (looked_for != 0) {
+            leave_what_matters(resources, points);
+            poison::forget(resources);
+            failures::no_longer_awaited(points);
+        }
+        if (looked_for != 0 && resources.empty() && points.empty()) {
+            of_all.looked_in_vain();
+        } else {
+            of_all.start_anew();
+        }
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): there will be another time
+    }
+}
+
+}  // namespace weir::runtime

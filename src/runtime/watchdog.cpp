@@ -1,0 +1,141 @@
+#include "runtime/watchdog.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+
+#include "backend/timeline.hpp"
+#include "runtime/standstill.hpp"
+#include "weir/watchdog.hpp"
+
+namespace weir {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+using reporter = std::function<void(const std::string&)>;
+
+/// How often progress is looked for in each patience.
+constexpr int looks = 4;
+constexpr std::chrono::milliseconds default_patience = 60s;
+
+struct settings {
+    std::chrono::milliseconds patience{0};
+    std::shared_ptr<const reporter> report;
+};
+
+struct shared_settings {
+    std::mutex mutex;  ///< guards now; a leaf in the lock order
+    settings now;
+};
+shared_settings& shared() {
+    static auto* const one = new shared_settings;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    return *one;
+}
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+std::string seconds(std::chrono::milliseconds time) {
+    const std::string thousandths = std::to_string(time.count() % 1000 + 1000).substr(1);
+    return std::to_string(time.count() / 1000) + "." + thousandths + " s";
+}
+
+class watched_wait final : public backend::long_wait {
+public:
+    explicit watched_wait(frontiers::point target) : target_(target), where_(runtime::watchdog::current()) {
+        const std::lock_guard lock(shared().mutex);
+        settings_ = shared().now;
+    }
+
+    void still_waiting() noexcept override {
+        if (is_told_) {
+            return;
+        }
+        try {
+            const runtime::standstill now = runtime::why_not_over(target_);
+            const bool moved = now.reached != reached_;
+            reached_ = now.reached;
+            unmoved_ = moved ? 0 : unmoved_ + 1;
+            if (unmoved_ == looks) {
+                is_told_ = true;
+                tell(now.story);
+            }
+        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): there will be another look
+        }
+    }
+
+private:
+    void tell(const std::string& story) {
+        const std::string place = where_.line == 0
+                                      ? std::string("inside a call of Weir's")
+                                      : "at " + std::string(where_.file) + ":" + std::to_string(where_.line);
+        const std::string text = "weir: the host has waited for " + seconds(settings_.patience) +
+                                 " or more without any progress, " + place + ", for\n" + story;
+        try {
+            (*settings_.report)(text);
+        } catch (...) {
+            print("weir: the report of the watchdog threw an exception; what it was to say:\n" + text);
+        }
+    }
+
+    frontiers::point target_;
+    source_location where_;
+    settings settings_;
+    std::vector<frontiers::point> reached_;
+    int unmoved_ = 0;
+    bool is_told_ = false;
+};
+
+std::unique_ptr<backend::long_wait> watch(frontiers::point target) noexcept {
+    try {
+        auto made = std::make_unique<watched_wait>(target);
+        made->still_waiting();
+        return made;
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+/// From the environment.
+std::chrono::milliseconds first_patience() {
+    if (const char* const text = std::getenv("WEIR_WATCHDOG"); text != nullptr) {
+        char* end = nullptr;
+        const double wanted = std::strtod(text, &end);
+        if (end != text && *end == '\0' && wanted >= 0 && wanted < 1e9) {
+            return std::chrono::milliseconds(static_cast<std::int64_t>(wanted * 1000));
+        }
+        print("weir: WEIR_WATCHDOG is \"" + std::string(text) + "\", which is no number of seconds: it stays at 60\n");
+    }
+    return default_patience;
+}
+
+}  // namespace
+
+void set_watchdog(std::chrono::milliseconds patience, std::function<void(const std::string&)> report) {
+    runtime::watchdog::arm();  // so that the environment is not read later
+    auto to = std::make_shared<const reporter>(report ? std::move(report) : reporter(print));
+    {
+        shared_settings& all = shared();
+        const std::lock_guard lock(all.mutex);
+        all.now.patience = std::max(patience, 0ms);
+        std::swap(to, all.now.report);  // so that the former one goes under no lock
+    }
+    const std::chrono::nanoseconds every = std::chrono::nanoseconds(std::max(patience, 0ms)) / looks;
+    backend::timeline_table::instance().watch({every, watch});
+}
+
+void runtime::watchdog::arm() {
+    static std::once_flag once;
+    bool first = false;
+    std::call_once(once, [&] { first = true; });
+    if (first) {
+        set_watchdog(first_patience());
+    }
+}
+
+}  // namespace weir

@@ -1,0 +1,54 @@
+// WEIR_TRACE=FILE traces the whole process, from its start to its exit.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+
+#include "weir/export.hpp"
+#include "weir/trace.hpp"
+
+namespace weir::trace {
+
+namespace {
+
+trace_scope* scope = nullptr;
+pid_t traced = 0;
+
+void finish() {
+    if (getpid() != traced) {
+        return;  // a child of the traced process, which will write the file itself
+    }
+    try {
+        scope->close();
+    } catch (const std::exception& failed) {
+        std::cerr << "weir trace: " << failed.what() << '\n';
+    }
+}
+
+/// A process that cannot be traced runs all the same.
+bool start() {
+    const char* const file = std::getenv("WEIR_TRACE");
+    if (file == nullptr || *file == '\0') {
+        return false;
+    }
+    try {
+        // Never destroyed: threads may be at work until the very end.
+        scope = new trace_scope(file);  // NOLINT(cppcoreguidelines-owning-memory)
+    } catch (const std::exception& failed) {
+        std::cerr << "weir trace: WEIR_TRACE: " << failed.what() << '\n';
+        return false;
+    }
+    traced = getpid();
+    return std::atexit(finish) == 0;
+}
+
+}  // namespace
+
+}  // namespace weir::trace
+
+// src/trace/CMakeLists.txt has every program refer to it: of a static library only what is referred to is linked.
+extern "C" {
+WEIR_EXPORT extern const bool weir_trace_environment;
+const bool weir_trace_environment = weir::trace::start();
+}

@@ -1,0 +1,237 @@
+// Several devices in one program (rules O9, S8; scenarios D6, D7, C9): work of one that depends on unfinished work of
+// another keeps its place in its own stream, and the caller goes on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/arrays.hpp"
+#include "weir/weir.hpp"
+
+namespace weir {
+namespace {
+
+using test::values_of;
+using testing::gate;
+
+constexpr std::int64_t count = 64;
+
+/// Work of one device, and work of another that depends on it. The last of the names says how sim:0 behaves.
+struct route {
+    const char* name;
+    device (*from)();
+    device (*to)();
+    std::optional<testing::sim_settings> sim_0;
+};
+
+device sim_0() { return sim(0); }
+device sim_1() { return sim(1); }
+
+void PrintTo(const route& r, std::ostream* out) { *out << r.name; }
+
+class D6 : public ::testing::TestWithParam<route> {
+protected:
+    D6() {
+        if (GetParam().sim_0) {
+            sim(0).synchronize();  // from what other tests have left
+            behaviour_.emplace(sim(0), *GetParam().sim_0);
+        }
+    }
+
+private:
+    std::optional<testing::simulated> behaviour_;
+
+protected:
+    const stream first{GetParam().from(), {0, "first"}};
+    const stream second{GetParam().to(), {0, "second"}};
+    const array x = full(count, 1, dtype::float64, first);
+    const array y = zeros(count, dtype::float64, second);
+};
+
+const testing::sim_settings hostile{.engines = 2, .seed = 3, .adversarial = true};
+const testing::sim_settings told{.seed = 4, .virtual_clock = true};
+
+INSTANTIATE_TEST_SUITE_P(
+    Between, D6,
+    ::testing::Values(route{"CpuAndSim", cpu, sim_0, std::nullopt}, route{"SimAndCpu", sim_0, cpu, std::nullopt},
+                      route{"TwoSims", sim_0, sim_1, std::nullopt}, route{"CpuAndHostileSim", cpu, sim_0, hostile},
+                      route{"HostileSimAndCpu", sim_0, cpu, hostile}, route{"CpuAndToldSim", cpu, sim_0, told},
+                      route{"ToldSimAndCpu", sim_0, cpu, told}),
+    [](const auto& about) { return std::string(about.param.name); });
+
+TEST_P(D6, TheCallerIsNotBlockedTheOrderHoldsAndLaterWorkStaysBehind) {
+    first.synchronize();
+    second.synchronize();
+    gate held;
+    held.hold(first);
+    fill(first, x, 7);
+    const completion copied = copy(second, y, x);
+    // What follows on the second stream has nothing to do with the first.
+    const array z = full(count, 3, dtype::float64, second);
+    const event after = second.record();
+    const stream beside(second.device());
+    parallel_for(
+        beside, 1, [](auto, auto) {}, in(z.view<double>()));
+    // Nothing of all this has blocked: the gate is closed.
+    EXPECT_FALSE(copied.done());
+    EXPECT_FALSE(z.ready());
+    EXPECT_FALSE(after.done());
+    const stream free(second.device());
+    fill(free, full(count, 1, dtype::float64, free), 2);
+    free.synchronize();  // other streams of the device go on
+    EXPECT_FALSE(after.done());
+    held.open();
+    EXPECT_EQ(values_of<double>(y), std::vector<double>(count, 7));
+    EXPECT_EQ(values_of<double>(z), std::vector<double>(count, 3));
+    EXPECT_TRUE(copied.done());
+}
+
+TEST_P(D6, ControlWithoutOrderingTheOldValuesAreSeen) {
+    first.synchronize();
+    second.synchronize();
+    const ordering_scope by_hand(ordering_mode::manual);
+    gate held;
+    held.hold(first);
+    fill(first, x, 7);
+    copy(second, y, x).synchronize();
+    EXPECT_EQ(values_of<double>(y), std::vector<double>(count, 1));
+    held.open();
+    first.synchronize();
+}
+
+TEST_P(D6, AnEventOfTheOtherDeviceIsEnoughByHand) {
+    first.synchronize();
+    second.synchronize();
+    const ordering_scope by_hand(ordering_mode::manual);
+    gate held;
+    held.hold(first);
+    fill(first, x, 7);
+    second.wait(first.record());
+    copy(second, y, x);
+    held.open();
+    second.synchronize();
+    EXPECT_EQ(values_of<double>(y), std::vector<double>(count, 7));
+}
+
+TEST_P(D6, ThereAndBackAHundredTimes) {
+    for (int round = 0; round < 100; ++round) {
+        parallel_for(
+            first, count, [](auto i, auto v) { v[i] = v[i] * 0.5 + 1; }, inout(x.view<double>()));
+        copy(second, y, x);
+        parallel_for(
+            second, count, [](auto i, auto v) { v[i] += 1; }, inout(y.view<double>()));
+        copy(first, x, y);
+    }
+    double expected = 1;
+    for (int round = 0; round < 100; ++round) {
+        expected = expected * 0.5 + 1 + 1;
+    }
+    EXPECT_EQ(values_of<double>(x), std::vector<double>(count, expected));
+}
+
+TEST_P(D6, WorkThatDependsOnFailedWorkOfTheOtherDeviceDoesNotRun) {
+    parallel_for(
+        on(first).label("broken"), 1, [](auto, auto) { throw std::runtime_error("on purpose"); },
+        out(x.view<double>()));
+    copy(second, y, x);
+    try {
+        static_cast<void>(y.read<double>());
+        FAIL() << "a result that is not valid was handed out";
+    } catch (const operation_error& told_of) {
+        EXPECT_EQ(told_of.label(), "broken");
+    }
+    fill(second, y, 4);
+    EXPECT_EQ(values_of<double>(y)[0], 4);
+}
+
+TEST_P(D6, AStreamWhoseWorkIsHeldMayBeDropped) {
+    gate held;
+    {
+        const stream dropped(second.device());
+        held.hold(first);
+        fill(first, x, 5);
+        copy(dropped, y, x);
+    }
+    held.open();
+    EXPECT_EQ(values_of<double>(y), std::vector<double>(count, 5));
+}
+
+TEST(O9, EightThreadsPassWorkBetweenTwoDevices) {
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 8; ++thread) {
+        threads.emplace_back([&, thread] {
+            const stream near;
+            const stream far(sim(0));
+            const array here = full(16, thread, dtype::float64, near);
+            const array there = empty(16, dtype::float64, far);
+            for (int round = 0; round < 100; ++round) {
+                copy(far, there, here);
+                parallel_for(
+                    far, 16, [](auto i, auto v) { v[i] += 1; }, inout(there.view<double>()));
+                copy(near, here, there);
+            }
+            for (const double each : here.read<double>()) {
+                wrong += each == thread + 100 ? 0 : 1;
+            }
+        });
+    }
+    for (std::thread& one : threads) {
+        one.join();
+    }
+    EXPECT_EQ(wrong, 0);
+}
+
+TEST(S8, AnInlineStreamBlocksOnWorkOfAnAccelerator) {
+    const stream far(sim(0));
+    const stream at_once(cpu_inline());
+    const array there = zeros(count, dtype::float64, far);
+    const array here = zeros(count, dtype::float64, at_once);
+    gate held;
+    held.hold(far);
+    fill(far, there, 6);
+    std::thread caller([&] {
+        EXPECT_TRUE(copy(at_once, here, there).done());
+        EXPECT_EQ(here.data()[0], std::byte{0}) << "6.0 begins with a zero byte";
+        EXPECT_EQ(here.read<double>()[1], 6);
+    });
+    held.open();
+    caller.join();
+    fill(at_once, here, 8);
+    copy(far, there, here);
+    EXPECT_EQ(values_of<double>(there)[2], 8);
+}
+
+TEST(C9, SynchronizingADeviceWaitsForAllOfItsStreamsAndForNoOthers) {
+    const std::vector<device> all = {cpu(), sim(0), sim(1)};
+    for (const device& waited : all) {
+        SCOPED_TRACE(waited.name());
+        std::vector<gate> held(all.size());
+        std::atomic<int> ran{0};
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const stream s(all[i]);  // dropped busy
+            if (!(all[i] == waited)) {
+                held[i].hold(s);
+            }
+            parallel_for(s, 1, [&](auto) { ++ran; });
+        }
+        waited.synchronize();
+        EXPECT_EQ(ran, 1) << "its own stream is through, the others are held";
+        for (gate& one : held) {
+            one.open();
+        }
+        for (const device& one : all) {
+            one.synchronize();
+        }
+        EXPECT_EQ(ran, 3);
+    }
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,321 @@
+// Scenarios F4, F6, F8, F9 and F10: memory that is dropped while it is in use, the host that comes too early, what waits and
+// questions of the host order. The faulty program is reported with the right pair of lines, the mended one is silent.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "check_support.hpp"
+#include "support/devices.hpp"
+
+namespace weir {
+namespace {
+
+using test::duplicate;
+using test::last;
+using test::scenario_run;
+using test::set;
+using test::size;
+using test::zeroed;
+
+struct CheckMemory : test::check_scenario {};
+
+/// A temporary of s1, noted as "temporary".
+array temporary_of(scenario_run& run, double value) {
+    array made = full({size}, value, dtype::float64, run.s1, run.note("temporary"));
+    run.s1.synchronize();
+    return made;
+}
+
+WEIR_CONFORMANCE_F(CheckMemory, F6_a_temporary_is_dropped_while_another_stream_reads_it) {
+    prove(
+        {1}, {{"read", "temporary", "use-after-free"}},
+        [](scenario_run& run) {
+            const auto pool = run.free_on_allocating_stream();
+            const array y = zeroed(run);
+            array x = temporary_of(run, 1);
+            run.hold(run.s2);
+            duplicate(run.at(run.s2, "read"), x, y);
+            run.by_hand(run.s1, run.s2);
+            x = {};
+            array next = empty({size}, dtype::float64, run.s1);
+            run.finish({set(run.at(run.s1, "next"), next, 5)});
+            return std::vector{last(y)};
+        },
+        __FILE__);
+}
+
+WEIR_CONFORMANCE_F(CheckMemory, F6_a_temporary_is_dropped_while_another_stream_writes_it) {
+    prove(
+        {5}, {{"write", "temporary", "use-after-free"}},
+        [](scenario_run& run) {
+            const auto pool = run.free_on_allocating_stream();
+            array x = temporary_of(run, 1);
+            run.hold(run.s2);
+            set(run.at(run.s2, "write"), x, 9);
+            run.by_hand(run.s1, run.s2);
+            x = {};
+            array next = empty({size}, dtype::float64, run.s1);
+            run.finish({set(run.at(run.s1, "next"), next, 5)});
+            return std::vector{last(next)};
+        },
+        __FILE__);
+}
+
+WEIR_CONFORMANCE_F(CheckMemory, F6_partial_order_one_of_two_readers_is_over) {
+    prove(
+        {1, 1}, {{"other reader", "temporary", "use-after-free"}},
+        [](scenario_run& run) {
+            const auto pool = run.free_on_allocating_stream();
+            const array y = zeroed(run);
+            const array z = zeroed(run);
+            array x = temporary_of(run, 1);
+            duplicate(run.at(run.s3, "one reader"), x, z);
+            if (run.is_manual()) {
+                run.s1.wait(run.s3);
+            }
+            run.hold(run.s2);
+            duplicate(run.at(run.s2, "other reader"), x, y);
+            run.by_hand(run.s1, run.s2);
+            x = {};
+            array next = empty({size}, dtype::float64, run.s1);
+            run.finish({set(run.at(run.s1, "next"), next, 5)});
+            return std::vector{last(y), last(z)};
+        },
+        __FILE__);
+}
+
+/// What is to be had is one array: whoever asks next gets the memory of the last one.
+class one_array_only {
+public:
+    explicit one_array_only(device on) : on_(on), before_(memory::stats(on).limit) {
+        memory::trim(on);
+        memory::limit(on, memory::stats(on).live + memory::stats(on).pending + memory::stats(on).cached + size_);
+    }
+    ~one_array_only() { memory::limit(on_, before_); }
+    one_array_only(const one_array_only&) = delete;
+    one_array_only& operator=(const one_array_only&) = delete;
+
+    static constexpr std::int64_t elements = 1 << 20;
+
+private:
+    static constexpr std::size_t size_ = elements * sizeof(double);
+    device on_;
+    std::size_t before_;
+};
+
+WEIR_CONFORMANCE_F(CheckMemory, F6_another_stream_reuses_what_was_dropped_too_early) {
+    const use current(stream(device_, {0, "current"}));
+    const one_array_only limit(device_);
+    const ordering_scope manual(ordering_mode::manual);
+    const auto reuse = [&](scenario_run& run) {
+        array x = empty({one_array_only::elements}, dtype::float64, run.s1, run.note("dropped"));
+        const std::byte* const address = x.data();
+        run.hold(run.s2);
+        set(run.at(run.s2, "late write"), x, 9);
+        run.by_hand(run.s1, run.s2);
+        x = {};
+        array next = empty({one_array_only::elements}, dtype::float64, run.s3);
+        EXPECT_EQ(next.data(), address);
+        set(run.at(run.s3, "next owner"), next, 5);
+        run.finish();
+        return last(next);
+    };
+    {
+        const check_scope check;
+        scenario_run run(test::version::nobody_checked, device_);
+        EXPECT_EQ(reuse(run), 5) << "Weir's pool orders the two";
+        test::expect_races(check.report(),
+                           {{"late write", "dropped", "use-after-free"}, {"late write", "next owner", "early-reuse"}},
+                           __FILE__, run);
+    }
+    const check_scope check;
+    scenario_run run(test::version::program, device_);
+    EXPECT_EQ(reuse(run), 5);
+    EXPECT_TRUE(check.report().empty()) << check.report().to_string();
+}
+
+WEIR_CONFORMANCE_F(CheckMemory, F6_two_streams_exchange_blocks_over_a_third) {
+    const check_scope check;
+    const ordering_scope manual(ordering_mode::manual);
+    const stream a(device_, {0, "a"});
+    const stream b(device_, {0, "b"});
+    const stream via(device_, {0, "via"});
+    for (int i = 0; i < 20; ++i) {
+        const stream& maker = i % 2 == 0 ? a : b;
+        const stream& user = i % 2 == 0 ? b : a;
+        const array x = empty({size}, dtype::float64, maker);
+        const completion made = set(maker, x, i);
+        via.wait(made);
+        user.wait(via.record());
+        const completion used = set(user, x, i + 1);
+        via.wait(used);
+        maker.wait(via);  // the drop comes after the use, by way of the third stream
+    }
+    device_.synchronize();
+    EXPECT_TRUE(check.report().empty()) << check.report().to_string();
+}
+
+WEIR_CONFORMANCE_F(CheckMemory, L2_what_keep_alive_and_bodies_own_is_not_dropped_too_early) {
+    const check_scope check;
+    const ordering_scope manual(ordering_mode::manual);
+    const stream a(device_, {0, "a"});
+    const stream b(device_, {0, "b"});
+    testing::gate gate;
+    {
+        array kept = full({size}, 1, dtype::float64, a);
+        array owned = full({size}, 1, dtype::float64, a);
+        b.wait(a);
+        gate.hold(b);
+        keep_alive(set(b, kept, 2), std::move(kept));
+        const auto view = out(owned.view<double>());
+        parallel_for(
+            b, size, [owned](std::size_t i, std::span<double> to) { to[i] = 2; }, view);
+    }
+    gate.open();
+    device_.synchronize();
+    EXPECT_TRUE(check.report().empty()) << check.report().to_string();
+}
+
+WEIR_CONFORMANCE_F(CheckMemory, F8_the_source_of_a_copy_to_the_device_is_changed_too_early) {
+    const use current(stream(device_, {0, "current"}));
+    const ordering_scope manual(ordering_mode::manual);
+    const auto copied = [&](bool mended, auto&& check) {
+        const stream s(device_, {0, "s"});
+        const array source = full({size}, 1, dtype::float64, current_stream(cpu()));
+        const array target = zeros({size}, dtype::float64, s);
+        cpu().synchronize();
+        device_.synchronize();
+        copy(on(s).label("copy"), target, source);
+        if (mended) {
+            s.synchronize();
+        }
+        source.write<double>()[0] = 7;
+        check();
+        s.synchronize();
+        return target.read<double>()[0];
+    };
+    const check_scope check;
+    EXPECT_EQ(copied(true, [&] { EXPECT_TRUE(check.report().empty()) << check.report().to_string(); }), 1);
+    EXPECT_EQ(copied(false, [] {}), 1) << "check keeps the program safe";
+    const report found = check.report();
+    ASSERT_EQ(found.size(), 1U) << found.to_string();
+    EXPECT_EQ(found.races()[0].kind, "host");
+    EXPECT_EQ(found.races()[0].first.label, "copy");
+}
+
+WEIR_CONFORMANCE_F(CheckMemory, F8_the_target_of_a_copy_from_the_device_is_read_too_early) {
+    const use current(stream(device_, {0, "current"}));
+    const ordering_scope manual(ordering_mode::manual);
+    const stream s(device_, {0, "s"});
+    const array source = full({size}, 1, dtype::float64, s);
+    const array target = zeros({size}, dtype::float64, current_stream(cpu()));
+    cpu().synchronize();
+    const check_scope check;
+    copy(on(s).label("copy"), target, source);
+    EXPECT_EQ(last(target), 1) << "check keeps the program safe";
+    ASSERT_EQ(check.report().size(), 1U);
+    EXPECT_EQ(check.report().races()[0].kind, "host");
+    copy(on(s).label("copy"), target, source);
+    s.synchronize();
+    EXPECT_EQ(last(target), 1);
+    EXPECT_EQ(check.report().size(), 1U) << check.report().to_string();
+}
+
+WEIR_CONFORMANCE_F(CheckMemory, F4_a_wait_for_a_device_covers_that_device_only) {
+    const check_scope check;
+    const ordering_scope manual(ordering_mode::manual);
+    const stream here(device_, {0, "here"});
+    const array x = empty({size}, dtype::float64, here);
+    const weir::device other = device_ == cpu() ? sim(1) : cpu();
+    set(here, x, 1);
+    other.synchronize();
+    const stream late(device_, {0, "late"});
+    set(late, x, 2);
+    ASSERT_EQ(check.report().size(), 1U) << check.report().to_string();
+    EXPECT_EQ(check.report().races()[0].kind, "WAW");
+    device_.synchronize();
+    const stream later(device_, {0, "later"});
+    set(later, x, 3);
+    EXPECT_EQ(check.report().size(), 1U) << check.report().to_string();
+    device_.synchronize();
+}
+
+WEIR_CONFORMANCE_F(CheckMemory, F9_events_handed_from_thread_to_thread_order) {
+    const check_scope check;
+    const ordering_scope manual(ordering_mode::manual);
+    const stream a(device_, {0, "a"});
+    const stream b(device_, {0, "b"});
+    const array x = empty({size}, dtype::float64, a);
+    event handed;
+    std::atomic<bool> is_there{false};
+    std::thread other([&] {
+        is_there.wait(false);
+        b.wait(handed);
+        set(b, x, 2);
+    });
+    set(a, x, 1);
+    handed = a.record();
+    is_there = true;
+    is_there.notify_one();
+    other.join();
+    device_.synchronize();
+    EXPECT_TRUE(check.report().empty()) << check.report().to_string();
+    std::thread careless([&] { set(b, x, 3); });
+    careless.join();
+    set(a, x, 4);
+    EXPECT_EQ(check.report().size(), 1U) << "that one thread comes after the other orders no streams";
+    device_.synchronize();
+}
+
+WEIR_CONFORMANCE_F(CheckMemory, F9_what_a_thread_waited_for_orders_those_that_it_hands_a_lock_to) {
+    const check_scope check;
+    const ordering_scope manual(ordering_mode::manual);
+    const stream a(device_, {0, "a"});
+    const array x = empty({size}, dtype::float64, a);
+    std::mutex lock;
+    bool is_over = false;
+    set(a, x, 1);
+    std::thread waits([&] {
+        a.synchronize();
+        const std::lock_guard held(lock);
+        is_over = true;
+    });
+    const stream b(device_, {0, "b"});
+    for (bool mine = false; !mine;) {
+        const std::lock_guard held(lock);
+        mine = is_over;
+    }
+    set(b, x, 2);  // check does not see the lock, and takes the threads for one: it must not report this
+    waits.join();
+    device_.synchronize();
+    EXPECT_TRUE(check.report().empty()) << check.report().to_string();
+}
+
+WEIR_CONFORMANCE_F(CheckMemory, D5_what_a_host_task_enqueues_comes_after_what_it_comes_after) {
+    const check_scope check;
+    const ordering_scope manual(ordering_mode::manual);
+    const stream a(device_, {0, "a"});
+    const stream b(device_, {0, "b"});
+    const stream inner(device_, {0, "inner"});
+    const array x = zeros({size}, dtype::float64, a);
+    testing::gate gate;
+    gate.hold(a);
+    set(a, x, 1);
+    b.wait(a);
+    host_task(b, [&] {
+        const ordering_scope also(ordering_mode::manual);
+        set(inner, x, 2);
+    });
+    gate.open();
+    b.synchronize();
+    EXPECT_TRUE(check.report().empty()) << check.report().to_string();
+    device_.synchronize();
+    EXPECT_EQ(last(x), 2);
+}
+
+}  // namespace
+}  // namespace weir

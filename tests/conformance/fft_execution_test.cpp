@@ -1,0 +1,342 @@
+// Scenarios E1, E5 and E8 for transforms: where they run, when their calls block, and which streams they refuse.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/observer.hpp"
+#include "support/arrays.hpp"
+#include "support/devices.hpp"
+#include "weir/error.hpp"
+#include "weir/fft.hpp"
+#include "weir/memory.hpp"
+
+namespace weir {
+namespace {
+
+using test::make_array;
+using test::values_of;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using complex = std::complex<double>;
+using numbers = std::vector<complex>;
+
+const numbers signal = {1, 2, 3, 4};
+const numbers spectrum = {10, {-2, 2}, -2, {-2, -2}};
+
+/// Hears of every operation that is enqueued, and of every wait of the host's, while it lives.
+class listener final : public runtime::observer {
+public:
+    listener() { runtime::observers::add(*this); }
+    ~listener() override { runtime::observers::remove(*this); }
+    listener(const listener&) = delete;
+    listener& operator=(const listener&) = delete;
+
+    void operation(const runtime::observed_operation& one) override {
+        last_ = {one.stream->timeline, one.epoch};
+        devices_.emplace_back(one.stream->device);
+        enqueued_.fetch_add(1, std::memory_order_release);
+        enqueued_.notify_all();
+    }
+    void host_waited(frontiers::point target, const source_location&) override {
+        ++waits_;
+        waited_for_last_ = waited_for_last_ || target == last_;
+    }
+
+    /// Blocks until so many operations were enqueued.
+    void wait_for_operations(int count) const {
+        for (int seen = enqueued_.load(std::memory_order_acquire); seen < count;
+             seen = enqueued_.load(std::memory_order_acquire)) {
+            enqueued_.wait(seen);
+        }
+    }
+    [[nodiscard]] int waits() const { return waits_; }
+    [[nodiscard]] bool waited_for_last() const { return waited_for_last_; }
+    [[nodiscard]] const std::vector<std::string>& devices() const { return devices_; }
+
+private:
+    std::atomic<int> enqueued_{0};
+    int waits_ = 0;
+    bool waited_for_last_ = false;
+    frontiers::point last_;
+    std::vector<std::string> devices_;
+};
+
+struct route {
+    device home;
+    device computing;
+    friend void PrintTo(const route& r, std::ostream* out) { *out << r.home.name() << " by " << r.computing.name(); }
+};
+
+/// Operands on one device, execution on another.
+class E1 : public ::testing::TestWithParam<route> {
+protected:
+    const device home = GetParam().home;
+    const device computing = GetParam().computing;
+    const stream here{home};
+    const stream there{computing};
+    const array a = make_array(here, {4}, signal);
+
+    [[nodiscard]] fft::options elsewhere() const {
+        fft::options how;
+        how.execution = computing;
+        return how;
+    }
+    /// Changes the operand with no regard to what may still use it.
+    void scribble() const {
+        if (home == cpu()) {
+            std::memset(a.data(), 0xff, a.nbytes());
+            return;
+        }
+        const ordering_scope careless(ordering_mode::manual);
+        const stream other(home);
+        fill(other, a, -1.0);
+        other.synchronize();
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(OperandsOn, E1,
+                         ::testing::Values(route{cpu(), sim(0)}, route{sim(0), cpu()}, route{sim(0), sim(1)}),
+                         [](const auto& about) {
+                             std::string name = about.param.home.name() + "By" + about.param.computing.name();
+                             std::erase(name, ':');
+                             return name;
+                         });
+
+TEST_P(E1, TheOperandMayBeChangedAtOnceAfterTheCall) {
+    here.synchronize();
+    const array y = fft::fft(there, a, elsewhere());
+    scribble();
+    EXPECT_EQ(values_of<complex>(y), spectrum);
+    EXPECT_EQ(y.device(), home) << "results come back";
+}
+
+TEST_P(E1, TheOperandMayBeChangedAtOnceAfterExecute) {
+    here.synchronize();
+    fft_plan f(a, elsewhere());
+    f.plan(there);
+    const array y = f.execute(fft_direction::forward, there);
+    scribble();
+    EXPECT_EQ(values_of<complex>(y), spectrum);
+}
+
+TEST(E1Control, WhereTheCallDoesNotBlockSuchAChangeIsSeen) {
+    const stream s;
+    const array a = make_array(s, {4}, signal);
+    s.synchronize();
+    testing::gate held;
+    held.hold(s);
+    const array y = fft::fft(s, a);
+    std::memset(a.data(), 0xff, a.nbytes());
+    held.open();
+    EXPECT_NE(values_of<complex>(y), spectrum);
+}
+
+TEST_P(E1, TheCallBlocksUntilTheResultIsBack) {
+    here.synchronize();
+    std::atomic<bool> opened = false;
+    testing::gate held;
+    held.hold(there);
+    const listener heard;
+    // The gate opens once everything is enqueued: a call that did not block would be back before.
+    std::thread opener([&] {
+        heard.wait_for_operations(3);
+        opened = true;
+        held.open();
+    });
+    const array y = fft::fft(there, a, elsewhere());
+    EXPECT_TRUE(opened);
+    EXPECT_TRUE(y.ready());
+    opener.join();
+    EXPECT_EQ(heard.devices(), std::vector<std::string>(3, computing.name()));
+    EXPECT_TRUE(heard.waited_for_last());
+}
+
+TEST_P(E1, EarlierWorkOnOtherStreamsIsWaitedForOnTheDevice) {
+    testing::gate held;
+    held.hold(here);
+    fill(here, a, 2.0);
+    const listener heard;
+    std::thread opener([&] {
+        heard.wait_for_operations(3);
+        held.open();
+    });
+    const array y = fft::fft(there, a, elsewhere());
+    EXPECT_EQ(values_of<complex>(y), (numbers{8, 0, 0, 0}));
+    EXPECT_EQ(heard.waits(), 1);
+    opener.join();
+}
+
+TEST_P(E1, EveryKindOfTransformGoesThereAndBack) {
+    const array y = fft::fft(there, a, elsewhere());
+    EXPECT_EQ(values_of<complex>(y), spectrum);
+    EXPECT_EQ(values_of<complex>(fft::ifftn(there, y, elsewhere())), signal);
+    EXPECT_EQ(values_of<double>(fft::irfft(there, y, elsewhere())).size(), 6U);
+    const array real = make_array(here, {2, 2}, std::vector<double>{1, 2, 3, 4});
+    EXPECT_EQ(values_of<complex>(fft::rfftn(there, real, elsewhere())), (numbers{10, -2, -4, 0}));
+    EXPECT_EQ(values_of<double>(fft::irfftn(there, fft::rfftn(there, real, elsewhere()), elsewhere())),
+              (std::vector<double>{1, 2, 3, 4}));
+    const array out = zeros({4}, dtype::complex128, here);
+    fft::fft(there, a, out, elsewhere());
+    EXPECT_EQ(values_of<complex>(out), spectrum);
+    fft::fft(there, a, a, elsewhere());
+    EXPECT_EQ(values_of<complex>(a), spectrum) << "in place";
+    EXPECT_EQ(values_of<complex>(fft::ifft(a, elsewhere())), signal) << "on the current stream of the device";
+}
+
+TEST_P(E1, NothingIsKeptThere) {
+    here.synchronize();
+    const std::size_t held = memory::stats(computing).live;
+    fft_plan f(a, elsewhere());
+    f.plan(there);
+    static_cast<void>(f.execute(fft_direction::forward, there));
+    static_cast<void>(fft::fft(there, a, elsewhere()));
+    EXPECT_EQ(memory::stats(computing).live, held);
+}
+
+class E5 {
+protected:
+    /// How often `call` has the host wait.
+    template <class Call>
+    static int waits_of(Call&& call) {
+        const listener heard;
+        call();
+        return heard.waits();
+    }
+};
+
+WEIR_CONFORMANCE_F(E5, TheHostWaitsAsOftenAsTheBlockingModeSays) {
+    const device other = test::here() == cpu() ? sim(0) : cpu();
+    const stream s(test::here());
+    const stream far(other);
+    const array a = make_array(s, {4}, signal);
+    const array out = zeros({4}, dtype::complex128, s);
+    struct mode {
+        bool elsewhere;
+        call_blocking blocking;
+        int waits;
+    };
+    for (const mode& m : {mode{false, call_blocking::automatic, 0}, mode{false, call_blocking::always, 1},
+                          mode{true, call_blocking::automatic, 1}, mode{true, call_blocking::always, 1}}) {
+        SCOPED_TRACE(std::string(m.elsewhere ? "elsewhere" : "here") + " " +
+                     (m.blocking == call_blocking::always ? "always" : "automatic"));
+        const stream& on = m.elsewhere ? far : s;
+        fft::options how;
+        how.blocking = m.blocking;
+        if (m.elsewhere) {
+            how.execution = other;
+        }
+        EXPECT_EQ(waits_of([&] { static_cast<void>(fft::fft(on, a, how)); }), m.waits);
+        EXPECT_EQ(waits_of([&] { static_cast<void>(fft::ifftn(a, how)); }), m.waits);
+        EXPECT_EQ(waits_of([&] { fft::fft(on, a, out, how); }), m.waits);
+        const array none = zeros({0, 4}, dtype::complex128, s);
+        EXPECT_EQ(waits_of([&] { static_cast<void>(fft::fft(s, none, {.blocking = m.blocking})); }), 0)
+            << "nothing to wait for";
+        fft_plan f(a, how);
+        EXPECT_EQ(waits_of([&] { f.plan(on); }), 0);
+        EXPECT_EQ(waits_of([&] { static_cast<void>(f.execute(fft_direction::forward, on)); }), m.waits);
+        EXPECT_EQ(waits_of([&] { f.execute(fft_direction::inverse, on, out); }), m.waits);
+        EXPECT_EQ(waits_of([&] {
+                      f.reset_operand(out);
+                      f.release_operand();
+                      f.free();
+                  }),
+                  0);
+    }
+}
+
+WEIR_CONFORMANCE_F(E5, ACallThatBlocksReturnsAfterTheWork) {
+    const stream s(test::here());
+    const array a = make_array(s, {4}, signal);
+    s.synchronize();
+    std::atomic<bool> opened = false;
+    testing::gate held;
+    held.hold(s);
+    const listener heard;
+    std::thread opener([&] {
+        heard.wait_for_operations(1);
+        opened = true;
+        held.open();
+    });
+    const array y = fft::fft(s, a, {.blocking = call_blocking::always});
+    EXPECT_TRUE(opened);
+    EXPECT_TRUE(y.ready());
+    opener.join();
+}
+
+TEST(S8, OnADeviceWithoutQueuesTheWorkIsOverWhenTheCallReturns) {
+    const stream now(cpu_inline());
+    const stream later;
+    const array a = make_array(later, {4}, signal);
+    const array y = fft::fft(now, a);
+    EXPECT_TRUE(y.ready());
+    EXPECT_EQ(values_of<complex>(y), spectrum);
+    fft::options how;
+    how.execution = device_kind::cpu_inline;
+    const listener heard;
+    const array z = fft::fft(a, how);
+    EXPECT_TRUE(z.ready());
+    EXPECT_EQ(heard.devices(), std::vector<std::string>(1, "cpu:inline")) << "the same memory: nothing is copied";
+    EXPECT_EQ(values_of<complex>(z), spectrum);
+}
+
+/// What is thrown, as text.
+template <class Call>
+std::string argument_error_of(Call&& call) {
+    try {
+        call();
+    } catch (const argument_error& thrown) {
+        return thrown.what();
+    }
+    return "no argument_error";
+}
+
+TEST(E8, AStreamOfAnotherDeviceIsRefusedWithWhatToPass) {
+    const stream host(cpu(), {0, "host"});
+    const stream far(sim(0), {0, "far"});
+    const array a = make_array(host, {4}, signal);
+    fft_plan f(a);
+    for (const auto& call :
+         {std::function<void()>([&] { static_cast<void>(fft::fft(far, a)); }),
+          std::function<void()>([&] { fft::fft(far, a, a); }), std::function<void()>([&] { f.plan(far); })}) {
+        EXPECT_THAT(argument_error_of(call),
+                    AllOf(HasSubstr("the stream \"far\" is one of sim:0, but the operand lies on cpu"),
+                          HasSubstr("pass a stream of cpu, or sim:0 as execution")));
+    }
+    f.plan(host);
+    EXPECT_THAT(argument_error_of([&] { static_cast<void>(f.execute(fft_direction::forward, far)); }),
+                HasSubstr("pass a stream of cpu"));
+    fft::options elsewhere;
+    elsewhere.execution = sim(0);
+    EXPECT_THAT(
+        argument_error_of([&] { static_cast<void>(fft::fft(host, a, elsewhere)); }),
+        HasSubstr("the stream \"host\" is one of cpu, but execution is on sim:0; pass a stream of sim:0, or none"));
+    const array out = zeros({4}, dtype::complex128, far);
+    EXPECT_THAT(argument_error_of([&] { fft::fft(host, a, out); }),
+                HasSubstr("the operand lies on cpu, the array for the result on sim:0; give one on cpu"));
+    EXPECT_THAT(argument_error_of([&] { f.reset_operand(out); }),
+                HasSubstr("operands on cpu, the new one lies on sim:0"));
+}
+
+TEST(E8, AKindOfDeviceIsTheStreamsIfItIsOfThatKind) {
+    const stream far(sim(1));
+    const array a = make_array(current_stream(), {4}, signal);
+    fft::options elsewhere;
+    elsewhere.execution = device_kind::sim;
+    const listener heard;
+    EXPECT_EQ(values_of<complex>(fft::fft(far, a, elsewhere)), spectrum);
+    EXPECT_EQ(heard.devices(), std::vector<std::string>(3, "sim:1"));
+    EXPECT_EQ(values_of<complex>(fft::fft(a, elsewhere)), spectrum);
+    EXPECT_EQ(heard.devices().back(), "sim:0") << "the first of the kind";
+    elsewhere.execution = device_kind::cpu;
+    EXPECT_EQ(values_of<complex>(fft::fft(a, elsewhere)), spectrum);
+    EXPECT_EQ(heard.devices().size(), 7U) << "where it lies already: one operation";
+}
+
+}  // namespace
+}  // namespace weir

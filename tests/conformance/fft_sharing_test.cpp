@@ -1,0 +1,79 @@
+// Scenario A12 and rule P2 for transforms: operands that another library shares.
+#include <gtest/gtest.h>
+
+#include "support/arrays.hpp"
+#include "support/sharing_versions.hpp"
+#include "weir/fft.hpp"
+
+namespace weir {
+namespace {
+
+using namespace test::sharing;  // NOLINT(google-build-using-namespace): the words of these tests
+using test::expect_sharing_versions;
+using test::library_without_queues;
+using test::producer;
+using test::sharing_run;
+using complex = std::complex<double>;
+
+/// The real transform of n times the same number.
+std::vector<complex> transform_of(double value) {
+    std::vector<complex> result(n / 2 + 1);
+    result[0] = static_cast<double>(n) * value;
+    return result;
+}
+
+/// What a library's array holds, transformed between two additions of the library's.
+std::vector<complex> add_transform_add(sharing_run& run, void (sharing_run::*hold)()) {
+    const producer::array t = run.library->empty(n);
+    run.library->fill(t, 1);
+    run.library->current()->drain();
+    const array a(import_live(t.data(), t.bytes(), cpu(), run.library, t.owner()), dtype::float64, {n});
+    const array result = zeros({n / 2 + 1}, dtype::complex128, run.s);
+    run.s.synchronize();
+    (run.*hold)();
+    run.library->add(t, 1);
+    run.enter_by_hand();
+    fft::rfft(run.s, a, result);
+    run.exit_by_hand();
+    run.library->add(t, 1);
+    run.finish();
+    return test::values_of<complex>(result);
+}
+
+TEST(A12, ATransformSeesTheFirstAdditionOfALibraryThatIsLate) {
+    expect_sharing_versions(transform_of(2),
+                            [](sharing_run& run) { return add_transform_add(run, &sharing_run::hold_library); });
+}
+
+TEST(A12, ATransformThatIsLateDoesNotSeeTheSecondAddition) {
+    expect_sharing_versions(transform_of(2),
+                            [](sharing_run& run) { return add_transform_add(run, &sharing_run::hold_stream); });
+}
+
+TEST(P2, TheCallBlocksForAnOperandOfALibraryWithoutQueues) {
+    const auto library = std::make_shared<library_without_queues>();
+    numbers memory = all(1);
+    const stream s;
+    const array x(import_live(memory.data(), n * sizeof(double), cpu(), library, 0), dtype::float64, {n});
+    fft_plan f(x);
+    f.plan(s);
+    for (const bool by_plan : {false, true}) {
+        const array y = by_plan ? f.execute(fft_direction::forward, s) : fft::rfft(s, x);
+        memory.assign(n, 5);  // y = fft(x); x += 4
+        EXPECT_EQ(test::values_of<complex>(y), transform_of(1));
+        memory.assign(n, 1);
+    }
+
+    // Control: left to the program, the call returns before, and the change is seen.
+    const ordering_scope manual(ordering_mode::manual);
+    testing::gate held;
+    held.hold(s);
+    const array late = fft::rfft(s, x);
+    memory.assign(n, 5);
+    held.open();
+    s.synchronize();
+    EXPECT_EQ(test::values_of<complex>(late), transform_of(5));
+}
+
+}  // namespace
+}  // namespace weir

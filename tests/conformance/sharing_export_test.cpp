@@ -1,0 +1,376 @@
+// Memory of Weir's that another library uses as well (rules X7, L5; scenarios A6, A9, A10, A14, A16), on every device.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "support/sharing_versions.hpp"
+
+namespace weir {
+namespace {
+
+using namespace test::sharing;  // NOLINT(google-build-using-namespace): the words of these tests
+using test::library_without_queues;
+using test::producer;
+using test::thread_queue;
+using test::with_queue;
+
+class LiveExport : public ::testing::TestWithParam<device (*)()> {
+protected:
+    device here = GetParam()();
+    stream s{here, {0, "s"}};
+    std::shared_ptr<producer> library = std::make_shared<producer>(here);
+};
+
+device first_sim() { return sim(0); }
+INSTANTIATE_TEST_SUITE_P(Devices, LiveExport, ::testing::Values(&cpu, &first_sim),
+                         [](const auto& one) { return one.param == &cpu ? "cpu" : "sim"; });
+
+TEST_P(LiveExport, A14_TheConsumerWritesAfterWeirAndWeirReadsAfterTheConsumer) {
+    const array x = ours(0, here);
+    const array result = ours(0, here);
+    const live_export shared(x, library);
+    testing::gate held;
+    held.hold(s);
+    add(s, x, 1);
+    library->add(elements(x), 1);  // must come after ours
+    const auto latch = make_latch();
+    library->current()->hold(latch);
+    library->add(elements(x), 1);
+    const stream other(here);
+    const completion read = times_ten(other, result, x);  // must come after theirs
+    held.open();
+    EXPECT_FALSE(read.done());
+    latch->open();
+    EXPECT_EQ(values(result), all(30));
+    library->current()->drain();
+}
+
+TEST_P(LiveExport, A14_ControlWithoutOrderTheConsumersWriteIsLost) {
+    const ordering_scope manual(ordering_mode::manual);
+    const array x = ours(0, here);
+    const array result = ours(0, here);
+    const live_export shared(x, library);
+    const auto latch = make_latch();
+    library->current()->hold(latch);
+    library->add(elements(x), 1);
+    times_ten(s, result, x).synchronize();
+    latch->open();
+    EXPECT_EQ(values(result), all(0));
+    library->current()->drain();
+}
+
+TEST_P(LiveExport, A14_AnotherQueueOfTheConsumersNeedsUsedOn) {
+    for (const bool is_said : {true, false}) {
+        const array x = ours(0, here);
+        const array result = ours(0, here);
+        live_export shared(x, library);
+        const producer::queue other = library->make_queue();
+        const auto latch = make_latch();
+        {
+            const with_queue on_other(library, other);
+            other->hold(latch);
+            library->add(elements(x), 5);
+        }
+        if (is_said) {
+            shared.used_on(stream::adopt(*other));
+        }
+        const completion read = times_ten(s, result, x);
+        if (!is_said) {
+            read.synchronize();  // Weir cannot know
+        } else {
+            EXPECT_FALSE(read.done());
+        }
+        latch->open();
+        EXPECT_EQ(values(result), all(is_said ? 50 : 0));
+        other->drain();
+    }
+}
+
+TEST_P(LiveExport, X7_AnExclusiveUseEndsTheExportAndItsCurrentStreamDoesNotMatterAnyMore) {
+    const array x = ours(1, here);
+    const array result = ours(0, here);
+    live_export shared(x, library);
+    library->add(elements(x), 1);
+    const event used = stream::adopt(*library->current()).record();
+    shared.used_on(used, true);
+    const auto latch = make_latch();
+    library->current()->hold(latch);  // other work, which does not use the memory
+    const int before = library->current()->submitted;
+    times_ten(s, result, x).synchronize();
+    EXPECT_EQ(library->current()->submitted, before);
+    EXPECT_EQ(values(result), all(20));
+    latch->open();
+}
+
+TEST_P(LiveExport, A9_AnArrayExportedTwiceIsOrderedWithBothConsumers) {
+    const auto second = std::make_shared<producer>(here);
+    const array x = ours(1, here);
+    const array before = ours(0, here);
+    const array copy = ours(0, here);
+    const live_export to_first(x, library);
+    const live_export to_second(x, second);
+    const auto latch = make_latch();
+    library->current()->hold(latch);
+    library->add(elements(x), 1);                     // the first one writes
+    const completion read = times_ten(s, before, x);  // we read
+    second->copy(elements(copy), elements(x), 0);     // the second one reads what the first one wrote
+    EXPECT_FALSE(read.done());
+    const completion write = add(s, x, 100);  // and we write after both
+    latch->open();
+    EXPECT_EQ(values(before), all(20));
+    write.synchronize();
+    second->current()->drain();
+    EXPECT_EQ(values(copy), all(2));
+    EXPECT_EQ(values(x), all(102));
+    library->current()->drain();
+}
+
+TEST_P(LiveExport, A10_AnImmutableExportIsOrderedWithWhatWeirWritesAndCostsReadersNothing) {
+    for (const auto mode : {ordering_mode::automatic, ordering_mode::manual}) {
+        const ordering_scope scope(mode);
+        const array x = ours(1, here);
+        const array theirs = ours(0, here);
+        const array result = ours(0, here);
+        const live_export shared(x, library, package_use::reads);
+        const auto latch = make_latch();
+        library->current()->hold(latch);
+        library->copy(elements(theirs), elements(x), 0);
+        const int before = library->current()->submitted;
+        times_ten(s, result, x).synchronize();  // both only read
+        EXPECT_EQ(library->current()->submitted, before);
+        const completion write = add(s, x, 1);
+        if (mode == ordering_mode::manual) {
+            write.synchronize();
+        } else {
+            EXPECT_FALSE(write.done());
+        }
+        latch->open();
+        s.synchronize();
+        library->current()->drain();
+        if (mode == ordering_mode::automatic) {
+            EXPECT_EQ(values(theirs), all(1));
+        } else {
+            EXPECT_NE(values(theirs), all(1)) << "control";
+        }
+        EXPECT_EQ(values(x), all(2));
+    }
+}
+
+TEST_P(LiveExport, X7_OnlyTheSharedPartIsOrdered) {
+    const array x = ours(1, here);
+    const live_export shared(x.slice(0, n / 2), library);
+    const int before = library->current()->submitted;
+    fill(s, x.slice(n / 2, n), 2);
+    EXPECT_EQ(library->current()->submitted, before);
+    fill(s, x.slice(0, n / 2), 3);
+    EXPECT_EQ(library->current()->submitted, before + 2);
+    s.synchronize();
+    library->current()->drain();
+}
+
+TEST_P(LiveExport, A16_NothingBlocksOnAConsumerThatOnlyLaterHostCodeLetsGoOn) {
+    const array result = ours(0, here);
+    const auto latch = make_latch();
+    library->current()->hold(latch);
+    {
+        array x = ours(1, here);
+        live_export shared(x, library);
+        library->add(elements(x), 1);
+        times_ten(s, result, x);
+        add(s, x, 1);
+        shared = {};
+        x = {};
+        const buffer next(n * sizeof(double), s);
+    }
+    const stream unrelated(here);
+    const array other = ours(0, here);
+    add(unrelated, other, 1).synchronize();
+    latch->open();  // the host got here
+    EXPECT_EQ(values(result), all(20));
+    library->current()->drain();
+}
+
+/// The consumer starts slow work, drops its view; the array is dropped, and one of the same size is made at once.
+numbers read_by_a_late_consumer(const device& here, const std::shared_ptr<producer>& library, bool is_control) {
+    const stream s(here);
+    const array theirs = ours(0, here);
+    const auto latch = make_latch();
+    std::byte* where = nullptr;
+    {
+        std::optional<memory::use> control;
+        if (is_control) {
+            control.emplace(memory::allocating_stream());
+        }
+        array x = full({n}, 1, dtype::float64, s);
+        s.synchronize();
+        where = x.buffer().device_data();
+        live_export shared(x, library);
+        library->current()->hold(latch);
+        library->copy(elements(theirs), elements(x), 0);
+        shared = {};
+        x = {};
+    }
+    const array next = full({n}, 9, dtype::float64, s);
+    if (is_control) {
+        EXPECT_EQ(next.buffer().device_data(), where);
+        s.synchronize();
+    }
+    latch->open();
+    library->current()->drain();
+    EXPECT_EQ(values(next), all(9));
+    return values(theirs);
+}
+
+TEST_P(LiveExport, A6_MemoryThatTheConsumerDroppedWhileInUseIsNotReusedTooEarly) {
+    EXPECT_EQ(read_by_a_late_consumer(here, library, false), all(1));
+    EXPECT_NE(read_by_a_late_consumer(here, library, true), all(1)) << "control: freed on the allocating stream";
+}
+
+TEST_P(LiveExport, L1_TheNextOwnerOfTheMemoryWaitsForTheConsumerWhereThereIsNoOther) {
+    const array theirs = ours(0, here);
+    cpu().synchronize();
+    here.synchronize();
+    memory::trim(here);
+    const memory::statistics now = memory::stats(here);
+    const std::size_t bytes = std::size_t{4} << 20;
+    memory::limit(here, now.live + now.pending + now.cached + bytes);
+    const auto latch = make_latch();
+    completion write;
+    {
+        buffer x(bytes, s);
+        const array view(x, dtype::float64, {n});
+        add(s, view, 0);
+        fill(s, view, 1).synchronize();
+        live_export shared(x, library);
+        library->current()->hold(latch);
+        library->copy(elements(theirs), elements(view), 0);
+        shared = {};
+    }
+    const buffer next(bytes, s);
+    write = fill(s, array(next, dtype::float64, {n}), 9);
+    EXPECT_FALSE(write.done()) << "waits on the device; the host is here";
+    latch->open();
+    library->current()->drain();
+    EXPECT_EQ(values(theirs), all(1));
+    write.synchronize();
+    memory::limit(here, now.limit);
+}
+
+TEST(X7, AnExportToALibraryWithoutQueuesMakesOperationsBlock) {
+    const auto library = std::make_shared<library_without_queues>();
+    const stream s;
+    const array x = ours(1);
+    const live_export shared(x, library);
+    EXPECT_TRUE(add(s, x, 1).done());
+    EXPECT_EQ(elements(x)[0], 2);
+}
+
+TEST(X7, AnExportThatCannotBeEndedKeepsTheMemory) {
+    class failing final : public package {
+    public:
+        [[nodiscard]] std::string_view name() const noexcept override { return "failing"; }
+        [[nodiscard]] std::optional<stream> current_stream(device /*of*/) override {
+            throw std::runtime_error("shutting down");
+        }
+    };
+    const std::size_t before = memory::stats().live;
+    {
+        const array x = ours(1);
+        live_export shared(x, std::make_shared<failing>());
+        EXPECT_THROW(shared.end(), std::runtime_error);
+    }
+    EXPECT_GT(memory::stats().live, before);
+}
+
+TEST(X7, AnExportKeepsTheMemoryAndMovesAndEndsOnce) {
+    const auto library = std::make_shared<producer>();
+    const std::size_t before = memory::stats().live;
+    live_export kept;
+    {
+        const array x = ours(3);
+        live_export shared(x, library);
+        kept = std::move(shared);
+    }
+    EXPECT_GT(memory::stats().live, before);
+    kept.end();
+    kept.end();
+    EXPECT_EQ(memory::stats().live, before);
+}
+
+TEST(O10, EntriesAndExitsAreCountedApart) {
+    const auto library = std::make_shared<producer>();
+    const stream s1;
+    const stream s2;
+    const array x = ours(1);
+    const live_export shared(x, library);
+    trace_scope trace;
+    const auto latch = make_latch();
+    library->current()->hold(latch);  // nothing is over by luck
+    add(s1, x, 1);
+    add(s2, x, 1);  // after the entry, which comes after the exit of the first: no wait of its own
+    latch->open();
+    cpu().synchronize();
+    const trace_summary sum = trace.summary();
+    EXPECT_EQ(sum.waits_for_packages, 4U);
+    EXPECT_EQ(sum.waits_issued, 0U);
+    EXPECT_EQ(sum.waits_minimal, 0U);
+    EXPECT_EQ(sum.operations, 2U);
+}
+
+TEST(O8, EightThreadsAndTheirQueuesShareMemoryWithWeirAndDropItInAnyOrder) {
+    const auto library = std::make_shared<producer>();
+    std::vector<std::thread> threads;
+    const std::vector<stream> streams(3);
+    const array common = ours(0);
+    const live_export common_export(common, library);
+    for (unsigned t = 0; t < 8; ++t) {
+        threads.emplace_back([&, t] {
+            std::mt19937 random(t);
+            for (int round = 0; round < 30; ++round) {
+                const producer::queue first = library->make_queue();
+                library->push_current(first);
+                producer::array theirs = library->empty(n);
+                library->fill(theirs, 1);
+                array imported(import_live(theirs.data(), theirs.bytes(), cpu(), library, theirs.owner()),
+                               dtype::float64, {n});
+                array own = ours(0);
+                live_export exported(own, library);
+                double wanted = 1;
+                for (int i = 0; i < 6; ++i) {
+                    const stream& s = streams[random() % streams.size()];
+                    add(s, imported, 1);
+                    library->update(theirs.elements(), 2, 0);
+                    times_ten(s, own, imported);
+                    library->add(elements(own), 1);
+                    add(s, common, 1);
+                    wanted = (wanted + 1) * 2;
+                    if (random() % 3 == 0) {  // another current queue, which the library orders after the former one
+                        const producer::queue next = library->make_queue();
+                        producer::join(next, library->current());
+                        library->pop_current();
+                        library->push_current(next);
+                    }
+                }
+                if (random() % 2 == 0) {
+                    theirs = {};
+                }
+                if (random() % 2 == 0) {
+                    exported = {};
+                }
+                EXPECT_EQ(values(own), all(wanted * 10 + 1));
+                EXPECT_EQ(values(imported), all(wanted));
+                library->pop_current();
+            }
+        });
+    }
+    for (std::thread& one : threads) {
+        one.join();
+    }
+    EXPECT_EQ(values(common), all(8 * 30 * 6));
+}
+
+}  // namespace
+}  // namespace weir

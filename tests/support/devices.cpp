@@ -1,0 +1,114 @@
+#include "support/devices.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+extern char** environ;
+
+namespace weir::test {
+
+namespace {
+
+const tested_backend* under_test = nullptr;
+
+/// Set in the child that tries whether an excluded test passes by now.
+constexpr const char* trying = "WEIR_TRYING_AN_EXCLUDED_TEST";
+/// A test that has not ended by then hangs, or at least has not passed.
+constexpr int patience_in_milliseconds = 2000;
+
+/// Whether the test passes in a process of its own.
+bool passes_alone(const std::string& test) {
+    const std::string filter = "--gtest_filter=" + test;
+    std::string program = "/proc/self/exe";
+    std::string mark = std::string(trying) + "=1";
+    std::vector<char*> arguments = {program.data(), const_cast<char*>(filter.c_str()), nullptr};
+    std::vector<char*> environment;
+    for (char** one = environ; *one != nullptr; ++one) {
+        // The filter of a sharded run, and where results go, are not the child's.
+        if (std::strncmp(*one, "GTEST_", 6) != 0) {
+            environment.push_back(*one);
+        }
+    }
+    environment.push_back(mark.data());
+    environment.push_back(nullptr);
+    posix_spawn_file_actions_t quiet;
+    ::posix_spawn_file_actions_init(&quiet);
+    ::posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    ::posix_spawn_file_actions_addopen(&quiet, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    pid_t child = 0;
+    const int failed = ::posix_spawn(&child, program.c_str(), &quiet, nullptr, arguments.data(), environment.data());
+    ::posix_spawn_file_actions_destroy(&quiet);
+    if (failed != 0) {
+        ADD_FAILURE() << "cannot start " << program << ": " << std::strerror(failed);
+        return false;
+    }
+    const int handle = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+    pollfd ended{handle, POLLIN, 0};
+    if (handle < 0 || ::poll(&ended, 1, patience_in_milliseconds) != 1) {
+        ::kill(child, SIGKILL);
+    }
+    ::close(handle);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+class on_backend : public ::testing::Test {
+public:
+    on_backend(const tested_backend& backend, std::string test, void (*body)())
+        : backend_(&backend), test_(std::move(test)), body_(body) {}
+
+    void TestBody() override {
+        const auto* const excluded = std::find_if(exclusions.begin(), exclusions.end(), [&](const exclusion& one) {
+            return one.test == test_ && one.backend == backend_->name;
+        });
+        if (excluded != exclusions.end() && std::getenv(trying) == nullptr) {
+            EXPECT_FALSE(passes_alone(test_ + "/" + backend_->name))
+                << "it passes: take it out of the exclusions. It was excluded because " << excluded->reason;
+            return;
+        }
+        under_test = backend_;
+        std::optional<testing::simulated> behaviour;
+        if (backend_->settings) {
+            behaviour.emplace(backend_->where, *backend_->settings);
+        }
+        body_();
+    }
+
+private:
+    const tested_backend* backend_;
+    std::string test_;
+    void (*body_)();
+};
+
+}  // namespace
+
+device here() { return under_test->where; }
+
+bool register_everywhere(const char* suite, const char* name, const char* file, int line, void (*body)()) {
+    for (const tested_backend& each : tested_backends()) {
+        std::string test = name;
+        if (test.ends_with('_')) {
+            test.pop_back();
+        }
+        const std::string shown = test + "/" + each.name;
+        const std::string full = std::string(suite) + "." + test;
+        ::testing::RegisterTest(
+            suite, shown.c_str(), nullptr, nullptr, file, line, [&each, full, body]() -> on_backend* {
+                return new on_backend(each, full, body);  // NOLINT(cppcoreguidelines-owning-memory): GoogleTest owns it
+            });
+    }
+    return true;
+}
+
+}  // namespace weir::test

@@ -1,0 +1,86 @@
+// Every backend passes the same tests: each conformance test runs once on each of the devices listed here.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/device.hpp"
+#include "weir/stream.hpp"
+#include "weir/testing.hpp"
+
+namespace weir::test {
+
+/// A device on which the conformance suite runs, and how it behaves meanwhile if it is a simulated one.
+struct tested_backend {
+    const char* name;
+    device where;
+    std::optional<testing::sim_settings> settings;
+};
+
+/// A test that a backend does not pass, and why it need not. If it does pass, the run fails: the entry is stale.
+struct exclusion {
+    std::string_view test;     ///< "suite.name"
+    std::string_view backend;  ///< as tested_backend::name
+    const char* reason;
+};
+
+/// All backends. A new one registers here, and nowhere else.
+inline const std::vector<tested_backend>& tested_backends() {
+    static const std::vector<tested_backend> all = {
+        {"cpu", cpu(), std::nullopt},
+        {"sim", sim(0), testing::sim_settings{.engines = 4}},
+        {"sim_adversarial", sim(1), testing::sim_settings{.engines = 3, .seed = 20, .adversarial = true}},
+        {"sim_virtual", sim(2), testing::sim_settings{.engines = 4, .seed = 21, .virtual_clock = true}},
+    };
+    return all;
+}
+
+inline constexpr const char* one_at_a_time =
+    "two operations of it meet while they run, and under the virtual clock one runs at a time";
+inline constexpr const char* no_host_writes = "the host cannot write to the device's memory in place";
+inline constexpr std::array exclusions = {
+    exclusion{"K4Poison.AHostThatWritesHeals", "sim", no_host_writes},
+    exclusion{"K4Poison.AHostThatWritesHeals", "sim_adversarial", no_host_writes},
+    exclusion{"K4Poison.AHostThatWritesHeals", "sim_virtual", no_host_writes},
+    exclusion{"S3.WaitingForAStreamThatDidNothingOrdersNothing", "sim_virtual",
+              "it needs the work of a dropped stream to end by itself"},
+    exclusion{"O8.ControlTwoUnorderedAdditionsLoseOne", "sim_virtual", one_at_a_time},
+    exclusion{"S1.TwoOperationsThatMeetAlwaysRunAtOnce", "sim_virtual", one_at_a_time},
+};
+
+/// The device under test.
+[[nodiscard]] device here();
+
+/// Streams of the device under test.
+[[nodiscard]] inline std::vector<stream> streams_here(std::size_t count) {
+    std::vector<stream> made;
+    for (std::size_t i = 0; i < count; ++i) {
+        made.emplace_back(here());
+    }
+    return made;
+}
+
+/// Makes a test of each backend: "suite.name/backend". See WEIR_CONFORMANCE.
+bool register_everywhere(const char* suite, const char* name, const char* file, int line, void (*body)());
+
+}  // namespace weir::test
+
+/// A test of the conformance suite. Its body runs on each backend, with `here()` as the device to use.
+#define WEIR_CONFORMANCE(suite, name)                                                          \
+    static void suite##_##name();                                                              \
+    [[maybe_unused]] static const bool suite##_##name##_registered =                           \
+        ::weir::test::register_everywhere(#suite, #name, __FILE__, __LINE__, &suite##_##name); \
+    static void suite##_##name()
+
+/// The same for a test that is a member of a class of its own, derived from `fixture`.
+#define WEIR_CONFORMANCE_F(fixture, name)                            \
+    struct fixture##_##name final : fixture {                        \
+        void run();                                                  \
+    };                                                               \
+    WEIR_CONFORMANCE(fixture, name##_) { fixture##_##name().run(); } \
+    void fixture##_##name::run()

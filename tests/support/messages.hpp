@@ -1,0 +1,19 @@
+// What an exception says.
+#pragma once
+
+#include <string>
+
+namespace weir::test {
+
+/// The message of the error that `call` must throw.
+template <class Error, class Call>
+std::string message_of(Call&& call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "nothing was thrown";
+}
+
+}  // namespace weir::test

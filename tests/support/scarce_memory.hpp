@@ -1,0 +1,20 @@
+// For programs that are linked with scarce_memory.cpp: `new` fails when it is told to.
+#pragma once
+
+namespace weir::test {
+
+/// So many more allocations succeed, in all threads together that are not exempt; after that `new` throws std::bad_alloc.
+void allow_allocations(long more) noexcept;
+void allow_all_allocations() noexcept;
+/// The calling thread's allocations succeed, and do not count.
+void exempt_this_thread() noexcept;
+
+/// Of the calling thread's next allocations, number `nth` alone throws, 1 being the first. 0: none does.
+void fail_allocation(long nth) noexcept;
+/// Whether that allocation came, and failed.
+[[nodiscard]] bool allocation_has_failed() noexcept;
+
+/// Allocations of all threads that were not given back.
+[[nodiscard]] long live_allocations() noexcept;
+
+}  // namespace weir::test

@@ -1,0 +1,137 @@
+// The versions of a scenario with another library (SCENARIOS A): Weir orders; nobody does; nobody does, under check; the
+// program does, by hand.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "support/producer.hpp"
+#include "support/versions.hpp"
+#include "weir/weir.hpp"
+
+namespace weir::test {
+
+/// What a scenario has to work with: a library, a stream of Weir's, and a way to hold either of them back: until
+/// everything is enqueued, and if nothing orders the two, until the other one is through. So what can go wrong does.
+class sharing_run {
+public:
+    explicit sharing_run(version which)
+        : which_(which), ordering_(which == version::weir ? ordering_mode::automatic : ordering_mode::manual) {}
+
+    std::shared_ptr<producer> library = std::make_shared<producer>();
+    stream s{cpu(), {0, "s"}};
+
+    /// The library's current queue does nothing of what it gets from now on.
+    void hold_library() {
+        held_ = library->current();
+        held_->hold(latch_);
+    }
+    /// The same for the stream.
+    void hold_stream() { gate_.hold(s); }
+
+    /// What the author writes in the version that is mended by hand: before an operation, and after it.
+    void enter_by_hand() const {
+        if (which_ == version::program) {
+            s.wait(stream::adopt(*library->current()));
+        }
+    }
+    void exit_by_hand() const {
+        if (which_ == version::program) {
+            stream::adopt(*library->current()).wait(s);
+        }
+    }
+    void finish() {
+        if (which_ == version::nobody) {  // a wait of Weir's would hang here
+            if (held_) {
+                s.synchronize();
+            } else {
+                library->current()->drain();
+            }
+        }
+        latch_->open();
+        gate_.open();
+        s.synchronize();
+        library->current()->drain();
+    }
+
+private:
+    version which_;
+    ordering_scope ordering_;
+    testing::gate gate_;
+    std::shared_ptr<thread_queue::latch> latch_ = std::make_shared<thread_queue::latch>();
+    producer::queue held_;
+};
+
+/// Runs all versions of `scenario(sharing_run&) -> result`, which enqueues, calls finish, and reads its result.
+template <class Result, class Scenario>
+void expect_sharing_versions(const Result& right, Scenario&& scenario) {
+    const auto run_as = [&](version which) {
+        sharing_run run(which);
+        return scenario(run);
+    };
+    {
+        const check_scope check;
+        EXPECT_EQ(run_as(version::weir), right) << "ordered by Weir";
+        EXPECT_TRUE(check.report().empty()) << "ordered by Weir\n" << check.report().to_string();
+    }
+    EXPECT_NE(run_as(version::nobody), right) << "control: without ordering it must be wrong";
+    {
+        const check_scope check;
+        EXPECT_EQ(run_as(version::nobody_checked), right) << "check keeps the program safe";
+    }
+    {
+        const check_scope check;
+        const added_waits added;
+        EXPECT_EQ(run_as(version::program), right) << "ordered by hand";
+        EXPECT_TRUE(check.report().empty()) << "ordered by hand\n" << check.report().to_string();
+    }
+    const added_waits added;
+    EXPECT_EQ(run_as(version::program), right) << "ordered by hand";
+    EXPECT_EQ(added.count, 0U) << "ordered by hand, Weir adds nothing";
+}
+
+/// The words of the tests of sharing.
+namespace sharing {
+
+inline constexpr std::size_t n = 64;
+using numbers = std::vector<double>;
+
+inline std::shared_ptr<thread_queue::latch> make_latch() { return std::make_shared<thread_queue::latch>(); }
+
+/// to = from * 10
+inline completion times_ten(const stream& s, const array& to, const array& from,
+                            source_location where = source_location::current()) {
+    return parallel_for(
+        on(s, where).label("times ten"), n, [](auto i, auto y, auto x) { y[i] = x[i] * 10; }, out(to.view<double>()),
+        in(from.view<double>()));
+}
+
+inline completion add(const stream& s, const array& x, double value,
+                      source_location where = source_location::current()) {
+    return parallel_for(
+        on(s, where).label("add"), n, [value](auto i, auto y) { y[i] += value; }, inout(x.view<double>()));
+}
+
+/// An array of Weir's that is filled when this returns.
+inline array ours(double value, device of = cpu()) {
+    const stream s(of);
+    array made = full({n}, value, dtype::float64, s);
+    s.synchronize();
+    return made;
+}
+
+inline numbers values(const array& x) {
+    const auto view = x.read<double>();
+    return {view.begin(), view.end()};
+}
+
+/// Where code that runs in the queues of the array's device finds its elements.
+inline std::span<double> elements(const array& x) { return x.view<double>().device_span(); }
+
+inline numbers all(double value) { return numbers(n, value); }
+
+}  // namespace sharing
+
+}  // namespace weir::test

@@ -1,0 +1,229 @@
+// A simulated accelerator's streams: real asynchrony, limited engines, disorder from a seed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "support/tracked.hpp"
+#include "weir/error.hpp"
+#include "weir/testing.hpp"
+
+namespace weir {
+namespace {
+
+using test::enqueue;
+using testing::gate;
+using testing::simulated;
+
+/// A door that threads open and pass: for operations that meet.
+class door {
+public:
+    void open() noexcept {
+        is_open_ = true;
+        is_open_.notify_all();
+    }
+    void pass() const noexcept { is_open_.wait(false); }
+
+private:
+    std::atomic<bool> is_open_{false};
+};
+
+TEST(SimStream, OperationsOfTwoStreamsOverlapBesideTheHost) {
+    const stream a(sim(0));
+    const stream b(sim(0));
+    door first;
+    door second;
+    // Neither ends without the other: they only pass if they run at once.
+    enqueue(a, {}, [&] {
+        first.open();
+        second.pass();
+    });
+    enqueue(b, {}, [&] {
+        first.pass();
+        second.open();
+    });
+    a.synchronize();
+    b.synchronize();
+}
+
+TEST(SimStream, AtMostAsManyOperationsRunAtOnceAsThereAreEngines) {
+    const simulated few(sim(0), {.engines = 3, .copy_engines = 2});
+    std::atomic<int> running{0};
+    std::atomic<int> most{0};
+    std::atomic<int> copying{0};
+    std::atomic<int> most_copying{0};
+    const auto count = [](std::atomic<int>& now, std::atomic<int>& peak) {
+        const int mine = ++now;
+        for (int seen = peak; seen < mine && !peak.compare_exchange_weak(seen, mine);) {
+        }
+        std::this_thread::yield();
+        --now;
+    };
+    std::vector<stream> streams;
+    gate all;
+    for (int i = 0; i < 20; ++i) {
+        streams.emplace_back(sim(0));
+        all.hold(streams.back());
+    }
+    // Three meet: so many do run at once.
+    std::atomic<int> met{0};
+    for (int i = 0; i < 3; ++i) {
+        enqueue(streams[static_cast<std::size_t>(i)], {}, [&] {
+            ++met;
+            while (met < 3) {
+                std::this_thread::yield();
+            }
+        });
+    }
+    for (int round = 0; round < 20; ++round) {
+        for (const stream& one : streams) {
+            enqueue(one, {}, [&] { count(running, most); });
+            enqueue(
+                one, {}, [&] { count(copying, most_copying); }, {}, runtime::work_kind::copy);
+        }
+    }
+    all.open();
+    for (const stream& one : streams) {
+        one.synchronize();
+    }
+    EXPECT_EQ(met, 3);
+    EXPECT_LE(most, 3);
+    EXPECT_LE(most_copying, 2);
+}
+
+TEST(SimStream, CopiesRunWhileAllEnginesAreBusy) {
+    const simulated one_engine(sim(0), {.engines = 1});
+    const stream busy(sim(0));
+    const stream copies(sim(0));
+    door ended;
+    enqueue(busy, {}, [&] { ended.pass(); });
+    enqueue(
+        copies, {}, [&] { ended.open(); }, {}, runtime::work_kind::copy);
+    busy.synchronize();
+}
+
+TEST(SimStream, ABlockedHostTaskHoldsUpNothingButItsStream) {
+    const simulated one_engine(sim(0), {.engines = 1});
+    door open;
+    std::vector<stream> blocked;
+    for (int i = 0; i < 8; ++i) {
+        blocked.emplace_back(sim(0));
+        enqueue(
+            blocked.back(), {}, [&] { open.pass(); }, {}, runtime::work_kind::host_task);
+    }
+    const stream other(sim(0));
+    enqueue(other, {}, [&] { open.open(); });
+    for (const stream& one : blocked) {
+        one.synchronize();
+    }
+}
+
+TEST(SimStream, TenThousandStreamsRunAndTheirWaitsHoldNoThread) {
+    constexpr std::size_t count = 10000;
+    constexpr std::size_t chain = 100;
+    std::vector<stream> streams;
+    std::vector<int> ran(count);  // each entry of the one operation
+    std::atomic<int> too_early{0};
+    gate hold;
+    streams.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        streams.emplace_back(sim(0));
+        const bool first = i % chain == 0;
+        if (first) {
+            hold.hold(streams.back());
+        } else {
+            streams[i].wait(streams[i - 1]);
+        }
+        enqueue(streams.back(), {}, [&, i, first] {
+            too_early += first || ran[i - 1] == 1 ? 0 : 1;
+            ran[i] = 1;
+        });
+    }
+    EXPECT_FALSE(streams.back().done());
+    hold.open();
+    sim(0).synchronize();
+    EXPECT_EQ(std::count(ran.begin(), ran.end(), 1), static_cast<std::ptrdiff_t>(count));
+    EXPECT_EQ(too_early, 0);
+}
+
+TEST(SimStream, StreamsOfSimAndCpuWaitForEachOther) {
+    const stream near;
+    const stream far(sim(0));
+    test::tracked value;
+    int x = 0;
+    for (int round = 0; round < 1000; ++round) {
+        enqueue(near, {value.writes()}, [&] { x += 1; });
+        enqueue(far, {value.writes()}, [&] {
+            x *= 3;
+            x %= 1000;
+        });
+    }
+    int expected = 0;
+    for (int round = 0; round < 1000; ++round) {
+        expected = (expected + 1) * 3 % 1000;
+    }
+    far.synchronize();
+    EXPECT_EQ(x, expected);
+}
+
+/// The order in which operations of 16 streams run on one engine for which they all are waiting.
+std::vector<int> order_by(const testing::sim_settings& settings) {
+    const simulated scope(sim(1), settings);
+    std::vector<stream> streams;
+    std::vector<int> order;
+    door all_wait;
+    std::atomic<int> copied{0};
+    const stream busy(sim(1));
+    enqueue(busy, {}, [&] { all_wait.pass(); });
+    for (int i = 0; i < 16; ++i) {
+        streams.emplace_back(sim(1));
+        // Behind a copy, which needs another engine: once that is over, the stream is ready for the one that is busy.
+        enqueue(
+            streams.back(), {}, [&] { ++copied; }, {}, runtime::work_kind::copy);
+        for (int k = 0; k < 4; ++k) {
+            enqueue(streams.back(), {}, [&order, i, k] { order.push_back(4 * i + k); });
+        }
+    }
+    while (copied < 16) {
+        std::this_thread::yield();
+    }
+    all_wait.open();
+    sim(1).synchronize();
+    return order;
+}
+
+TEST(SimStream, AdversarialDelaysChangeTheOrderOfStreamsButNotWithinThem) {
+    std::set<std::vector<int>> seen;
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+        const std::vector<int> order = order_by({.engines = 1, .seed = seed, .adversarial = true});
+        ASSERT_EQ(order.size(), 64U) << "all run: none is held back for ever";
+        seen.insert(order);
+        for (int i = 0; i < 16; ++i) {
+            std::vector<int> own;
+            std::copy_if(order.begin(), order.end(), std::back_inserter(own), [i](int each) { return each / 4 == i; });
+            EXPECT_EQ(own, (std::vector<int>{4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3}));
+        }
+        // Somebody was overtaken: without disorder streams take turns.
+        EXPECT_FALSE(std::is_sorted(order.begin(), order.end(), [](int l, int r) { return l % 4 < r % 4; }));
+    }
+    EXPECT_GT(seen.size(), 4U);
+}
+
+TEST(SimStream, SettingsChangeOnlyWhileTheDeviceIsIdle) {
+    const stream s(sim(1));
+    gate hold;
+    hold.hold(s);
+    enqueue(s, {}, [] {});
+    EXPECT_THROW(simulated(sim(1), {}), state_error);
+    hold.open();
+    s.synchronize();
+    EXPECT_NO_THROW(simulated(sim(1), {}));
+    EXPECT_THROW(simulated(cpu(), {}), argument_error);
+    EXPECT_THROW(simulated(sim(1), {.engines = 0}), argument_error);
+}
+
+}  // namespace
+}  // namespace weir

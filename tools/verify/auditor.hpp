@@ -1,0 +1,100 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "finding.hpp"
+#include "happens_before.hpp"
+#include "memory_map.hpp"
+#include "record.hpp"
+
+namespace weir_verify {
+
+struct audit_options {
+    /// Accesses that the program orders itself are held to the same rules.
+    bool as_automatic = false;
+    /// What had run when a later operation was enqueued comes before it. Without, only streams, waits and what the host
+    /// waited for order anything.
+    bool trust_completion = true;
+    /// After so many records, what is over is forgotten.
+    std::uint64_t window = 16384;
+};
+
+/// What a log holds, in numbers.
+struct audit_summary {
+    std::uint64_t operations = 0;
+    std::uint64_t streams = 0;
+    std::uint64_t waits = 0;     ///< device-side, issued
+    std::uint64_t elisions = 0;  ///< waits that were left out, with a witness or asked for by the program
+    std::uint64_t host_waits = 0;
+    std::uint64_t allocations = 0;
+    std::uint64_t conflicts = 0;      ///< pairs of accesses that had to be ordered
+    std::uint64_t by_completion = 0;  ///< of these, those of which the first had run before the second was enqueued
+    std::uint64_t trusted = 0;        ///< claims about what was before the log, or is not in it: nothing can prove them
+    std::uint64_t pending = 0;        ///< operations that had not run when the log ended
+};
+
+/// Audits a log, record by record. What it keeps does not grow with the log: the accesses, clocks and memory of what is
+/// not over, of the last `window` records, and some words for each stream, event and place in the program.
+class auditor {
+public:
+    explicit auditor(audit_options options = {}) : options_(options) {}
+
+    void take(const record& one);
+    [[nodiscard]] audit_summary summary() const;
+    [[nodiscard]] const findings& found() const noexcept { return found_; }
+
+private:
+    void audit(const stream_record& one);
+    void audit(const operation_record& one);
+    void audit(const event_record& one);
+    void audit(const stream_wait_record& one);
+    void audit(const host_wait_record& one);
+    void audit(const host_access_record& one);
+    void audit(const allocation_record& one);
+    void audit(const drop_record& one);
+    void audit(const execution_record& one);
+    void audit(const failure_record& one);
+    /// An operation ran, or failed; `how` says which.
+    void audit_end(const moment& at, const char* how);
+
+    /// The stream of a record about `at`, if it may be the stream's next moment.
+    [[nodiscard]] std::optional<agent> next_moment(const party& here, const moment& at);
+    /// The past of a moment that is in the log; nothing, and what there is to say about it, otherwise.
+    [[nodiscard]] std::optional<past> look_up(const party& here, const moment& named, const char* as);
+    void check_waits(const party& here, agent who, const operation_record& one);
+    void check_elision(const party& here, agent who, const operation_record& by, const elision& one);
+    [[nodiscard]] std::string flaw_of_witness(agent who, const operation_record& by, const elision& one,
+                                              const past& target);
+    [[nodiscard]] bool is_own_tail(agent who, const moment& m) const;
+    [[nodiscard]] bool is_of_stream(agent who, const moment& m) const;
+    /// The memory of an access; null, and what there is to say about it, if it may not be accessed.
+    [[nodiscard]] resource* enter(const party& here, const access& one);
+    void check_access(const party& here, agent who, const access& one, resource& in);
+    void check_pair(const party& here, agent who, const access& one, const past_access& earlier, bool is_former);
+    void remember(const party& here, agent who, const access& one, resource& in);
+    [[nodiscard]] bool counts_as_over(position p) const { return options_.trust_completion && order_.is_over(p); }
+
+    void violation(const char* kind, const party& here, std::string what, std::string missing = {},
+                   std::optional<party> other = std::nullopt);
+    void note(const char* kind, const party& here, std::string what);
+    [[nodiscard]] party host(const place& from) const { return {line_, from, nullptr, {}, nullptr}; }
+    [[nodiscard]] party on(const moment& at, const place& from, text label) const;
+
+    audit_options options_;
+    happens_before order_;
+    memory_map memory_;
+    findings found_;
+    audit_summary sum_;
+    std::unordered_map<std::uint64_t, std::array<moment, 2>> events_;  ///< the last two records of each
+    std::set<std::pair<std::uint64_t, std::uint64_t>> failed_;  ///< operations that may still be said to have run
+    std::uint64_t line_ = 0;
+    std::uint64_t since_settled_ = 0;
+};
+
+}  // namespace weir_verify
