@@ -93,7 +93,7 @@ TEST(A3, OperandsOfSeveralLibrariesAndQueuesAreAllOrdered) {
             x_library->fill(x, 1);
             y_library->fill(y, 2);
             const completion done = parallel_for(
-                s, n, [](auto i, auto to, auto from, auto more) { to[i] = from[i] + more[i]; },
+                s, n, [](auto i, auto to, auto from, auto more) { to[i] = load(from[i]) + load(more[i]); },
                 out(result.view<double>()), in(a.view<double>()), in(b.view<double>()));
             x_library->fill(x, 100);
             y_library->fill(y, 100);

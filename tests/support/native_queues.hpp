@@ -1,6 +1,8 @@
 // Queues as other libraries have them: Weir does not own them and never sees what their owners put there.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -117,6 +119,27 @@ private:
         }
     };
 
+    /// How many there are. Weir drops the last reference where it likes: a program ends after all of them.
+    struct counted {
+        static inline std::atomic<int> live{0};
+        counted() { ++live; }
+        counted(const counted&) = delete;
+        counted& operator=(const counted&) = delete;
+        ~counted() {
+            --live;
+            live.notify_all();
+        }
+        struct until_none : ::testing::Environment {
+            void TearDown() override {
+                for (int now = live; now > 0; now = live) {
+                    live.wait(now);
+                }
+            }
+        };
+        static inline ::testing::Environment* const at_the_end = ::testing::AddGlobalTestEnvironment(new until_none);
+    };
+
+    counted count_;  // the last to go, when the thread is joined
     weir::device device_;
     std::shared_ptr<body> body_;
     std::thread thread_;

@@ -20,13 +20,26 @@ bool may_allocate() noexcept {
     return is_exempt || allowed.fetch_sub(1, std::memory_order_relaxed) > 0;
 }
 
-void* noted(void* made) {
+/// Memory of `size` bytes at a multiple of `unit`; null if there is none, or none is allowed.
+void* taken(std::size_t size, std::size_t unit) noexcept {
+    const std::size_t rounded = (std::max<std::size_t>(size, 1) + unit - 1) / unit * unit;
+    void* const made = may_allocate() ? std::aligned_alloc(unit, rounded) : nullptr;
+    if (made != nullptr) {
+        live.fetch_add(1, std::memory_order_relaxed);
+    }
+    return made;
+}
+
+void* taken_or_thrown(std::size_t size, std::size_t unit) {
+    void* const made = taken(size, unit);
     if (made == nullptr) {
         throw std::bad_alloc();
     }
-    live.fetch_add(1, std::memory_order_relaxed);
     return made;
 }
+
+constexpr std::size_t usual = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+std::size_t number(std::align_val_t unit) noexcept { return static_cast<std::size_t>(unit); }
 
 void give_back(void* memory) noexcept {
     if (memory != nullptr) {
@@ -48,16 +61,32 @@ long live_allocations() noexcept { return live.load(std::memory_order_relaxed); 
 
 }  // namespace weir::test
 
-// The other forms of `new` call one of these two.
-void* operator new(std::size_t size) {
-    return noted(may_allocate() ? std::malloc(std::max<std::size_t>(size, 1)) : nullptr);
+// All forms that Weir and the libraries beneath it use: a sanitizer brings its own of those that are not here.
+void* operator new(std::size_t size) { return taken_or_thrown(size, usual); }
+void* operator new[](std::size_t size) { return taken_or_thrown(size, usual); }
+void* operator new(std::size_t size, std::align_val_t unit) { return taken_or_thrown(size, number(unit)); }
+void* operator new[](std::size_t size, std::align_val_t unit) { return taken_or_thrown(size, number(unit)); }
+void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept { return taken(size, usual); }
+void* operator new[](std::size_t size, const std::nothrow_t& /*tag*/) noexcept { return taken(size, usual); }
+void* operator new(std::size_t size, std::align_val_t unit, const std::nothrow_t& /*tag*/) noexcept {
+    return taken(size, number(unit));
 }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-    const auto unit = static_cast<std::size_t>(alignment);
-    const std::size_t rounded = (std::max<std::size_t>(size, 1) + unit - 1) / unit * unit;
-    return noted(may_allocate() ? std::aligned_alloc(unit, rounded) : nullptr);
+void* operator new[](std::size_t size, std::align_val_t unit, const std::nothrow_t& /*tag*/) noexcept {
+    return taken(size, number(unit));
 }
 void operator delete(void* memory) noexcept { give_back(memory); }
+void operator delete[](void* memory) noexcept { give_back(memory); }
 void operator delete(void* memory, std::size_t /*size*/) noexcept { give_back(memory); }
-void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept { give_back(memory); }
-void operator delete(void* memory, std::size_t /*size*/, std::align_val_t /*alignment*/) noexcept { give_back(memory); }
+void operator delete[](void* memory, std::size_t /*size*/) noexcept { give_back(memory); }
+void operator delete(void* memory, std::align_val_t /*unit*/) noexcept { give_back(memory); }
+void operator delete[](void* memory, std::align_val_t /*unit*/) noexcept { give_back(memory); }
+void operator delete(void* memory, std::size_t /*size*/, std::align_val_t /*unit*/) noexcept { give_back(memory); }
+void operator delete[](void* memory, std::size_t /*size*/, std::align_val_t /*unit*/) noexcept { give_back(memory); }
+void operator delete(void* memory, const std::nothrow_t& /*tag*/) noexcept { give_back(memory); }
+void operator delete[](void* memory, const std::nothrow_t& /*tag*/) noexcept { give_back(memory); }
+void operator delete(void* memory, std::align_val_t /*unit*/, const std::nothrow_t& /*tag*/) noexcept {
+    give_back(memory);
+}
+void operator delete[](void* memory, std::align_val_t /*unit*/, const std::nothrow_t& /*tag*/) noexcept {
+    give_back(memory);
+}

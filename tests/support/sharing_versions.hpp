@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -100,18 +101,25 @@ using numbers = std::vector<double>;
 
 inline std::shared_ptr<thread_queue::latch> make_latch() { return std::make_shared<thread_queue::latch>(); }
 
+/// Elements as kernels touch them: the negative controls race with a library's tasks on purpose.
+inline double load(const double& element) {
+    return std::atomic_ref(const_cast<double&>(element)).load(std::memory_order_relaxed);
+}
+inline void store(double& element, double value) { std::atomic_ref(element).store(value, std::memory_order_relaxed); }
+
 /// to = from * 10
 inline completion times_ten(const stream& s, const array& to, const array& from,
                             source_location where = source_location::current()) {
     return parallel_for(
-        on(s, where).label("times ten"), n, [](auto i, auto y, auto x) { y[i] = x[i] * 10; }, out(to.view<double>()),
-        in(from.view<double>()));
+        on(s, where).label("times ten"), n, [](auto i, auto y, auto x) { store(y[i], load(x[i]) * 10); },
+        out(to.view<double>()), in(from.view<double>()));
 }
 
 inline completion add(const stream& s, const array& x, double value,
                       source_location where = source_location::current()) {
     return parallel_for(
-        on(s, where).label("add"), n, [value](auto i, auto y) { y[i] += value; }, inout(x.view<double>()));
+        on(s, where).label("add"), n, [value](auto i, auto y) { store(y[i], load(y[i]) + value); },
+        inout(x.view<double>()));
 }
 
 /// An array of Weir's that is filled when this returns.
