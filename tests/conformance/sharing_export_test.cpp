@@ -1,68 +1,65 @@
 // Memory of Weir's that another library uses as well (rules X7, L5; scenarios A6, A9, A10, A14, A16), on every device.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <functional>
 #include <optional>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "support/devices.hpp"
 #include "support/sharing_versions.hpp"
 
 namespace weir {
 namespace {
 
 using namespace test::sharing;  // NOLINT(google-build-using-namespace): the words of these tests
+using test::expect_sharing_versions;
 using test::library_without_queues;
 using test::producer;
+using test::sharing_run;
 using test::thread_queue;
 using test::with_queue;
 
-class LiveExport : public ::testing::TestWithParam<device (*)()> {
+/// A library that works on the device under test.
+class LiveExport {
 protected:
-    device here = GetParam()();
-    stream s{here, {0, "s"}};
-    std::shared_ptr<producer> library = std::make_shared<producer>(here);
+    const device here = test::here();
+    const stream s{here, {0, "s"}};
+    const std::shared_ptr<producer> library = std::make_shared<producer>(here);
 };
 
-device first_sim() { return sim(0); }
-INSTANTIATE_TEST_SUITE_P(Devices, LiveExport, ::testing::Values(&cpu, &first_sim),
-                         [](const auto& one) { return one.param == &cpu ? "cpu" : "sim"; });
-
-TEST_P(LiveExport, A14_TheConsumerWritesAfterWeirAndWeirReadsAfterTheConsumer) {
-    const array x = ours(0, here);
-    const array result = ours(0, here);
-    const live_export shared(x, library);
-    testing::gate held;
-    held.hold(s);
-    add(s, x, 1);
-    library->add(elements(x), 1);  // must come after ours
-    const auto latch = make_latch();
-    library->current()->hold(latch);
-    library->add(elements(x), 1);
-    const stream other(here);
-    const completion read = times_ten(other, result, x);  // must come after theirs
-    held.open();
-    EXPECT_FALSE(read.done());
-    latch->open();
-    EXPECT_EQ(values(result), all(30));
-    library->current()->drain();
+WEIR_CONFORMANCE(A14, TheConsumerWritesAfterWeirAndWeirReadsAfterTheConsumer) {
+    expect_sharing_versions(all(40), [](sharing_run& run) {  // ours comes late
+        const array x = ours(1);
+        const live_export shared(x, run.library);
+        run.hold_stream();
+        run.enter_by_hand();
+        add(run.s, x, 1);
+        run.exit_by_hand();
+        run.library->update(elements(x), 20, 0);
+        run.finish();
+        return values(x);
+    });
+    expect_sharing_versions(all(20), [](sharing_run& run) {  // theirs does
+        const array x = ours(1);
+        const array result = ours(0);
+        const live_export shared(x, run.library);
+        run.hold_library();
+        run.library->add(elements(x), 1);
+        run.enter_by_hand();
+        const completion read = times_ten(run.s, result, x);
+        run.exit_by_hand();
+        if (run.is_ordered_by_weir()) {
+            EXPECT_FALSE(read.done());
+        }
+        run.finish();
+        return values(result);
+    });
 }
 
-TEST_P(LiveExport, A14_ControlWithoutOrderTheConsumersWriteIsLost) {
-    const ordering_scope manual(ordering_mode::manual);
-    const array x = ours(0, here);
-    const array result = ours(0, here);
-    const live_export shared(x, library);
-    const auto latch = make_latch();
-    library->current()->hold(latch);
-    library->add(elements(x), 1);
-    times_ten(s, result, x).synchronize();
-    latch->open();
-    EXPECT_EQ(values(result), all(0));
-    library->current()->drain();
-}
-
-TEST_P(LiveExport, A14_AnotherQueueOfTheConsumersNeedsUsedOn) {
+WEIR_CONFORMANCE_F(LiveExport, A14_AnotherQueueOfTheConsumersNeedsUsedOn) {
     for (const bool is_said : {true, false}) {
         const array x = ours(0, here);
         const array result = ours(0, here);
@@ -89,7 +86,7 @@ TEST_P(LiveExport, A14_AnotherQueueOfTheConsumersNeedsUsedOn) {
     }
 }
 
-TEST_P(LiveExport, X7_AnExclusiveUseEndsTheExportAndItsCurrentStreamDoesNotMatterAnyMore) {
+WEIR_CONFORMANCE_F(LiveExport, X7_AnExclusiveUseEndsTheExportAndItsCurrentStreamDoesNotMatterAnyMore) {
     const array x = ours(1, here);
     const array result = ours(0, here);
     live_export shared(x, library);
@@ -105,30 +102,35 @@ TEST_P(LiveExport, X7_AnExclusiveUseEndsTheExportAndItsCurrentStreamDoesNotMatte
     latch->open();
 }
 
-TEST_P(LiveExport, A9_AnArrayExportedTwiceIsOrderedWithBothConsumers) {
-    const auto second = std::make_shared<producer>(here);
-    const array x = ours(1, here);
-    const array before = ours(0, here);
-    const array copy = ours(0, here);
-    const live_export to_first(x, library);
-    const live_export to_second(x, second);
-    const auto latch = make_latch();
-    library->current()->hold(latch);
-    library->add(elements(x), 1);                     // the first one writes
-    const completion read = times_ten(s, before, x);  // we read
-    second->copy(elements(copy), elements(x), 0);     // the second one reads what the first one wrote
-    EXPECT_FALSE(read.done());
-    const completion write = add(s, x, 100);  // and we write after both
-    latch->open();
-    EXPECT_EQ(values(before), all(20));
-    write.synchronize();
-    second->current()->drain();
-    EXPECT_EQ(values(copy), all(2));
-    EXPECT_EQ(values(x), all(102));
-    library->current()->drain();
+WEIR_CONFORMANCE(A9, AnArrayExportedTwiceIsOrderedWithBothConsumers) {
+    const std::vector<numbers> right = {all(20), all(2), all(102)};
+    expect_sharing_versions(right, [](sharing_run& run) {
+        const auto second = std::make_shared<producer>(run.device);
+        const stream on_first = stream::adopt(*run.library->current());
+        const stream on_second = stream::adopt(*second->current());
+        const array x = ours(1);
+        const array before = ours(0);
+        const array copy = ours(0);
+        const live_export to_first(x, run.library);
+        const live_export to_second(x, second);
+        run.hold_library();
+        run.library->add(elements(x), 1);  // the first one writes
+        run.by_hand(run.s, on_first);
+        times_ten(run.s, before, x);  // we read
+        run.by_hand(on_first, run.s);
+        run.by_hand(on_second, run.s);
+        second->copy(elements(copy), elements(x), 0);  // the second one reads what the first one wrote
+        run.by_hand(run.s, on_second);
+        add(run.s, x, 100);  // and we write after both
+        run.by_hand(on_first, run.s);
+        run.by_hand(on_second, run.s);
+        run.finish();
+        second->drain();
+        return std::vector{values(before), values(copy), values(x)};
+    });
 }
 
-TEST_P(LiveExport, A10_AnImmutableExportIsOrderedWithWhatWeirWritesAndCostsReadersNothing) {
+WEIR_CONFORMANCE_F(LiveExport, A10_AnImmutableExportIsOrderedWithWhatWeirWritesAndCostsReadersNothing) {
     for (const auto mode : {ordering_mode::automatic, ordering_mode::manual}) {
         const ordering_scope scope(mode);
         const array x = ours(1, here);
@@ -149,7 +151,7 @@ TEST_P(LiveExport, A10_AnImmutableExportIsOrderedWithWhatWeirWritesAndCostsReade
         }
         latch->open();
         s.synchronize();
-        library->current()->drain();
+        library->drain();
         if (mode == ordering_mode::automatic) {
             EXPECT_EQ(values(theirs), all(1));
         } else {
@@ -159,7 +161,7 @@ TEST_P(LiveExport, A10_AnImmutableExportIsOrderedWithWhatWeirWritesAndCostsReade
     }
 }
 
-TEST_P(LiveExport, X7_OnlyTheSharedPartIsOrdered) {
+WEIR_CONFORMANCE_F(LiveExport, X7_OnlyTheSharedPartIsOrdered) {
     const array x = ours(1, here);
     const live_export shared(x.slice(0, n / 2), library);
     const int before = library->current()->submitted;
@@ -168,19 +170,23 @@ TEST_P(LiveExport, X7_OnlyTheSharedPartIsOrdered) {
     fill(s, x.slice(0, n / 2), 3);
     EXPECT_EQ(library->current()->submitted, before + 2);
     s.synchronize();
-    library->current()->drain();
+    library->drain();
 }
 
-TEST_P(LiveExport, A16_NothingBlocksOnAConsumerThatOnlyLaterHostCodeLetsGoOn) {
+/// Everything that Weir does with memory of a consumer that is held. Returns what the consumer's work gave.
+numbers beside_a_held_consumer(const device& here, const std::shared_ptr<producer>& library, bool reads_on_the_host,
+                               const std::function<void()>& let_go) {
+    const stream s(here);
     const array result = ours(0, here);
-    const auto latch = make_latch();
-    library->current()->hold(latch);
     {
         array x = ours(1, here);
         live_export shared(x, library);
         library->add(elements(x), 1);
         times_ten(s, result, x);
         add(s, x, 1);
+        if (reads_on_the_host) {
+            EXPECT_EQ(values(x), all(3));
+        }
         shared = {};
         x = {};
         const buffer next(n * sizeof(double), s);
@@ -188,9 +194,33 @@ TEST_P(LiveExport, A16_NothingBlocksOnAConsumerThatOnlyLaterHostCodeLetsGoOn) {
     const stream unrelated(here);
     const array other = ours(0, here);
     add(unrelated, other, 1).synchronize();
-    latch->open();  // the host got here
-    EXPECT_EQ(values(result), all(20));
-    library->current()->drain();
+    let_go();
+    return values(result);
+}
+
+WEIR_CONFORMANCE_F(LiveExport, A16_NothingBlocksOnAConsumerThatOnlyLaterHostCodeLetsGoOn) {
+    const auto latch = make_latch();
+    library->current()->hold(latch);
+    EXPECT_EQ(beside_a_held_consumer(here, library, false, [&] { latch->open(); }), all(20));
+    library->drain();
+}
+
+WEIR_CONFORMANCE_F(LiveExport, A16_ControlAHostThatReadsDoesBlockOnIt) {
+    const auto latch = make_latch();
+    library->current()->hold(latch);
+    std::atomic<bool> is_open{false};
+    std::thread opener([&] {
+        // Once the consumer has all that Weir gives it before the host reads: two entries and two exits.
+        while (library->current()->submitted < 4) {
+            std::this_thread::yield();
+        }
+        is_open = true;
+        latch->open();
+    });
+    EXPECT_EQ(beside_a_held_consumer(here, library, true, [&] { EXPECT_TRUE(is_open) << "or it has not blocked"; }),
+              all(20));
+    opener.join();
+    library->drain();
 }
 
 /// The consumer starts slow work, drops its view; the array is dropped, and one of the same size is made at once.
@@ -219,17 +249,17 @@ numbers read_by_a_late_consumer(const device& here, const std::shared_ptr<produc
         s.synchronize();
     }
     latch->open();
-    library->current()->drain();
+    library->drain();
     EXPECT_EQ(values(next), all(9));
     return values(theirs);
 }
 
-TEST_P(LiveExport, A6_MemoryThatTheConsumerDroppedWhileInUseIsNotReusedTooEarly) {
+WEIR_CONFORMANCE_F(LiveExport, A6_MemoryThatTheConsumerDroppedWhileInUseIsNotReusedTooEarly) {
     EXPECT_EQ(read_by_a_late_consumer(here, library, false), all(1));
     EXPECT_NE(read_by_a_late_consumer(here, library, true), all(1)) << "control: freed on the allocating stream";
 }
 
-TEST_P(LiveExport, L1_TheNextOwnerOfTheMemoryWaitsForTheConsumerWhereThereIsNoOther) {
+WEIR_CONFORMANCE_F(LiveExport, L1_TheNextOwnerOfTheMemoryWaitsForTheConsumerWhereThereIsNoOther) {
     const array theirs = ours(0, here);
     cpu().synchronize();
     here.synchronize();
@@ -253,16 +283,37 @@ TEST_P(LiveExport, L1_TheNextOwnerOfTheMemoryWaitsForTheConsumerWhereThereIsNoOt
     write = fill(s, array(next, dtype::float64, {n}), 9);
     EXPECT_FALSE(write.done()) << "waits on the device; the host is here";
     latch->open();
-    library->current()->drain();
+    library->drain();
     EXPECT_EQ(values(theirs), all(1));
     write.synchronize();
     memory::limit(here, now.limit);
 }
 
+// The end of an export is a moment on the library's queue. Where the queue refuses it, the export goes on.
+WEIR_CONFORMANCE_F(LiveExport, X7_AQueueThatRefusesTheEndOfAnExportLeavesItAsItWas) {
+    const array x = ours(1, here);
+    live_export shared(x, library);
+    library->current()->refusals = 2;
+    EXPECT_THROW(shared.end(), operation_error);
+    EXPECT_THROW(shared.used_on(stream::adopt(*library->current())), operation_error);
+    const auto held = make_latch();
+    library->current()->hold(held);
+    library->add(elements(x), 1);
+    const completion done = add(s, x, 1);
+    EXPECT_FALSE(done.done()) << "still shared";
+    held->open();
+    shared.end();
+    library->drain();
+    const int before = library->current()->submitted;
+    add(s, x, 1).synchronize();
+    EXPECT_EQ(library->current()->submitted, before) << "shared no more";
+    EXPECT_EQ(values(x), all(4));
+}
+
 TEST(X7, AnExportToALibraryWithoutQueuesMakesOperationsBlock) {
     const auto library = std::make_shared<library_without_queues>();
     const stream s;
-    const array x = ours(1);
+    const array x = ours(1, cpu());
     const live_export shared(x, library);
     EXPECT_TRUE(add(s, x, 1).done());
     EXPECT_EQ(elements(x)[0], 2);
@@ -278,7 +329,7 @@ TEST(X7, AnExportThatCannotBeEndedKeepsTheMemory) {
     };
     const std::size_t before = memory::stats().live;
     {
-        const array x = ours(1);
+        const array x = ours(1, cpu());
         live_export shared(x, std::make_shared<failing>());
         EXPECT_THROW(shared.end(), std::runtime_error);
     }
@@ -290,7 +341,7 @@ TEST(X7, AnExportKeepsTheMemoryAndMovesAndEndsOnce) {
     const std::size_t before = memory::stats().live;
     live_export kept;
     {
-        const array x = ours(3);
+        const array x = ours(3, cpu());
         live_export shared(x, library);
         kept = std::move(shared);
     }
@@ -304,7 +355,7 @@ TEST(O10, EntriesAndExitsAreCountedApart) {
     const auto library = std::make_shared<producer>();
     const stream s1;
     const stream s2;
-    const array x = ours(1);
+    const array x = ours(1, cpu());
     const live_export shared(x, library);
     trace_scope trace;
     const auto latch = make_latch();
@@ -324,7 +375,7 @@ TEST(O8, EightThreadsAndTheirQueuesShareMemoryWithWeirAndDropItInAnyOrder) {
     const auto library = std::make_shared<producer>();
     std::vector<std::thread> threads;
     const std::vector<stream> streams(3);
-    const array common = ours(0);
+    const array common = ours(0, cpu());
     const live_export common_export(common, library);
     for (unsigned t = 0; t < 8; ++t) {
         threads.emplace_back([&, t] {
@@ -336,7 +387,7 @@ TEST(O8, EightThreadsAndTheirQueuesShareMemoryWithWeirAndDropItInAnyOrder) {
                 library->fill(theirs, 1);
                 array imported(import_live(theirs.data(), theirs.bytes(), cpu(), library, theirs.owner()),
                                dtype::float64, {n});
-                array own = ours(0);
+                array own = ours(0, cpu());
                 live_export exported(own, library);
                 double wanted = 1;
                 for (int i = 0; i < 6; ++i) {

@@ -34,8 +34,9 @@ public:
 
     [[nodiscard]] weir::device device() const noexcept override { return device_; }
     void submit(std::function<void()> task) override {
-        if (refusals.load() > 0) {
+        if (refusals.load() > 0 && spared.fetch_sub(1) <= 0) {
             --refusals;
+            spared = 0;
             throw std::runtime_error("the queue is full");
         }
         ++submitted;
@@ -75,7 +76,8 @@ public:
         put([until] { until->wait(); });
     }
 
-    std::atomic<int> refusals{0};   ///< so many more submissions are refused
+    std::atomic<int> refusals{0};   ///< so many more submissions are refused,
+    std::atomic<int> spared{0};     ///< after so many that are not
     std::atomic<int> submitted{0};  ///< tasks that did not come from `put`
 
 private:

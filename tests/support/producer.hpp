@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "support/native_queues.hpp"
+#include "weir/buffer.hpp"
 #include "weir/package.hpp"
 
 namespace weir::test {
@@ -32,11 +33,12 @@ public:
     explicit producer(weir::device on = cpu()) : device_(on), default_(make_queue()) {}
 
     [[nodiscard]] std::string_view name() const noexcept override { return "producer"; }
-    [[nodiscard]] std::optional<stream> current_stream(device /*of*/) override {
+    [[nodiscard]] std::optional<stream> current_stream(weir::device /*of*/) override {
         const queue now = current();
         return stream::adopt(*now, now);
     }
 
+    [[nodiscard]] const weir::device& device() const { return device_; }
     [[nodiscard]] queue make_queue() const { return std::make_shared<thread_queue>(device_); }
     [[nodiscard]] const queue& current() {
         auto& mine = currents()[this];
@@ -84,8 +86,7 @@ public:
         const std::lock_guard lock(mutex_);
         auto& free = free_[{current().get(), count}];
         if (free.empty()) {
-            storage_.push_back(std::make_unique<double[]>(count));
-            made.memory_ = std::make_shared<array::block>(shared_from_this(), std::span(storage_.back().get(), count));
+            made.memory_ = std::make_shared<array::block>(shared_from_this(), fresh(count));
         } else {
             made.memory_ = std::make_shared<array::block>(shared_from_this(), free.back());
             free.pop_back();
@@ -124,14 +125,26 @@ public:
     void fill(const array& x, double value) { fill(x.elements(), value); }
     void add(const array& x, double value) { add(x.elements(), value); }
 
-    /// Blocks until the current queue has done its work, then reads.
+    /// Blocks until the current queue has done its work. This is a wait of Weir's, since a device under a virtual clock goes
+    /// on only while somebody waits so.
+    void drain() { stream::adopt(*current()).synchronize(); }
+    /// The same, then reads.
     [[nodiscard]] std::vector<double> values(const array& x) {
-        current()->drain();
+        drain();
         const std::span<double> elements = x.elements();
         return {elements.begin(), elements.end()};
     }
 
 private:
+    /// Memory of the device's. What is not the host's comes from Weir's pool, which does not know what becomes of it.
+    std::span<double> fresh(std::size_t count) {
+        if (device_ == cpu()) {
+            storage_.push_back(std::make_unique<double[]>(count));
+            return {storage_.back().get(), count};
+        }
+        on_device_.emplace_back(count * sizeof(double), stream(device_));
+        return {reinterpret_cast<double*>(on_device_.back().device_data()), count};
+    }
     void free(std::span<double> elements) {
         const std::lock_guard lock(mutex_);
         free_[{current().get(), elements.size()}].push_back(elements);
@@ -145,6 +158,7 @@ private:
     queue default_;
     std::mutex mutex_;
     std::vector<std::unique_ptr<double[]>> storage_;
+    std::vector<buffer> on_device_;
     std::map<std::pair<const thread_queue*, std::size_t>, std::vector<std::span<double>>> free_;
 };
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "support/devices.hpp"
 #include "support/producer.hpp"
 #include "support/versions.hpp"
 #include "weir/weir.hpp"
@@ -18,29 +19,34 @@ namespace weir::test {
 /// everything is enqueued, and if nothing orders the two, until the other one is through. So what can go wrong does.
 class sharing_run {
 public:
-    explicit sharing_run(version which)
-        : which_(which), ordering_(which == version::weir ? ordering_mode::automatic : ordering_mode::manual) {}
+    sharing_run(version which, const weir::device& on)
+        : device(on),
+          library(std::make_shared<producer>(on)),
+          s(on, {0, "s"}),
+          which_(which),
+          ordering_(which == version::weir ? ordering_mode::automatic : ordering_mode::manual) {}
 
-    std::shared_ptr<producer> library = std::make_shared<producer>();
-    stream s{cpu(), {0, "s"}};
+    const weir::device device;
+    const std::shared_ptr<producer> library;
+    const stream s;
+
+    [[nodiscard]] bool is_ordered_by_weir() const noexcept { return which_ == version::weir; }
 
     /// The library's current queue does nothing of what it gets from now on.
-    void hold_library() {
-        held_ = library->current();
+    void hold_library() { hold_library(library); }
+    void hold_library(const std::shared_ptr<producer>& one) {
+        held_ = one->current();
         held_->hold(latch_);
     }
     /// The same for the stream.
     void hold_stream() { gate_.hold(s); }
 
     /// What the author writes in the version that is mended by hand: before an operation, and after it.
-    void enter_by_hand() const {
+    void enter_by_hand() const { by_hand(s, stream::adopt(*library->current())); }
+    void exit_by_hand() const { by_hand(stream::adopt(*library->current()), s); }
+    void by_hand(const stream& waits, const stream& awaited) const {
         if (which_ == version::program) {
-            s.wait(stream::adopt(*library->current()));
-        }
-    }
-    void exit_by_hand() const {
-        if (which_ == version::program) {
-            stream::adopt(*library->current()).wait(s);
+            waits.wait(awaited);
         }
     }
     void finish() {
@@ -48,13 +54,13 @@ public:
             if (held_) {
                 s.synchronize();
             } else {
-                library->current()->drain();
+                library->drain();
             }
         }
         latch_->open();
         gate_.open();
         s.synchronize();
-        library->current()->drain();
+        library->drain();
     }
 
 private:
@@ -65,11 +71,12 @@ private:
     producer::queue held_;
 };
 
-/// Runs all versions of `scenario(sharing_run&) -> result`, which enqueues, calls finish, and reads its result.
+/// Runs all versions of `scenario(sharing_run&) -> result`, which enqueues, calls finish, and reads its result, on the device
+/// under test.
 template <class Result, class Scenario>
 void expect_sharing_versions(const Result& right, Scenario&& scenario) {
     const auto run_as = [&](version which) {
-        sharing_run run(which);
+        sharing_run run(which, here());
         return scenario(run);
     };
     {
@@ -123,7 +130,7 @@ inline completion add(const stream& s, const array& x, double value,
 }
 
 /// An array of Weir's that is filled when this returns.
-inline array ours(double value, device of = cpu()) {
+inline array ours(double value, const device& of = here()) {
     const stream s(of);
     array made = full({n}, value, dtype::float64, s);
     s.synchronize();
@@ -139,6 +146,20 @@ inline numbers values(const array& x) {
 inline std::span<double> elements(const array& x) { return x.view<double>().device_span(); }
 
 inline numbers all(double value) { return numbers(n, value); }
+
+/// A live import of a library's array, as it is made.
+inline array import(const std::shared_ptr<producer>& from, const producer::array& x,
+                    package_use use = package_use::writes) {
+    return {import_live(x.data(), x.bytes(), from->device(), from, x.owner(), use), dtype::float64, {n}};
+}
+
+/// An array of the library's that is filled when this returns.
+inline producer::array theirs(const std::shared_ptr<producer>& library, double value) {
+    producer::array made = library->empty(n);
+    library->fill(made, value);
+    library->drain();
+    return made;
+}
 
 }  // namespace sharing
 

@@ -1,0 +1,246 @@
+// What live imports cost, when their calls block, when their owners get the memory back, and what happens where a package or
+// its queue fails (rules L4, O6, S7, X6).
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+
+#include "runtime/observer.hpp"
+#include "support/devices.hpp"
+#include "support/sharing_versions.hpp"
+
+namespace weir {
+namespace {
+
+using namespace test::sharing;  // NOLINT(google-build-using-namespace): the words of these tests
+using test::here;
+using test::library_without_queues;
+using test::producer;
+
+WEIR_CONFORMANCE(L4, TheLibraryGetsItsMemoryBackOnceAfterTheLastUse) {
+    const auto library = std::make_shared<producer>(here());
+    const stream s(here());
+    testing::gate held;
+    std::atomic<int> releases{0};
+    const producer::array t = theirs(library, 0);
+    {
+        const array a(import_live(t.data(), t.bytes(), here(), library, [&releases] { ++releases; }), dtype::float64,
+                      {n});
+        held.hold(s);
+        add(s, a, 1);
+    }
+    EXPECT_EQ(releases, 0);
+    held.open();
+    s.synchronize();
+    while (releases == 0) {
+        std::this_thread::yield();
+    }
+    EXPECT_EQ(library->values(t), all(1));
+    EXPECT_EQ(releases, 1);
+}
+
+WEIR_CONFORMANCE(X6, AnOperationOnTheLibrarysOwnQueueCostsNothingMore) {
+    const auto library = std::make_shared<producer>(here());
+    const producer::array t = theirs(library, 0);
+    const array a = import(library, t);
+    const stream own = stream::adopt(*library->current());
+    const int before = library->current()->submitted;
+    for (int i = 0; i < 10; ++i) {
+        add(own, a, 1);
+        library->add(t, 1);
+    }
+    EXPECT_EQ(library->current()->submitted - before, 10);
+    EXPECT_EQ(library->values(t), all(20));
+}
+
+WEIR_CONFORMANCE(X6, OperandsOfOneLibraryShareOneEntryAndOneExit) {
+    const auto library = std::make_shared<producer>(here());
+    const stream s(here());
+    const producer::array x = theirs(library, 3);
+    const producer::array y = library->empty(n);
+    const array a = import(library, x);
+    const array b = import(library, y);
+    testing::gate held;
+    held.hold(s);  // what is over needs no exit
+    const int before = library->current()->submitted;
+    times_ten(s, b, a);
+    EXPECT_EQ(library->current()->submitted - before, 2);
+    held.open();
+    s.synchronize();
+    EXPECT_EQ(library->values(y), all(30));
+}
+
+TEST(X6HostLibrary, WithALibraryWithoutQueuesTheOperationIsOverWhenTheCallReturns) {
+    const auto library = std::make_shared<library_without_queues>();
+    numbers memory = all(1);
+    const stream s;
+    const array a(import_live(memory.data(), n * sizeof(double), cpu(), library, 0), dtype::float64, {n});
+    const completion done = add(s, a, 1);
+    EXPECT_TRUE(done.done());
+    memory[0] += 1;  // y = f(x); x += 1
+    EXPECT_EQ(memory[0], 3);
+
+    // Control: left to the program, the call returns before.
+    const ordering_scope manual(ordering_mode::manual);
+    testing::gate held;
+    held.hold(s);
+    const completion later = add(s, a, 1);
+    EXPECT_FALSE(later.done());
+    held.open();
+    later.synchronize();
+}
+
+WEIR_CONFORMANCE(O6, TheHostReadsALiveImportAfterWhatTheLibraryDid) {
+    const auto library = std::make_shared<producer>(here());
+    const producer::array t = theirs(library, 0);
+    const array a = import(library, t);
+    const auto held = make_latch();
+    library->current()->hold(held);
+    library->fill(t, 8);
+    EXPECT_FALSE(a.ready());
+    {
+        const ordering_scope manual(ordering_mode::manual);
+        EXPECT_EQ(values(a), all(0)) << "control: left to the program, nobody waits";
+    }
+    std::thread opener([&] { held->open(); });
+    EXPECT_EQ(values(a), all(8));
+    opener.join();
+}
+
+TEST(S7, WhatALibraryThrowsWhenAskedComesOutAndNothingIsEnqueued) {
+    class broken final : public package {
+    public:
+        [[nodiscard]] std::string_view name() const noexcept override { return "broken"; }
+        [[nodiscard]] std::optional<stream> current_stream(device /*of*/) override {
+            if (is_broken) {
+                throw std::runtime_error("no current stream");
+            }
+            return std::nullopt;
+        }
+        bool is_broken = false;
+    };
+    const auto library = std::make_shared<broken>();
+    numbers memory = all(1);
+    const stream s;
+    const array a(import_live(memory.data(), n * sizeof(double), cpu(), library, 0), dtype::float64, {n});
+    library->is_broken = true;
+    EXPECT_THROW(add(s, a, 1), std::runtime_error);
+    library->is_broken = false;
+    add(s, a, 1);
+    EXPECT_EQ(values(a), all(2));
+    EXPECT_THROW(static_cast<void>(import_live(memory.data(), 8, cpu(), nullptr, 0)), argument_error);
+}
+
+WEIR_CONFORMANCE(X6, AQueueThatRefusesTheEntryMakesTheCallFailAndNothingIsEnqueued) {
+    const auto library = std::make_shared<producer>(here());
+    const stream s(here());
+    const producer::array t = theirs(library, 1);
+    const array a = import(library, t);
+    library->current()->refusals = 1;
+    EXPECT_THROW(add(s, a, 1), operation_error);
+    EXPECT_EQ(library->values(t), all(1));
+    add(s, a, 1).synchronize();
+    EXPECT_EQ(library->values(t), all(2));
+}
+
+/// Opens a gate, on a thread of its own, once operations with the label "add" have been enqueued.
+class opens_after_an_add final : public runtime::observer {
+public:
+    explicit opens_after_an_add(testing::gate& gate)
+        : thread_([this, &gate] {
+              enqueued_.wait(false);
+              gate.open();
+          }) {
+        runtime::observers::add(*this);
+    }
+    ~opens_after_an_add() override {
+        runtime::observers::remove(*this);
+        thread_.join();
+    }
+    opens_after_an_add(const opens_after_an_add&) = delete;
+    opens_after_an_add& operator=(const opens_after_an_add&) = delete;
+
+    void operation(const runtime::observed_operation& one) override {
+        if (one.from.label != nullptr && std::string_view(one.from.label) == "add") {
+            enqueued_ = true;
+            enqueued_.notify_one();
+        }
+    }
+
+private:
+    std::atomic<bool> enqueued_{false};
+    std::thread thread_;
+};
+
+// The queue takes the entry and refuses the exit. Its owner knows nothing of that and goes on right after the call, so the
+// call must not return before the operation is over.
+WEIR_CONFORMANCE(X6, AQueueThatRefusesTheExitMakesTheCallBlock) {
+    const auto library = std::make_shared<producer>(here());
+    const stream s(here());
+    const producer::array t = theirs(library, 1);
+    const array a = import(library, t);
+    {
+        testing::gate held;
+        held.hold(s);
+        library->current()->spared = 1;
+        library->current()->refusals = 1;
+        const opens_after_an_add later(held);
+        const completion done = add(s, a, 1);
+        EXPECT_TRUE(done.done());
+        EXPECT_EQ(library->current()->refusals, 0) << "it was the exit";
+    }
+    library->update(t.elements(), 2, 0);
+    EXPECT_EQ(library->values(t), all(4));
+    EXPECT_NO_THROW(s.synchronize()) << "no operation has failed";
+
+    // The queue is as good as before.
+    add(s, a, 1);
+    library->update(t.elements(), 2, 0);
+    s.synchronize();
+    EXPECT_EQ(library->values(t), all(10));
+}
+
+WEIR_CONFORMANCE(X6, ControlTheCallDoesNotBlockIfTheQueueTakesTheExit) {
+    const auto library = std::make_shared<producer>(here());
+    const stream s(here());
+    const producer::array t = theirs(library, 1);
+    const array a = import(library, t);
+    testing::gate held;
+    held.hold(s);
+    const completion done = add(s, a, 1);  // would hang if it blocked
+    EXPECT_FALSE(done.done());
+    library->update(t.elements(), 2, 0);
+    held.open();
+    s.synchronize();
+    EXPECT_EQ(library->values(t), all(4));
+}
+
+// Two libraries share an operand. One refuses the exit, and the other must still get its own.
+WEIR_CONFORMANCE(X6, WhereOneQueueRefusesTheExitTheOtherGetsIts) {
+    const auto refusing = std::make_shared<producer>(here());
+    const auto other = std::make_shared<producer>(here());
+    const stream s(here());
+    const producer::array t = theirs(refusing, 1);
+    const producer::array u = theirs(other, 0);
+    const array a = import(refusing, t);
+    const array b = import(other, u);
+    {
+        testing::gate held;
+        held.hold(s);
+        refusing->current()->spared = 1;
+        refusing->current()->refusals = 1;
+        const opens_after_an_add later(held);
+        parallel_for(
+            on(s).label("add"), n, [](auto i, auto to, auto from) { store(to[i], load(from[i]) + load(to[i])); },
+            inout(b.view<double>()), inout(a.view<double>()));
+        EXPECT_EQ(refusing->current()->refusals, 0);
+    }
+    refusing->fill(t, 50);
+    other->update(u.elements(), 3, 1);
+    EXPECT_EQ(other->values(u), all(4));
+    EXPECT_EQ(refusing->values(t), all(50));
+}
+
+}  // namespace
+}  // namespace weir
