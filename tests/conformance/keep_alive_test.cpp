@@ -9,11 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "support/devices.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
 namespace {
 
+using test::here;
 using testing::gate;
 
 /// Counts how often it is let go of. Only the one that was not moved from counts.
@@ -32,7 +34,7 @@ private:
     std::atomic<int>* released_;
 };
 
-class D4 : public ::testing::Test {
+class D4 {
 protected:
     /// A thread of Weir's lets go of objects, soon after the event is over.
     void expect_released(int wanted) {
@@ -42,12 +44,12 @@ protected:
         EXPECT_EQ(released, wanted);
     }
 
-    stream s;
+    stream s{here()};
     gate held;
     std::atomic<int> released{0};
 };
 
-TEST_F(D4, ReleasedAfterTheEventNotBeforeAndExactlyOnce) {
+WEIR_CONFORMANCE_F(D4, ReleasedAfterTheEventNotBeforeAndExactlyOnce) {
     held.hold(s);
     int seen = -1;
     const completion work = parallel_for(s, 1, [&](auto) { seen = released; });
@@ -59,7 +61,17 @@ TEST_F(D4, ReleasedAfterTheEventNotBeforeAndExactlyOnce) {
     expect_released(2);
 }
 
-TEST_F(D4, ReleasedAtOnceIfThereIsNothingToWaitFor) {
+WEIR_CONFORMANCE_F(D4, ControlWhatNobodyKeepsGoesBeforeTheWork) {
+    held.hold(s);
+    int seen = -1;
+    const completion work = parallel_for(s, 1, [&](auto) { seen = released; });
+    { const counts nobodys(released); }
+    held.open();
+    work.synchronize();
+    EXPECT_EQ(seen, 1);
+}
+
+WEIR_CONFORMANCE_F(D4, ReleasedAtOnceIfThereIsNothingToWaitFor) {
     keep_alive(event(), counts(released));
     EXPECT_EQ(released, 1);
     const completion over = parallel_for(s, 1, [](auto) {});
@@ -68,8 +80,8 @@ TEST_F(D4, ReleasedAtOnceIfThereIsNothingToWaitFor) {
     EXPECT_EQ(released, 2);
 }
 
-TEST_F(D4, ReleasedIfTheOperationFailsOrDoesNotRun) {
-    const stream other;
+WEIR_CONFORMANCE_F(D4, ReleasedIfTheOperationFailsOrDoesNotRun) {
+    const stream other(here());
     const array x = zeros(1, dtype::float64, s);
     held.hold(s);
     const completion failed = access(s, out(x.view<double>()), [](auto...) { throw std::runtime_error("overflow"); });
@@ -84,7 +96,7 @@ TEST_F(D4, ReleasedIfTheOperationFailsOrDoesNotRun) {
     expect_released(2);
 }
 
-TEST_F(D4, NothingIsTakenIfKeepingOrEnqueueingFails) {
+WEIR_CONFORMANCE_F(D4, NothingIsTakenIfKeepingOrEnqueueingFails) {
     struct no_copy {
         std::shared_ptr<int> what;
         explicit no_copy(std::shared_ptr<int> kept) : what(std::move(kept)) {}
@@ -105,7 +117,7 @@ TEST_F(D4, NothingIsTakenIfKeepingOrEnqueueingFails) {
     held.open();
 }
 
-TEST_F(D4, EightThreadsKeepObjectsAfterTheSameEventAndAfterTheirOwn) {
+WEIR_CONFORMANCE_F(D4, EightThreadsKeepObjectsAfterTheSameEventAndAfterTheirOwn) {
     constexpr int threads = 8;
     constexpr int each = 500;
     held.hold(s);
@@ -114,7 +126,7 @@ TEST_F(D4, EightThreadsKeepObjectsAfterTheSameEventAndAfterTheirOwn) {
     std::atomic<int> ready{0};
     for (int t = 0; t < threads; ++t) {
         all.emplace_back([&] {
-            const stream mine;
+            const stream mine(here());
             for (int i = 0; i < each; ++i) {
                 keep_alive(shared, counts(released));
                 keep_alive(parallel_for(mine, 1, [](auto) {}), counts(released));

@@ -79,8 +79,11 @@ public:
     /// While it lives, memory is freed as other pools do it, so that a drop that comes too early does harm; not where the
     /// program is to be right although it drops too early.
     [[nodiscard]] std::unique_ptr<memory::use> free_on_allocating_stream() const {
+        return free_on_allocating_stream(device);
+    }
+    [[nodiscard]] std::unique_ptr<memory::use> free_on_allocating_stream(weir::device of) const {
         const bool harmful = which_ == version::program || which_ == version::nobody;
-        return harmful ? std::make_unique<memory::use>(memory::allocating_stream(), device) : nullptr;
+        return harmful ? std::make_unique<memory::use>(memory::allocating_stream(), of) : nullptr;
     }
 
     /// Where an operation of the scenario goes; notes the line of the call under the label.

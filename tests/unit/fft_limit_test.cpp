@@ -9,6 +9,7 @@
 
 #include "runtime/observer.hpp"
 #include "support/arrays.hpp"
+#include "support/devices.hpp"
 #include "weir/error.hpp"
 #include "weir/fft.hpp"
 #include "weir/memory.hpp"
@@ -17,6 +18,7 @@
 namespace weir {
 namespace {
 
+using test::here;
 using ::testing::HasSubstr;
 using complex = std::complex<double>;
 
@@ -84,9 +86,9 @@ TEST(MemoryLimit, TextHasUnits) {
 }
 
 /// A plan that needs a workspace: a real result of a spectrum that is filled up with zeros.
-class FftWorkspace : public ::testing::Test {
+class FftWorkspace {
 protected:
-    stream on{cpu()};
+    stream on{here()};
     array spectrum = full({3}, 1, dtype::complex128, on);
     fft::options to_eight() const { return {.n = 8}; }
     static constexpr std::size_t needed = 5 * sizeof(complex);
@@ -94,14 +96,15 @@ protected:
     static constexpr double first = (1 + 2 + 2) / 8.0;
 };
 
-TEST_F(FftWorkspace, E7TooLittleIsAnErrorBeforeAnyWork) {
+WEIR_CONFORMANCE_F(FftWorkspace, E7TooLittleIsAnErrorBeforeAnyWork) {
     fft::options how = to_eight();
     how.memory_limit = needed - 1;
-    const std::size_t held = memory::stats().live;
+    const std::size_t held = memory::stats(here()).live;
     fft_plan f(spectrum, how, fft_kind::complex_to_real);
     EXPECT_THAT(message_of<out_of_memory>([&] { f.plan(on); }),
-                AllOf(HasSubstr("80 bytes on cpu"), HasSubstr("memory limit is 79 bytes"), HasSubstr("memory_limit")));
-    EXPECT_EQ(memory::stats().live, held);
+                AllOf(HasSubstr("80 bytes on " + here().name()), HasSubstr("memory limit is 79 bytes"),
+                      HasSubstr("memory_limit")));
+    EXPECT_EQ(memory::stats(here()).live, held);
     EXPECT_THROW(static_cast<void>(f.execute(fft_direction::inverse, on)), state_error) << "it is not planned";
     EXPECT_THROW(static_cast<void>(fft::irfft(on, spectrum, how)), out_of_memory);
 
@@ -113,23 +116,24 @@ TEST_F(FftWorkspace, E7TooLittleIsAnErrorBeforeAnyWork) {
     EXPECT_DOUBLE_EQ(test::values_of<double>(g.execute(fft_direction::inverse, on))[0], first);
 }
 
-TEST_F(FftWorkspace, E7NothingIsNeededWhereNothingIsTaken) {
+WEIR_CONFORMANCE_F(FftWorkspace, E7NothingIsNeededWhereNothingIsTaken) {
     fft::options how;
     how.memory_limit = 0;
     EXPECT_NO_THROW(static_cast<void>(fft::fft(on, spectrum, how)));
 }
 
-TEST_F(FftWorkspace, E7CopiesOnAnotherDeviceCount) {
+WEIR_CONFORMANCE_F(FftWorkspace, E7CopiesOnAnotherDeviceCount) {
+    const device other = here() == cpu() ? sim(0) : cpu();
     fft::options how;
-    how.execution = sim(0);
+    how.execution = other;
     how.memory_limit = 3 * sizeof(complex) - 1;
     EXPECT_THAT(message_of<out_of_memory>([&] { static_cast<void>(fft::fft(spectrum, how)); }),
-                HasSubstr("48 bytes on sim:0"));
+                HasSubstr("48 bytes on " + other.name()));
     how.memory_limit = 3 * sizeof(complex);
     EXPECT_EQ(test::values_of<complex>(fft::fft(spectrum, how))[0], complex(3));
 }
 
-TEST_F(FftWorkspace, E7IsGivenBackEarly) {
+WEIR_CONFORMANCE_F(FftWorkspace, E7IsGivenBackEarly) {
     fft_plan f(spectrum, to_eight(), fft_kind::complex_to_real);
     f.plan(on);
     EXPECT_GE(f.workspace_bytes(), needed);
@@ -137,7 +141,7 @@ TEST_F(FftWorkspace, E7IsGivenBackEarly) {
     held.hold(on);
     const array late = f.execute(fft_direction::inverse, on, {.release_workspace = true});
     EXPECT_EQ(f.workspace_bytes(), 0U) << "although the transform has not run";
-    const stream other;
+    const stream other(here());
     const array second = f.execute(fft_direction::inverse, other);
     EXPECT_GE(f.workspace_bytes(), needed) << "the next execution takes another";
     EXPECT_FALSE(late.ready());
@@ -162,8 +166,8 @@ public:
     std::vector<std::pair<std::string, std::uint64_t>> streams;
 };
 
-TEST_F(FftWorkspace, E7IsTakenOnTheStreamThatExecutes) {
-    const stream executing(cpu(), {0, "executing"});
+WEIR_CONFORMANCE_F(FftWorkspace, E7IsTakenOnTheStreamThatExecutes) {
+    const stream executing(here(), {0, "executing"});
     on.synchronize();
     const allocations heard;
     static_cast<void>(fft::irfft(executing, spectrum, to_eight()));
@@ -172,18 +176,20 @@ TEST_F(FftWorkspace, E7IsTakenOnTheStreamThatExecutes) {
     EXPECT_THAT(heard.streams, ::testing::ElementsAre(result, workspace));
 }
 
-TEST_F(FftWorkspace, E7IsTakenOnTheDeviceThatComputes) {
+WEIR_CONFORMANCE_F(FftWorkspace, E7IsTakenOnTheDeviceThatComputes) {
+    const device other = here() == cpu() ? sim(0) : cpu();
     fft::options how = to_eight();
-    how.execution = device_kind::sim;
-    const stream far(sim(0));
-    const std::size_t held = memory::stats(sim(0)).live;
+    how.execution = other;
+    const stream far(other);
+    on.synchronize();
+    const std::size_t held = memory::stats(other).live;
     fft_plan f(spectrum, how, fft_kind::complex_to_real);
     f.plan(far);
-    EXPECT_GT(memory::stats(sim(0)).live, held);
+    EXPECT_GT(memory::stats(other).live, held);
     EXPECT_DOUBLE_EQ(test::values_of<double>(f.execute(fft_direction::inverse, far))[0], first);
     f.free();
     far.synchronize();
-    EXPECT_EQ(memory::stats(sim(0)).live, held);
+    EXPECT_EQ(memory::stats(other).live, held);
 }
 
 }  // namespace

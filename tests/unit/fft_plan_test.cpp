@@ -1,4 +1,4 @@
-// The stateful transform: what its states allow (rules P1, P3; scenario E6).
+// The stateful transform: what its states allow (rules P1, P3; scenario E6), on every device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 
 #include "calls/fft_provider.hpp"
 #include "support/arrays.hpp"
+#include "support/devices.hpp"
 #include "weir/error.hpp"
 #include "weir/fft.hpp"
 #include "weir/memory.hpp"
@@ -15,6 +16,7 @@
 namespace weir {
 namespace {
 
+using test::here;
 using test::make_array;
 using test::values_of;
 using ::testing::HasSubstr;
@@ -30,9 +32,9 @@ std::string state_error_of(Call&& call) {
     return "no state_error";
 }
 
-class FftPlan : public ::testing::Test {
+class FftPlan {
 protected:
-    stream on{cpu()};
+    stream on{here()};
     array a = make_array(on, {2}, std::vector<complex>{1.0, 2.0});
     array b = make_array(on, {2}, std::vector<complex>{5.0, 3.0});
     const std::vector<complex> transformed_a{3.0, -1.0};
@@ -41,7 +43,7 @@ protected:
     void execute(fft_plan& f) { static_cast<void>(f.execute(fft_direction::forward, on)); }
 };
 
-TEST_F(FftPlan, ExecutesAsOftenAsWanted) {
+WEIR_CONFORMANCE_F(FftPlan, ExecutesAsOftenAsWanted) {
     fft_plan f(a);
     f.plan(on);
     EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, on)), transformed_a);
@@ -50,12 +52,12 @@ TEST_F(FftPlan, ExecutesAsOftenAsWanted) {
     EXPECT_EQ(values_of<complex>(out), (std::vector<complex>{1.5, -0.5}));
 }
 
-TEST_F(FftPlan, WantsAPlanFirst) {
+WEIR_CONFORMANCE_F(FftPlan, WantsAPlanFirst) {
     fft_plan f(a);
     EXPECT_THAT(state_error_of([&] { execute(f); }), HasSubstr("call plan before execute"));
 }
 
-TEST_F(FftPlan, E6AReleasedOperandIsAnErrorUntilThereIsAnother) {
+WEIR_CONFORMANCE_F(FftPlan, E6AReleasedOperandIsAnErrorUntilThereIsAnother) {
     fft_plan f(a);
     f.plan(on);
     f.release_operand();
@@ -65,18 +67,18 @@ TEST_F(FftPlan, E6AReleasedOperandIsAnErrorUntilThereIsAnother) {
     EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, on)), transformed_b);
 }
 
-TEST_F(FftPlan, E6ReleaseDropsTheReference) {
+WEIR_CONFORMANCE_F(FftPlan, E6ReleaseDropsTheReference) {
     fft_plan f(a);
     f.plan(on);
     execute(f);
     on.synchronize();
     a = {};
-    const std::size_t held = memory::stats().live;
+    const std::size_t held = memory::stats(here()).live;
     f.release_operand();
-    EXPECT_LT(memory::stats().live, held);
+    EXPECT_LT(memory::stats(here()).live, held);
 }
 
-TEST_F(FftPlan, E6FreeTwiceIsFineAndUseAfterItIsNot) {
+WEIR_CONFORMANCE_F(FftPlan, E6FreeTwiceIsFineAndUseAfterItIsNot) {
     fft_plan f(a);
     f.plan(on);
     const array result = f.execute(fft_direction::forward, on);
@@ -90,7 +92,7 @@ TEST_F(FftPlan, E6FreeTwiceIsFineAndUseAfterItIsNot) {
     }
 }
 
-TEST_F(FftPlan, MovesAndLeavesAFreedOne) {
+WEIR_CONFORMANCE_F(FftPlan, MovesAndLeavesAFreedOne) {
     fft_plan f(a);
     f.plan(on);
     fft_plan g(std::move(f));
@@ -98,7 +100,7 @@ TEST_F(FftPlan, MovesAndLeavesAFreedOne) {
     EXPECT_THAT(state_error_of([&] { execute(f); }), HasSubstr("freed"));  // NOLINT(bugprone-use-after-move): defined
 }
 
-TEST_F(FftPlan, RefusesAnotherShapeOrType) {
+WEIR_CONFORMANCE_F(FftPlan, RefusesAnotherShapeOrType) {
     fft_plan f(a);
     EXPECT_THROW(f.reset_operand(zeros({3}, dtype::complex128, on)), argument_error);
     EXPECT_THROW(f.reset_operand(zeros({2}, dtype::complex64, on)), argument_error);
@@ -107,7 +109,7 @@ TEST_F(FftPlan, RefusesAnotherShapeOrType) {
     EXPECT_THROW(fft_plan(a, {.n = 0}), argument_error);
 }
 
-TEST_F(FftPlan, RealKindsGoOneWay) {
+WEIR_CONFORMANCE_F(FftPlan, RealKindsGoOneWay) {
     const array x = make_array(on, {4}, std::vector<double>{1, 2, 3, 4});
     fft_plan forward(x);
     forward.plan(on);
@@ -121,7 +123,7 @@ TEST_F(FftPlan, RealKindsGoOneWay) {
     EXPECT_THROW(static_cast<void>(inverse.execute(fft_direction::forward, on)), argument_error);
 }
 
-TEST_F(FftPlan, KeepsAWorkspaceWhereItNeedsOne) {
+WEIR_CONFORMANCE_F(FftPlan, KeepsAWorkspaceWhereItNeedsOne) {
     fft_plan direct(a);
     direct.plan(on);
     EXPECT_EQ(direct.workspace_bytes(), 0U);
@@ -131,7 +133,7 @@ TEST_F(FftPlan, KeepsAWorkspaceWhereItNeedsOne) {
     EXPECT_GE(padded.workspace_bytes(), 5 * sizeof(complex));
 }
 
-TEST_F(FftPlan, PlansAreForAllAxesUnlessSomeAreNamed) {
+WEIR_CONFORMANCE_F(FftPlan, PlansAreForAllAxesUnlessSomeAreNamed) {
     const array x = make_array(on, {2, 2}, std::vector<complex>{1, 2, 3, 4});
     fft_plan all(x);
     all.plan(on);
@@ -169,11 +171,11 @@ private:
     calls::fft_provider& real_ = calls::cpu_fft_provider();
 };
 
-TEST_F(FftPlan, E6AnExceptionInTheMiddleLeavesThePlanAsItWas) {
+WEIR_CONFORMANCE_F(FftPlan, E6AnExceptionInTheMiddleLeavesThePlanAsItWas) {
     faulty_provider provider;
     const calls::replaced_fft_provider replaced(provider);
     on.synchronize();
-    const std::size_t held = memory::stats().live;
+    const std::size_t held = memory::stats(here()).live;
     {
         fft_plan f(a);
         provider.next = faulty_provider::fault::prepare;
@@ -186,31 +188,31 @@ TEST_F(FftPlan, E6AnExceptionInTheMiddleLeavesThePlanAsItWas) {
         provider.next = faulty_provider::fault::none;
         EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, on)), transformed_a);
     }
-    EXPECT_EQ(memory::stats().live, held);
+    EXPECT_EQ(memory::stats(here()).live, held);
 }
 
-TEST_F(FftPlan, E6AFailedTransformIsToldWhereItsResultIsRead) {
+WEIR_CONFORMANCE_F(FftPlan, E6AFailedTransformIsToldWhereItsResultIsRead) {
     faulty_provider provider;
     const calls::replaced_fft_provider replaced(provider);
     on.synchronize();
-    const std::size_t held = memory::stats().live;
+    const std::size_t held = memory::stats(here()).live;
     {
         fft_plan f(a);
         f.plan(on);
         provider.next = faulty_provider::fault::execute;
         const array broken = f.execute(fft_direction::forward, on);
         EXPECT_THROW(values_of<complex>(broken), operation_error);
-        const stream other;
+        const stream other(here());
         EXPECT_THROW(static_cast<void>(fft::fft(other, a, {.blocking = call_blocking::always})), operation_error);
         provider.next = faulty_provider::fault::none;
         EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, on)), transformed_a);
     }
-    EXPECT_EQ(memory::stats().live, held);
+    EXPECT_EQ(memory::stats(here()).live, held);
 }
 
-TEST_F(FftPlan, E6AnExceptionOfTheProgramsFreesIt) {
+WEIR_CONFORMANCE_F(FftPlan, E6AnExceptionOfTheProgramsFreesIt) {
     on.synchronize();
-    const std::size_t held = memory::stats().live;
+    const std::size_t held = memory::stats(here()).live;
     EXPECT_THROW(
         {
             fft_plan f(full({1000}, 1, dtype::complex128, on), {.n = 3000}, fft_kind::complex_to_real);
@@ -219,10 +221,10 @@ TEST_F(FftPlan, E6AnExceptionOfTheProgramsFreesIt) {
             throw std::runtime_error("of the program");
         },
         std::runtime_error);
-    EXPECT_EQ(memory::stats().live, held);
+    EXPECT_EQ(memory::stats(here()).live, held);
 }
 
-TEST_F(FftPlan, E6NothingWorksWithoutAnOperand) {
+WEIR_CONFORMANCE_F(FftPlan, E6NothingWorksWithoutAnOperand) {
     fft_plan f(a);
     f.release_operand();
     EXPECT_THAT(state_error_of([&] { f.plan(on); }), HasSubstr("call reset_operand before plan"));

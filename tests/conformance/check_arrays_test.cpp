@@ -1,0 +1,199 @@
+// Scenarios F7 and F8: parts of one array that overlap or do not, and copies whose source or target is touched too early. The
+// faulty program is reported with the right pair of lines, the mended one is silent.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "check_support.hpp"
+#include "support/devices.hpp"
+
+namespace weir {
+namespace {
+
+using test::duplicate;
+using test::here;
+using test::last;
+using test::scenario_run;
+using test::set;
+using test::size;
+using test::zeroed;
+
+constexpr std::int64_t side = 8;
+
+/// A matrix of zeros, which all streams know.
+array matrix(const scenario_run& run) {
+    array made = zeros({side, side}, dtype::float64, run.s1);
+    run.s1.synchronize();
+    return made;
+}
+array column(const array& of, std::int64_t number) { return of[{ellipsis, number}]; }
+
+/// The element in a row and a column, once everything is over.
+double element(const array& of, std::int64_t row, std::int64_t col) {
+    return of.read<double>()[static_cast<std::size_t>(row * side + col)];
+}
+
+struct CheckArrays : test::check_scenario {};
+
+WEIR_CONFORMANCE_F(CheckArrays, F7_columns_of_one_matrix_and_a_row_across_them) {
+    prove(
+        {1, 2, 3}, {{"a column", "a row", "WAW"}},
+        [](scenario_run& run) {
+            const array x = matrix(run);
+            run.hold(run.s1);
+            fill(run.at(run.s1, "a column"), column(x, 3), 2);
+            fill(run.at(run.s2, "the next column"), column(x, 4), 3);  // shares no element with it
+            run.by_hand(run.s2, run.s1);
+            run.finish({fill(run.at(run.s2, "a row"), x[5], 1)});
+            return std::vector{element(x, 5, 3), element(x, 4, 3), element(x, 4, 4)};
+        },
+        __FILE__);
+}
+
+WEIR_CONFORMANCE_F(CheckArrays, F7_transposed_views) {
+    prove(
+        {1, 2, 4}, {{"a row of the transposed", "the same column", "WAW"}},
+        [](scenario_run& run) {
+            const array x = matrix(run);
+            run.hold(run.s1);
+            fill(run.at(run.s1, "a row of the transposed"), x.t()[3], 2);
+            fill(run.at(run.s1, "its diagonal neighbour"), x.t()[{slice{4, 6}, slice{4, 6}}], 4);
+            fill(run.at(run.s2, "another row of the transposed"), x.t()[7], 2);
+            run.by_hand(run.s2, run.s1);
+            run.finish({fill(run.at(run.s2, "the same column"), column(x, 3), 1)});
+            return std::vector{element(x, 5, 3), element(x, 3, 7), element(x, 5, 4)};
+        },
+        __FILE__);
+}
+
+WEIR_CONFORMANCE_F(CheckArrays, F7_the_two_halves_of_a_matrix_by_rows_and_by_columns) {
+    prove(
+        {2, 3, 1}, {{"the left half", "the upper half", "WAW"}},
+        [](scenario_run& run) {
+            const array x = matrix(run);
+            const array left = x[{ellipsis, slice{0, side / 2}}];
+            const array right = x[{ellipsis, slice{side / 2, side}}];
+            const array upper = x[{slice{0, side / 2}, ellipsis}];
+            run.hold(run.s1);
+            fill(run.at(run.s1, "the left half"), left, 1);
+            fill(run.at(run.s2, "the right half"), right, 3);
+            run.by_hand(run.s2, run.s1);
+            run.finish({fill(run.at(run.s2, "the upper half"), upper, 2)});
+            return std::vector{element(x, 0, 0), element(x, side - 1, side - 1), element(x, side - 1, 0)};
+        },
+        __FILE__);
+}
+
+WEIR_CONFORMANCE_F(CheckArrays, F7_every_second_element_and_those_between) {
+    prove(
+        {1, 5}, {{"even elements", "a few of both", "WAW"}},
+        [](scenario_run& run) {
+            const array x = zeroed(run);
+            run.hold(run.s1);
+            fill(run.at(run.s1, "even elements"), x[slice{0, {}, 2}], 2);
+            fill(run.at(run.s2, "odd elements"), x[slice{1, {}, 2}], 5);
+            run.by_hand(run.s2, run.s1);
+            run.finish({fill(run.at(run.s2, "a few of both"), x[slice{4, 8}], 1)});
+            const auto all = x.read<double>();
+            return std::vector{all[4], all[9]};
+        },
+        __FILE__);
+}
+
+/// Memory of the host that the program owns, as pinned memory of another library is, wrapped.
+class owned_memory {
+public:
+    explicit owned_memory(double value)
+        : numbers_(std::make_shared<std::vector<double>>(static_cast<std::size_t>(size), value)) {}
+    [[nodiscard]] array wrapped() const {
+        return {buffer::wrap(numbers_->data(), size * sizeof(double), cpu(), numbers_), dtype::float64, {size}};
+    }
+
+private:
+    std::shared_ptr<std::vector<double>> numbers_;
+};
+
+/// A stream of the CPU, on which the host's memory is changed.
+stream stream_of_the_cpu() { return stream(cpu(), {0, "cpu"}); }
+
+WEIR_CONFORMANCE_F(CheckArrays, F8_wrapped_memory_is_changed_before_it_was_copied_to_the_device) {
+    prove(
+        {1, 7}, {{"copy", "change", "WAR"}},
+        [](scenario_run& run) {
+            const stream c = stream_of_the_cpu();
+            const owned_memory memory(1);
+            const array source = memory.wrapped();
+            const array target = zeroed(run);
+            run.hold(run.s1);
+            copy(run.at(run.s1, "copy"), target, source);
+            run.by_hand(c, run.s1);
+            run.finish({set(run.at(c, "change"), source, 7)});
+            c.synchronize();
+            return std::vector{last(target), last(source)};
+        },
+        __FILE__);
+}
+
+WEIR_CONFORMANCE_F(CheckArrays, F8_wrapped_memory_is_read_before_the_copy_from_the_device_has_come) {
+    prove(
+        {1}, {{"copy", "read", "RAW"}},
+        [](scenario_run& run) {
+            const stream c = stream_of_the_cpu();
+            const owned_memory memory(0);
+            const array target = memory.wrapped();
+            const array source = full({size}, 1, dtype::float64, run.s1);
+            const array seen = zeros({size}, dtype::float64, c);
+            c.synchronize();
+            run.s1.synchronize();
+            run.hold(run.s1);
+            copy(run.at(run.s1, "copy"), target, source);
+            run.by_hand(c, run.s1);
+            run.finish({duplicate(run.at(c, "read"), target, seen)});
+            c.synchronize();
+            return std::vector{last(seen)};
+        },
+        __FILE__);
+}
+
+WEIR_CONFORMANCE_F(CheckArrays, F8_the_source_is_freed_before_it_was_copied_to_the_device) {
+    prove(
+        {1}, {{"copy", "source", "use-after-free"}},
+        [](scenario_run& run) {
+            const stream c = stream_of_the_cpu();
+            const auto pool = run.free_on_allocating_stream(cpu());
+            const array target = zeroed(run);
+            array source = full({size}, 1, dtype::float64, c, run.note("source"));
+            c.synchronize();
+            run.hold(run.s1);
+            copy(run.at(run.s1, "copy"), target, source);
+            run.by_hand(c, run.s1);
+            source = {};
+            const array next = empty({size}, dtype::float64, c);
+            run.finish({set(run.at(c, "next"), next, 5)});
+            c.synchronize();
+            return std::vector{last(target)};
+        },
+        __FILE__);
+}
+
+// What the owner of wrapped memory keeps is let go of after the last access, so an early drop is none (rule L4).
+WEIR_CONFORMANCE_F(CheckArrays, F8_wrapped_memory_may_be_dropped_at_once) {
+    const check_scope check;
+    const ordering_scope manual(ordering_mode::manual);
+    const stream s(here(), {0, "s"});
+    const array target = zeros({size}, dtype::float64, s);
+    testing::gate gate;
+    gate.hold(s);
+    {
+        const owned_memory memory(1);
+        copy(s, target, memory.wrapped());
+    }
+    gate.open();
+    s.synchronize();
+    EXPECT_EQ(last(target), 1);
+    EXPECT_TRUE(check.report().empty()) << check.report().to_string();
+}
+
+}  // namespace
+}  // namespace weir
