@@ -33,7 +33,7 @@ struct names_of<ordering_mode> {
 };
 template <>
 struct names_of<runtime::work_kind> {
-    static constexpr std::array<std::string_view, 4> list = {"device", "host_task", "copy", "gate"};
+    static constexpr std::array<std::string_view, 5> list = {"device", "host_task", "copy", "gate", "moment"};
 };
 
 template <class Enum>

@@ -371,11 +371,11 @@ TEST(O10, EntriesAndExitsAreCountedApart) {
     EXPECT_EQ(sum.operations, 2U);
 }
 
-TEST(O8, EightThreadsAndTheirQueuesShareMemoryWithWeirAndDropItInAnyOrder) {
-    const auto library = std::make_shared<producer>();
+WEIR_CONFORMANCE(O8, EightThreadsAndTheirQueuesShareMemoryWithWeirAndDropItInAnyOrder) {
+    const auto library = std::make_shared<producer>(test::here());
     std::vector<std::thread> threads;
-    const std::vector<stream> streams(3);
-    const array common = ours(0, cpu());
+    const std::vector<stream> streams = test::streams_here(3);
+    const array common = ours(0);
     const live_export common_export(common, library);
     for (unsigned t = 0; t < 8; ++t) {
         threads.emplace_back([&, t] {
@@ -385,9 +385,8 @@ TEST(O8, EightThreadsAndTheirQueuesShareMemoryWithWeirAndDropItInAnyOrder) {
                 library->push_current(first);
                 producer::array theirs = library->empty(n);
                 library->fill(theirs, 1);
-                array imported(import_live(theirs.data(), theirs.bytes(), cpu(), library, theirs.owner()),
-                               dtype::float64, {n});
-                array own = ours(0, cpu());
+                array imported = import(library, theirs);
+                array own = ours(0);
                 live_export exported(own, library);
                 double wanted = 1;
                 for (int i = 0; i < 6; ++i) {

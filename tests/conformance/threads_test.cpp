@@ -248,5 +248,41 @@ WEIR_CONFORMANCE(S3, WaitingForAStreamThatDidNothingOrdersNothing) {
     other.synchronize();
 }
 
+WEIR_CONFORMANCE(D5, EventsHandedFromThreadToThreadOrderWorkAndThatOneThreadComesAfterTheOtherDoesNot) {
+    for (const bool is_handed : {true, false}) {
+        const stream a{here()};
+        const stream b{here()};
+        const array x = zeros(4, dtype::float64, a);
+        const array y = zeros(4, dtype::float64, b);
+        a.synchronize();
+        b.synchronize();
+        gate held;
+        held.hold(a);
+        event filled;
+        std::thread([&] {
+            const ordering_scope mode(ordering_mode::manual);
+            fill(a, x, 7);
+            filled = a.record();
+        }).join();
+        completion copied;
+        std::thread([&] {
+            const ordering_scope mode(ordering_mode::manual);
+            if (is_handed) {
+                b.wait(filled);
+            }
+            copied = copy(b, y, x);
+        }).join();
+        if (is_handed) {
+            EXPECT_FALSE(copied.done());
+        } else {
+            copied.synchronize();
+        }
+        held.open();
+        b.synchronize();
+        EXPECT_EQ(y.read<double>()[3], is_handed ? 7 : 0) << "0 is the control";
+        a.synchronize();
+    }
+}
+
 }  // namespace
 }  // namespace weir

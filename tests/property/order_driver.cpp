@@ -172,7 +172,7 @@ void driver::launch(const step& at, int index) {
         if (peer == at.stream || is(fault::no_exit)) {
             continue;
         }
-        const plan exit = order::foreign_peer{stream(peer)}.exit(when, device_);
+        const plan exit = order::hand_back(stream(peer), when, device_);
         if (!exit.waits().empty()) {
             commit(peer, exit, aftermath(index));
         }
@@ -329,10 +329,12 @@ void driver::need_entry(plan& into, int peer, int step) {
         need(into, last, reason::entry);
         return;
     }
-    if (const auto fresh = order::foreign_peer{stream(peer)}.enter(into)) {
-        device_.stand(peer, operation(step) - 1);
-        last = *fresh;
+    if (into.self() == stream(peer).timeline()) {
+        return;  // the package's own stream
     }
+    last = stream(peer).enter_foreign();
+    into.need(last, reason::entry);
+    device_.stand(peer, operation(step) - 1);
 }
 
 order::clock driver::clock_after(const plan& from) const {

@@ -64,12 +64,12 @@ struct counts {
 
 class run {
 public:
-    run(std::uint32_t seed, without what) : random_(seed), what_(what) {
+    run(std::uint32_t seed, without what, const device& where) : random_(seed), what_(what), where_(where) {
         for (int i = 0; i < 2; ++i) {
-            libraries_.push_back(std::make_shared<producer>());
+            libraries_.push_back(std::make_shared<producer>(where));
         }
         for (int i = 0; i < 3; ++i) {
-            streams_.emplace_back();
+            streams_.emplace_back(where);
         }
         for (std::size_t i = 0; i < arrays_.size(); ++i) {
             make(i);
@@ -83,7 +83,7 @@ public:
             one_step();
         }
         open_all();
-        cpu().synchronize();
+        where_.synchronize();
         for (const auto& library : libraries_) {
             library->current()->drain();
         }
@@ -128,8 +128,9 @@ private:
             one.elements = one.theirs.elements();
             one.library->fill(one.theirs, 1);
             one.library->current()->drain();
-            one.ours = array(import_live(one.theirs.data(), one.theirs.bytes(), cpu(), one.library, one.theirs.owner()),
-                             dtype::float64, {n});
+            one.ours =
+                array(import_live(one.theirs.data(), one.theirs.bytes(), where_, one.library, one.theirs.owner()),
+                      dtype::float64, {n});
         } else {
             one.ours = full({n}, 1, dtype::float64, streams_[0]);
             streams_[0].synchronize();
@@ -233,6 +234,7 @@ public:
 private:
     std::mt19937 random_;
     without what_;
+    device where_;
     int step_ = 0;
     std::vector<std::shared_ptr<producer>> libraries_;
     std::vector<std::shared_ptr<producer>> pushed_;
@@ -248,10 +250,16 @@ std::uint32_t programs() {
     return wanted == nullptr ? 150 : static_cast<std::uint32_t>(std::strtoul(wanted, nullptr, 10)) / 10 + 1;
 }
 
-TEST(SharingPrograms, X6_X7_resultsAreThoseOfTheStepsOneAfterTheOther) {
+class SharingPrograms : public ::testing::TestWithParam<device (*)()> {};
+
+device first_sim() { return sim(0); }
+INSTANTIATE_TEST_SUITE_P(On, SharingPrograms, ::testing::Values(&cpu, &first_sim),
+                         [](const auto& one) { return one.param == &cpu ? "cpu" : "sim"; });
+
+TEST_P(SharingPrograms, X6_X7_resultsAreThoseOfTheStepsOneAfterTheOther) {
     counts all;
     for (std::uint32_t seed = 0; seed < programs(); ++seed) {
-        run one(seed, without::nothing);
+        run one(seed, without::nothing, GetParam()());
         ASSERT_EQ(one.go(60), "") << "seed " << seed;
         all.foreign += one.seen.foreign;
         all.entries += one.seen.entries;
@@ -282,13 +290,13 @@ std::string objections(const std::string& text, std::uint64_t& waits) {
     return said;
 }
 
-TEST(SharingPrograms, V4_theirLogsProveTheOrder) {
+TEST_P(SharingPrograms, V4_theirLogsProveTheOrder) {
     std::uint64_t waits = 0;
     for (std::uint32_t seed = 0; seed < 50; ++seed) {
         trace::collector notes;
         runtime::observers::add(notes);
         notes.knows_all_streams();
-        const std::string wrong = run(seed, without::nothing).go(60);
+        const std::string wrong = run(seed, without::nothing, GetParam()()).go(60);
         runtime::observers::remove(notes);
         std::ostringstream text;
         notes.read([&](const trace::log& kept) { trace::write_log(text, kept); });
@@ -298,10 +306,10 @@ TEST(SharingPrograms, V4_theirLogsProveTheOrder) {
     EXPECT_GT(waits, 100U);
 }
 
-TEST(SharingPrograms, ControlWithoutOrderTheyAreNot) {
+TEST_P(SharingPrograms, ControlWithoutOrderTheyAreNot) {
     int wrong = 0;
     for (std::uint32_t seed = 0; seed < 100; ++seed) {
-        wrong += run(seed, without::order).go(60).empty() ? 0 : 1;
+        wrong += run(seed, without::order, GetParam()()).go(60).empty() ? 0 : 1;
     }
     EXPECT_GT(wrong, 50);
 }

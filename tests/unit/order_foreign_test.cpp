@@ -8,6 +8,13 @@
 namespace weir::order::test {
 namespace {
 
+/// What the runtime does: a fresh point, unless the operation runs on the package's own stream.
+void enter(plan& into, sequencer& package) {
+    if (into.self() != package.timeline()) {
+        into.need(package.enter_foreign(), reason::entry);
+    }
+}
+
 // One operation of `stream` on an operand that is shared with the package whose current stream is `package`.
 struct bracket {
     std::size_t entries = 0;
@@ -15,12 +22,11 @@ struct bracket {
 };
 
 bracket run(sequencer& stream, sequencer& package, const watermarks& completed) {
-    foreign_peer peer{package};
     plan entry = stream.next(completed);
-    peer.enter(entry);
+    enter(entry, package);
     entry.resolve();
     const mark done = stream.reserve(entry.clock_after());
-    const plan exit = peer.exit(done, completed);
+    const plan exit = hand_back(package, done, completed);
     if (!exit.waits().empty()) {
         package.reserve(exit.clock_after());
     }
@@ -47,29 +53,15 @@ TEST(X6, OnThePackagesOwnStreamItCostsNothing) {
     EXPECT_EQ(package.tail(), 1U) << "the operation's own epoch and no other";
 }
 
-TEST(X6, EntryGivesThePointToRecord) {
-    const nothing_completes completed;
-    sequencer stream{1};
-    sequencer package{2};
-    foreign_peer peer{package};
-    plan p = stream.next(completed);
-    const auto first = peer.enter(p);
-    ASSERT_TRUE(first);
-    EXPECT_EQ(first->at, package.record().at);
-    plan own = package.next(completed);
-    EXPECT_FALSE(peer.enter(own));
-}
-
 TEST(X6, ReasonsSayEntryAndExit) {
     const nothing_completes completed;
     sequencer stream{1};
     sequencer package{2};
-    foreign_peer peer{package};
     plan p = stream.next(completed);
-    peer.enter(p);
+    enter(p, package);
     ASSERT_EQ(p.waits().size(), 1U);
     EXPECT_EQ(p.waits()[0].why, reason::entry);
-    const plan exit = peer.exit(stream.reserve(), completed);
+    const plan exit = hand_back(package, stream.reserve(), completed);
     ASSERT_EQ(exit.waits().size(), 1U);
     EXPECT_EQ(exit.waits()[0].why, reason::exit);
 }
@@ -80,7 +72,7 @@ TEST(X6, AnOperationThatIsOverNeedsNoExit) {
     sequencer package{2};
     const mark done = stream.reserve();
     completed.set(1, done.at.at);
-    EXPECT_TRUE(foreign_peer{package}.exit(done, completed).waits().empty());
+    EXPECT_TRUE(hand_back(package, done, completed).waits().empty());
 }
 
 TEST(X6, TheEntryImpliesWhatThePackageAlreadyWaitedFor) {
@@ -90,7 +82,7 @@ TEST(X6, TheEntryImpliesWhatThePackageAlreadyWaitedFor) {
     run(first, package, completed);
     sequencer second{3};
     plan p = second.next(completed);
-    foreign_peer{package}.enter(p);
+    enter(p, package);
     p.need(first.record(), reason::read_after_write);
     p.resolve();
     ASSERT_EQ(p.waits().size(), 1U) << "the package handed back after the first operation";

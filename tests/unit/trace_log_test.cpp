@@ -88,6 +88,22 @@ TEST(EvidenceLog, V2_an_operation_keeps_its_evidence) {
     EXPECT_EQ(one.elisions[0].witness, (moment{12, 1}));
 }
 
+TEST(EvidenceLog, V2_every_kind_of_work_has_a_name) {
+    using runtime::work_kind;
+    const std::vector<work_kind> kinds = {work_kind::device, work_kind::host_task, work_kind::copy, work_kind::gate,
+                                          work_kind::moment};
+    collector told;
+    observer_script program(told);
+    auto& s = program.make_stream("s");
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+        told.operation({&s.info, i + 1, {}, kinds[i], {}, {}, {}, {}});
+    }
+    const log read = read_text(text_of(told));
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+        EXPECT_EQ(std::get<operation>(read.records[i + 1].what).kind, kinds[i]);
+    }
+}
+
 TEST(EvidenceLog, V2_a_stream_that_is_met_late_is_introduced) {
     collector early;
     observer_script program(early);

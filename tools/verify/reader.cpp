@@ -203,7 +203,7 @@ private:
         one.at = at("at");
         one.label = kept("label");
         one.from = from();
-        one.is_gate = one_of(*from_, "kind", {"device", "host_task", "copy", "gate"}) == 3;
+        one.is_gate = one_of(*from_, "kind", {"device", "host_task", "copy", "gate", "moment"}) == 3;
         one.accesses = list<access>(*from_, "accesses", [](const json& item) { return to_access(object(item)); });
         one.after = list<moment>(*from_, "after", to_moment);
         one.waits = list<issued_wait>(*from_, "waits", [](const json& item) { return to_wait(object(item)); });
