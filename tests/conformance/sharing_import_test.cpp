@@ -71,7 +71,7 @@ WEIR_CONFORMANCE(X6, OperandsOfOneLibraryShareOneEntryAndOneExit) {
     EXPECT_EQ(library->values(y), all(30));
 }
 
-TEST(X6HostLibrary, WithALibraryWithoutQueuesTheOperationIsOverWhenTheCallReturns) {
+TEST(X6, WithALibraryWithoutQueuesTheOperationIsOverWhenTheCallReturns) {
     const auto library = std::make_shared<library_without_queues>();
     numbers memory = all(1);
     const stream s;

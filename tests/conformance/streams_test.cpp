@@ -50,7 +50,7 @@ WEIR_CONFORMANCE(C1, AStreamThatIsClosedTwiceSaysSoAndRefusesEveryUse) {
     EXPECT_EQ(x.read<double>()[3], 1) << "what it had before it was closed has run";
 }
 
-TEST(C1Inline, ADeviceWithoutQueuesHasTheSameStreams) {
+TEST(C1, ADeviceWithoutQueuesHasTheSameStreams) {
     stream s(cpu_inline(), {0, "at once"});
     EXPECT_TRUE(s);
     EXPECT_THAT(s.to_string(), HasSubstr("cpu:inline"));
