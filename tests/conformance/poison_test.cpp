@@ -232,6 +232,15 @@ WEIR_CONFORMANCE_F(K4Poison, D7AfterAnEventNeverRecordedIsNoDependency) {
     const event never;
     parallel_for(on(other).after(never), 1, [this](auto) { ++ran; }).synchronize();
     EXPECT_EQ(ran, 1);
+
+    // Control: one that was recorded is, and its stream is held.
+    parallel_for(s, 1, [](auto) {});
+    const completion late = parallel_for(on(other).after(s.record()), 1, [this](auto) { ++ran; });
+    EXPECT_FALSE(late.done());
+    EXPECT_EQ(ran, 1);
+    held.open();
+    late.synchronize();
+    EXPECT_EQ(ran, 2);
 }
 
 WEIR_CONFORMANCE_F(K4Poison, WhoeverWaitsForTheOperationIsToldEachTimeAndForTheStreamOnce) {
@@ -356,14 +365,42 @@ TEST_P(K4Devices, WhatDependsOnAFailureOnAnotherDeviceDoesNotRun) {
     EXPECT_EQ(y.read<double>()[0], 4);
 }
 
-TEST_P(K4Devices, D7AfterWorkOfAnotherDeviceOrdersAndGoesOnIfItDoesNotFail) {
-    const stream first(device::from_name(GetParam().first));
-    const stream second(device::from_name(GetParam().second));
+/// The second device's work reads what the first one's writes, which a gate holds back if the device has queues. What it saw.
+int seen_by_the_second(const device& first_device, const device& second_device, bool is_after) {
+    const stream first(first_device);
+    const stream second(second_device);
     std::atomic<int> steps{0};
+    gate back;
+    if (first_device != cpu_inline()) {
+        back.hold(first);
+    }
     const completion done = parallel_for(first, 1, [&](auto) { steps = 1; });
-    int seen = -1;
-    parallel_for(on(second).after(done), 1, [&](auto) { seen = steps; }).synchronize();
-    EXPECT_EQ(seen, 1);
+    std::atomic<int> seen{-1};
+    on where(second);
+    if (is_after) {
+        where.after(done);
+    }
+    std::thread opener;
+    if (is_after) {
+        // A device without queues keeps the caller until then.
+        opener = std::thread([&] { back.open(); });
+    }
+    parallel_for(where, 1, [&](auto) { seen = steps.load(); }).synchronize();
+    if (opener.joinable()) {
+        opener.join();
+    }
+    back.open();
+    first.synchronize();
+    return seen;
+}
+
+TEST_P(K4Devices, D7AfterWorkOfAnotherDeviceOrdersAndGoesOnIfItDoesNotFail) {
+    const device first = device::from_name(GetParam().first);
+    const device second = device::from_name(GetParam().second);
+    EXPECT_EQ(seen_by_the_second(first, second, true), 1);
+    if (first != cpu_inline()) {  // where nothing can be held back, nothing can come too early
+        EXPECT_EQ(seen_by_the_second(first, second, false), 0) << "control";
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Pairs, K4Devices,

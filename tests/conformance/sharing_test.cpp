@@ -1,4 +1,4 @@
-// Memory of another library that Weir uses, and whose work it never sees: live imports (scenarios A1 to A7, A11, A12).
+// Memory of another library that Weir uses, and whose work it never sees: live imports (scenarios A1 to A7, A10 to A12).
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -243,6 +243,21 @@ WEIR_CONFORMANCE(A6, AViewThatIsDroppedWhileInUseKeepsTheLibrarysMemory) {
 WEIR_CONFORMANCE(A7, TheLibraryDropsItsArrayFirstAndTheViewIsUsedAndDropped) {
     EXPECT_EQ(read_by_a_late_operation(true, true), all(10));
     EXPECT_NE(read_by_a_late_operation(false, true), all(10)) << "control: memory without an owner";
+}
+
+WEIR_CONFORMANCE(A10, WhatChangesAnImmutableImportComesAfterTheLibrarysReaders) {
+    expect_sharing_versions(all(1), [](sharing_run& run) {
+        const producer::array t = theirs(run.library, 1);
+        const producer::array copied = theirs(run.library, 0);
+        const array a = import(run.library, t, package_use::reads);
+        run.hold_library();
+        run.library->copy(copied.elements(), t.elements(), 0);
+        run.enter_by_hand();
+        add(run.s, a, 1);
+        run.exit_by_hand();
+        run.finish();
+        return run.library->values(copied);
+    });
 }
 
 WEIR_CONFORMANCE(A11, TheLibrarysCurrentQueueIsAskedForAtEachCall) {

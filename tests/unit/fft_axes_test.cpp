@@ -147,6 +147,20 @@ TYPED_TEST(FftAxes, E10ForwardAndInverseAreTheDefinition) {
     }
 }
 
+TYPED_TEST(FftAxes, E10ControlOneElementThatIsSlightlyWrongIsFound) {
+    const extents e = {4, 7};
+    const block x = TestFixture::numbers(e);
+    block right = direct_fftn(x, {0, 1}, e, -1);
+    for (const device& where : both) {
+        const stream on(where);
+        const array got = fft::fftn(on, TestFixture::array_of(on, x), {.axes = extents{0, 1}});
+        block wrong{e, as_precise(values_of<complex_type<TypeParam>>(got))};
+        EXPECT_LE(relative_error(wrong.numbers, right.numbers), TestFixture::tolerance(e));
+        wrong.numbers[5] += 3 * TestFixture::tolerance(e) * test::norm(right.numbers);
+        EXPECT_GT(relative_error(wrong.numbers, right.numbers), TestFixture::tolerance(e));
+    }
+}
+
 TYPED_TEST(RealFftAxes, E10RealTransformsAreHalfOfTheDefinition) {
     for (const std::int64_t change : {0, 3, -2}) {
         for_all(change, [](const stream& on, const extents& e, const axis_numbers& axes, const extents& n,
