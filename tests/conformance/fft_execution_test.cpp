@@ -12,6 +12,7 @@
 #include "runtime/observer.hpp"
 #include "support/arrays.hpp"
 #include "support/devices.hpp"
+#include "support/stuck_host.hpp"
 #include "weir/error.hpp"
 #include "weir/fft.hpp"
 #include "weir/memory.hpp"
@@ -20,6 +21,7 @@ namespace weir {
 namespace {
 
 using test::make_array;
+using test::stuck_host;
 using test::values_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -143,20 +145,13 @@ WEIR_CONFORMANCE(E1Control, WhereTheCallDoesNotBlockSuchAChangeIsSeen) {
 
 TEST_P(E1, TheCallBlocksUntilTheResultIsBack) {
     here.synchronize();
-    std::atomic<bool> opened = false;
     testing::gate held;
     held.hold(there);
     const listener heard;
-    // The gate opens once everything is enqueued: a call that did not block would be back before.
-    std::thread opener([&] {
-        heard.wait_for_operations(3);
-        opened = true;
-        held.open();
-    });
+    const stuck_host waits([&] { held.open(); });
     const array y = fft::fft(there, a, elsewhere());
-    EXPECT_TRUE(opened);
+    EXPECT_TRUE(waits.was_stuck());
     EXPECT_TRUE(y.ready());
-    opener.join();
     EXPECT_EQ(heard.devices(), std::vector<std::string>(3, computing.name()));
     EXPECT_TRUE(heard.waited_for_last());
 }
@@ -258,19 +253,12 @@ WEIR_CONFORMANCE_F(E5, ACallThatBlocksReturnsAfterTheWork) {
     const stream s(test::here());
     const array a = make_array(s, {4}, signal);
     s.synchronize();
-    std::atomic<bool> opened = false;
     testing::gate held;
     held.hold(s);
-    const listener heard;
-    std::thread opener([&] {
-        heard.wait_for_operations(1);
-        opened = true;
-        held.open();
-    });
+    const stuck_host waits([&] { held.open(); });
     const array y = fft::fft(s, a, {.blocking = call_blocking::always});
-    EXPECT_TRUE(opened);
+    EXPECT_TRUE(waits.was_stuck());
     EXPECT_TRUE(y.ready());
-    opener.join();
 }
 
 TEST(S8, OnADeviceWithoutQueuesTheWorkIsOverWhenTheCallReturns) {

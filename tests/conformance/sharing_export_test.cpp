@@ -1,7 +1,6 @@
 // Memory of Weir's that another library uses as well (rules X7, L5; scenarios A6, A9, A10, A14, A16), on every device.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <functional>
 #include <optional>
 #include <random>
@@ -10,6 +9,7 @@
 
 #include "support/devices.hpp"
 #include "support/sharing_versions.hpp"
+#include "support/stuck_host.hpp"
 
 namespace weir {
 namespace {
@@ -19,6 +19,7 @@ using test::expect_sharing_versions;
 using test::library_without_queues;
 using test::producer;
 using test::sharing_run;
+using test::stuck_host;
 using test::thread_queue;
 using test::with_queue;
 
@@ -208,18 +209,8 @@ WEIR_CONFORMANCE_F(LiveExport, A16_NothingBlocksOnAConsumerThatOnlyLaterHostCode
 WEIR_CONFORMANCE_F(LiveExport, A16_ControlAHostThatReadsDoesBlockOnIt) {
     const auto latch = make_latch();
     library->current()->hold(latch);
-    std::atomic<bool> is_open{false};
-    std::thread opener([&] {
-        // Once the consumer has all that Weir gives it before the host reads: two entries and two exits.
-        while (library->current()->submitted < 4) {
-            std::this_thread::yield();
-        }
-        is_open = true;
-        latch->open();
-    });
-    EXPECT_EQ(beside_a_held_consumer(here, library, true, [&] { EXPECT_TRUE(is_open) << "or it has not blocked"; }),
-              all(20));
-    opener.join();
+    const stuck_host waits([&] { latch->open(); });
+    EXPECT_EQ(beside_a_held_consumer(here, library, true, [&] { EXPECT_TRUE(waits.was_stuck()); }), all(20));
     library->drain();
 }
 

@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <thread>
 
-#include "runtime/observer.hpp"
 #include "support/devices.hpp"
 #include "support/sharing_versions.hpp"
+#include "support/stuck_host.hpp"
 
 namespace weir {
 namespace {
@@ -17,6 +17,7 @@ using namespace test::sharing;  // NOLINT(google-build-using-namespace): the wor
 using test::here;
 using test::library_without_queues;
 using test::producer;
+using test::stuck_host;
 
 WEIR_CONFORMANCE(L4, TheLibraryGetsItsMemoryBackOnceAfterTheLastUse) {
     const auto library = std::make_shared<producer>(here());
@@ -103,9 +104,9 @@ WEIR_CONFORMANCE(O6, TheHostReadsALiveImportAfterWhatTheLibraryDid) {
         const ordering_scope manual(ordering_mode::manual);
         EXPECT_EQ(values(a), all(0)) << "control: left to the program, nobody waits";
     }
-    std::thread opener([&] { held->open(); });
+    const stuck_host waits([&] { held->open(); });
     EXPECT_EQ(values(a), all(8));
-    opener.join();
+    EXPECT_TRUE(waits.was_stuck());
 }
 
 TEST(S7, WhatALibraryThrowsWhenAskedComesOutAndNothingIsEnqueued) {
@@ -144,35 +145,6 @@ WEIR_CONFORMANCE(X6, AQueueThatRefusesTheEntryMakesTheCallFailAndNothingIsEnqueu
     EXPECT_EQ(library->values(t), all(2));
 }
 
-/// Opens a gate, on a thread of its own, once operations with the label "add" have been enqueued.
-class opens_after_an_add final : public runtime::observer {
-public:
-    explicit opens_after_an_add(testing::gate& gate)
-        : thread_([this, &gate] {
-              enqueued_.wait(false);
-              gate.open();
-          }) {
-        runtime::observers::add(*this);
-    }
-    ~opens_after_an_add() override {
-        runtime::observers::remove(*this);
-        thread_.join();
-    }
-    opens_after_an_add(const opens_after_an_add&) = delete;
-    opens_after_an_add& operator=(const opens_after_an_add&) = delete;
-
-    void operation(const runtime::observed_operation& one) override {
-        if (one.from.label != nullptr && std::string_view(one.from.label) == "add") {
-            enqueued_ = true;
-            enqueued_.notify_one();
-        }
-    }
-
-private:
-    std::atomic<bool> enqueued_{false};
-    std::thread thread_;
-};
-
 // The queue takes the entry and refuses the exit. Its owner knows nothing of that and goes on right after the call, so the
 // call must not return before the operation is over.
 WEIR_CONFORMANCE(X6, AQueueThatRefusesTheExitMakesTheCallBlock) {
@@ -185,8 +157,9 @@ WEIR_CONFORMANCE(X6, AQueueThatRefusesTheExitMakesTheCallBlock) {
         held.hold(s);
         library->current()->spared = 1;
         library->current()->refusals = 1;
-        const opens_after_an_add later(held);
+        const stuck_host waits([&] { held.open(); });
         const completion done = add(s, a, 1);
+        EXPECT_TRUE(waits.was_stuck());
         EXPECT_TRUE(done.done());
         EXPECT_EQ(library->current()->refusals, 0) << "it was the exit";
     }
@@ -230,10 +203,11 @@ WEIR_CONFORMANCE(X6, WhereOneQueueRefusesTheExitTheOtherGetsIts) {
         held.hold(s);
         refusing->current()->spared = 1;
         refusing->current()->refusals = 1;
-        const opens_after_an_add later(held);
+        const stuck_host waits([&] { held.open(); });
         parallel_for(
             on(s).label("add"), n, [](auto i, auto to, auto from) { store(to[i], load(from[i]) + load(to[i])); },
             inout(b.view<double>()), inout(a.view<double>()));
+        EXPECT_TRUE(waits.was_stuck());
         EXPECT_EQ(refusing->current()->refusals, 0);
     }
     refusing->fill(t, 50);

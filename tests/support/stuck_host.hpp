@@ -1,0 +1,34 @@
+// Shows that a call blocks, without luck: what it waits for comes only once it is seen to wait.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "weir/watchdog.hpp"
+
+namespace weir::test {
+
+/// While it lives, a thread of the host that waits through Weir and sees no progress calls `then`, which opens what it waits
+/// for. A call that does not block returns before anything is opened, however slow the machine is. One at a time.
+class stuck_host {
+public:
+    explicit stuck_host(std::function<void()> then) {
+        set_watchdog(std::chrono::milliseconds(4), [this, then = std::move(then)](const std::string&) {
+            was_stuck_ = true;
+            then();
+        });
+    }
+    ~stuck_host() { set_watchdog(std::chrono::seconds(60)); }
+    stuck_host(const stuck_host&) = delete;
+    stuck_host& operator=(const stuck_host&) = delete;
+
+    [[nodiscard]] bool was_stuck() const { return was_stuck_; }
+
+private:
+    std::atomic<bool> was_stuck_{false};
+};
+
+}  // namespace weir::test
