@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "backend/acting.hpp"
+
 namespace weir::runtime {
 
 /// One operation from `reserve` to its end.
@@ -132,7 +134,11 @@ void adopted_queue::submit(backend::epoch at, const backend::operation& what) no
 }
 
 void adopted_queue::flush(backend::point /*upto*/) noexcept {
-    const std::lock_guard passing_on(passing_on_);
+    passing_lock passing_on(passing_on_);
+    if (is_waiting_ && backend::acting_for::current().at != 0) {
+        return;
+    }
+    waited_.wait(passing_on, [&] { return !is_waiting_; });
     for (;;) {
         std::unique_ptr<item> one;
         {
@@ -146,11 +152,11 @@ void adopted_queue::flush(backend::point /*upto*/) noexcept {
                 last_ = nullptr;
             }
         }
-        pass_on(std::move(one));
+        pass_on(std::move(one), passing_on);
     }
 }
 
-void adopted_queue::pass_on(std::unique_ptr<item> one) noexcept {
+void adopted_queue::pass_on(std::unique_ptr<item> one, passing_lock& passing_on) noexcept {
     // What the native queue takes destroys itself, perhaps before the call returns.
     item* const passed = one.release();
     pause* const before = passed->before.release();
@@ -169,13 +175,15 @@ void adopted_queue::pass_on(std::unique_ptr<item> one) noexcept {
         if (!is_paused) {
             passed->before.reset(before);
         }
-        give_up(std::unique_ptr<item>(passed), std::current_exception());
+        give_up(std::unique_ptr<item>(passed), std::current_exception(), passing_on);
     }
 }
 
 /// The native queue has refused `one` in whole or in part, and has nothing that comes after it. What waits for its epoch
 /// must not wait for ever, and what follows must still come after what it was to wait for: so the host waits.
-void adopted_queue::give_up(std::unique_ptr<item> one, std::exception_ptr why) noexcept {
+void adopted_queue::give_up(std::unique_ptr<item> one, std::exception_ptr why, passing_lock& passing_on) noexcept {
+    is_waiting_ = true;
+    passing_on.unlock();  // what is waited for may run code of the user's, which enqueues here
     const backend::timeline_table& lines = backend::timeline_table::instance();
     const bool is_wait = one->before && !one->has_work();
     if (one->before) {
@@ -184,6 +192,9 @@ void adopted_queue::give_up(std::unique_ptr<item> one, std::exception_ptr why) n
         }
     }
     lines.host_wait({line_, one->at() - 1});
+    passing_on.lock();
+    is_waiting_ = false;
+    waited_.notify_all();
     if (!is_wait) {
         events_->failed(one->at(), one->from(), std::move(why));
     }

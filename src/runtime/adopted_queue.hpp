@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -30,15 +31,17 @@ public:
     void submit(backend::epoch at, const backend::operation& what) noexcept override;
 
     /// If the native queue refuses an operation, it fails, and all before it is over when this returns. If it refuses a
-    /// wait, what is to be waited for is over when this returns.
+    /// wait, what is to be waited for is over when this returns. A body of an operation that comes here meanwhile does not
+    /// wait, since it may be what is waited for: whoever waits passes on what the body has enqueued.
     void flush(backend::point upto) noexcept override;
 
 private:
     class pause;
     class item;
 
-    void pass_on(std::unique_ptr<item> one) noexcept;
-    void give_up(std::unique_ptr<item> one, std::exception_ptr why) noexcept;
+    using passing_lock = std::unique_lock<std::mutex>;
+    void pass_on(std::unique_ptr<item> one, passing_lock& passing_on) noexcept;
+    void give_up(std::unique_ptr<item> one, std::exception_ptr why, passing_lock& passing_on) noexcept;
     /// One operation is over. `this` may be gone then.
     void account() noexcept;
 
@@ -51,9 +54,11 @@ private:
     std::unique_ptr<item> first_;
     item* last_ = nullptr;
 
-    /// Held while operations enter the native queue, so that they do so in the order of their epochs. Nobody who holds
-    /// another lock takes it.
+    /// Held while operations enter the native queue, so that they do so in the order of their epochs; guards `is_waiting_`.
+    /// Nobody who holds another lock takes it.
     std::mutex passing_on_;
+    bool is_waiting_ = false;  ///< somebody waits in place of the native queue, and passes on what comes afterwards
+    std::condition_variable waited_;
     /// Operations submitted and not over.
     std::atomic<std::size_t> pending_{0};
 };

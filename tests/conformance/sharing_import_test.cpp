@@ -216,5 +216,30 @@ WEIR_CONFORMANCE(X6, WhereOneQueueRefusesTheExitTheOtherGetsIts) {
     EXPECT_EQ(refusing->values(t), all(50));
 }
 
+// Where the exit is refused, a thread of the program waits for the operation. The operation may enqueue work meanwhile, and
+// what it enqueues may belong into the queue that has refused.
+WEIR_CONFORMANCE(X6, WhatAnOperationEnqueuesWhileItsExitIsRefusedIsNotStuck) {
+    const auto library = std::make_shared<producer>(here());
+    const stream s(here());
+    const stream other(here());
+    const array a = import(library, theirs(library, 1));
+    const producer::array t = theirs(library, 1);
+    const array b = import(library, t);
+    {
+        testing::gate held;
+        held.hold(s);
+        library->current()->spared = 1;
+        library->current()->refusals = 1;
+        const stuck_host waits([&] { held.open(); });
+        host_task(
+            s, [&](auto) { add(other, b, 1); }, in(a.view<double>()));
+        EXPECT_TRUE(waits.was_stuck());
+        EXPECT_EQ(library->current()->refusals, 0);
+    }
+    library->update(t.elements(), 2, 0);
+    other.synchronize();
+    EXPECT_EQ(library->values(t), all(4));
+}
+
 }  // namespace
 }  // namespace weir
