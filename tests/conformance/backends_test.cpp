@@ -119,6 +119,38 @@ TEST_P(D6, AnEventOfTheOtherDeviceIsEnoughByHand) {
     EXPECT_EQ(values_of<double>(y), std::vector<double>(count, 7));
 }
 
+TEST_P(D6, UnderCheckItIsRightAndBothLinesAreNamedUnlessOrderedByHand) {
+    for (const bool is_mended : {false, true}) {
+        fill(first, x, 1);
+        first.synchronize();
+        second.synchronize();
+        const check_scope check;
+        const ordering_scope by_hand(ordering_mode::manual);
+        gate held;
+        held.hold(first);
+        const on filling = on(first).label("fill");
+        fill(filling, x, 7);
+        if (is_mended) {
+            second.wait(first.record());
+        }
+        const on copying = on(second).label("copy");
+        copy(copying, y, x);
+        held.open();
+        second.synchronize();
+        EXPECT_EQ(values_of<double>(y), std::vector<double>(count, 7));
+        first.synchronize();
+        const report found = check.report();
+        EXPECT_EQ(found.size(), is_mended ? 0U : 1U) << found.to_string();
+        for (const race& one : found) {
+            EXPECT_EQ(one.kind, "RAW");
+            EXPECT_EQ(one.first.label, "fill");
+            EXPECT_EQ(one.first.line, filling.site().where.line);
+            EXPECT_EQ(one.second.label, "copy");
+            EXPECT_EQ(one.second.line, copying.site().where.line);
+        }
+    }
+}
+
 TEST_P(D6, ThereAndBackAHundredTimes) {
     for (int round = 0; round < 100; ++round) {
         parallel_for(
