@@ -70,7 +70,7 @@ clock plan::clock_after() const {
         }
         merged->merge(issued.target.at);
     }
-    merged->prune([&](const point& p) { return p.timeline == self_ || completed_->is_complete(p); });
+    merged->prune_at_times([&](const point& p) { return p.timeline == self_ || completed_->is_complete(p); });
     return merged;
 }
 
