@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 #include <utility>
 
 #include "frontier/point.hpp"
@@ -44,8 +43,8 @@ public:
     /// Calls `visit(point)` for each, in the order of their timelines.
     template <class Visit>
     void for_each(Visit&& visit) const {
-        using visitor = std::remove_reference_t<Visit>;
-        visit_all([](void* to, point p) { (*static_cast<visitor*>(to))(p); }, &visit);
+        auto call = [&](point p) { visit(p); };
+        visit_all([](void* to, point p) { (*static_cast<decltype(call)*>(to))(p); }, &call);
     }
 
 private:

@@ -102,7 +102,11 @@ clock plan::clock_after() const {
     if (waits_.empty()) {
         return *known_;
     }
-    const auto merged = *known_ ? std::make_shared<frontier>(**known_) : std::make_shared<frontier>();
+    // Whoever is ordered after this stream's last operation knows all that this stream knows.
+    const bool implied = std::any_of(waits_.begin(), waits_.end(), [&](const wait& issued) {
+        return issued.target.known && issued.target.known->covers({self_, tail_});
+    });
+    const auto merged = *known_ && !implied ? std::make_shared<frontier>(**known_) : std::make_shared<frontier>();
     for (const wait& issued : waits_) {
         if (issued.target.known) {
             merged->merge(*issued.target.known);
