@@ -11,48 +11,66 @@ bool before(const point& p, timeline_id timeline) { return p.timeline < timeline
 }  // namespace
 
 epoch frontier::at(timeline_id timeline) const noexcept {
-    const auto* const found = std::lower_bound(points_.begin(), points_.end(), timeline, before);
-    return found != points_.end() && found->timeline == timeline ? found->at : 0;
+    if (is_tree()) {
+        return many_.at(timeline);
+    }
+    const auto* const found = std::lower_bound(few_.begin(), few_.end(), timeline, before);
+    return found != few_.end() && found->timeline == timeline ? found->at : 0;
 }
 
 bool frontier::dominates(const frontier& other) const noexcept {
-    const auto* mine = points_.begin();
-    for (const point& theirs : other.points_) {
-        while (mine != points_.end() && mine->timeline < theirs.timeline) {
-            ++mine;
-        }
-        if (mine == points_.end() || mine->timeline != theirs.timeline || mine->at < theirs.at) {
-            return false;
-        }
+    bool all = true;
+    other.for_each([&](const point& p) { all = all && covers(p); });
+    return all;
+}
+
+void frontier::become_tree() {
+    point_tree made;
+    for (const point& p : few_) {
+        made.merge(p);
     }
-    return true;
+    many_ = std::move(made);
+    few_ = {};
 }
 
 void frontier::merge(point p) {
     if (p.at == 0) {
         return;
     }
-    auto* const found = std::lower_bound(points_.begin(), points_.end(), p.timeline, before);
-    if (found != points_.end() && found->timeline == p.timeline) {
-        found->at = std::max(found->at, p.at);
-    } else {
-        points_.insert(found, p);
+    if (is_tree()) {
+        many_.merge(p);
+        return;
     }
+    auto* const found = std::lower_bound(few_.begin(), few_.end(), p.timeline, before);
+    if (found != few_.end() && found->timeline == p.timeline) {
+        found->at = std::max(found->at, p.at);
+        return;
+    }
+    if (few_.size() == limit) {
+        become_tree();
+        many_.merge(p);
+        return;
+    }
+    few_.insert(found, p);
 }
 
 void frontier::merge(const frontier& other) {
     if (other.empty()) {
         return;
     }
-    if (points_.empty()) {
-        points_ = other.points_;
+    if (empty()) {
+        *this = other;
         return;
     }
-    detail::small_vector<point, 8> merged;
-    merged.reserve(points_.size() + other.points_.size());
-    const auto* mine = points_.begin();
-    const auto* theirs = other.points_.begin();
-    while (mine != points_.end() && theirs != other.points_.end()) {
+    if (is_tree() || other.is_tree()) {
+        merge_trees(other);
+        return;
+    }
+    small merged;
+    merged.reserve(few_.size() + other.few_.size());
+    const auto* mine = few_.begin();
+    const auto* theirs = other.few_.begin();
+    while (mine != few_.end() && theirs != other.few_.end()) {
         if (mine->timeline < theirs->timeline) {
             merged.push_back(*mine++);
         } else if (theirs->timeline < mine->timeline) {
@@ -63,9 +81,24 @@ void frontier::merge(const frontier& other) {
             ++theirs;
         }
     }
-    merged.append(mine, points_.end());
-    merged.append(theirs, other.points_.end());
-    points_ = std::move(merged);
+    merged.append(mine, few_.end());
+    merged.append(theirs, other.few_.end());
+    few_ = std::move(merged);
+    if (few_.size() > limit) {
+        become_tree();
+    }
+}
+
+void frontier::merge_trees(const frontier& other) {
+    if (!is_tree()) {
+        become_tree();
+    }
+    if (other.is_tree()) {
+        many_.merge(other.many_);
+    } else {
+        other.for_each([&](const point& p) { many_.merge(p); });
+    }
+    merges_ = std::max(merges_, other.merges_);
 }
 
 }  // namespace weir::frontiers

@@ -1,36 +1,21 @@
-// The folder frontier/ holds positions in time and sets of them. It is pure: no threads, no devices, no
-// allocation beyond the vectors it holds, and it includes nothing but the standard library.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <utility>
 
+#include "frontier/point.hpp"
+#include "frontier/point_tree.hpp"
 #include "frontier/small_vector.hpp"
 
 namespace weir::frontiers {
 
-/// Names one timeline (one per stream). An index that the owner of the timelines hands out; an index may be
-/// handed out again once everything on its timeline is complete, and its epochs then go on where they ended,
-/// so that an old point stays what it was: complete.
-using timeline_id = std::uint32_t;
-
-/// A position in a timeline. The first operation of a timeline has epoch 1; 0 is "before everything".
-using epoch = std::uint64_t;
-
-/// A position in a given timeline (DESIGN section 3, *epoch*).
-struct point {
-    timeline_id timeline = 0;
-    epoch at = 0;
-
-    friend bool operator==(const point&, const point&) = default;
-};
-
 /// A set of points, at most one for each timeline (rule O10). It stands for everything at or before its points:
 /// a timeline that is absent is *not* covered.
 ///
-/// Kept as a vector sorted by timeline: merging and comparing two frontiers is one linear pass.
+/// Kept as a vector sorted by timeline while there are few points: merging and comparing two frontiers is one linear pass.
+/// Many are kept as a tree that shares its parts with the copies of the frontier.
 class frontier {
 public:
     frontier() = default;
@@ -53,18 +38,60 @@ public:
     /// Drops every point for which `complete(point)` holds: what is complete counts as ordered (rule O10).
     template <class Complete>
     void prune(Complete&& complete) {
-        points_.erase(std::remove_if(points_.begin(), points_.end(), [&](const point& p) { return complete(p); }),
-                      points_.end());
+        if (is_tree()) {
+            keep_points([&](const point& p) { return !complete(p); });
+        } else {
+            few_.erase(std::remove_if(few_.begin(), few_.end(), [&](const point& p) { return complete(p); }),
+                       few_.end());
+        }
     }
 
-    [[nodiscard]] bool empty() const noexcept { return points_.empty(); }
-    [[nodiscard]] std::size_t size() const noexcept { return points_.size(); }
-    [[nodiscard]] std::span<const point> points() const noexcept { return points_; }
+    /// The same, but where there are many points only now and then: so that looking at all of them costs each merge a
+    /// bounded amount, and frontiers that grow from each other go on sharing their points.
+    template <class Complete>
+    void prune_at_times(Complete&& complete) {
+        if (!is_tree() || ++merges_ > merges_for_each * size()) {
+            prune(complete);
+        }
+    }
 
-    friend bool operator==(const frontier&, const frontier&) = default;
+    [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+    [[nodiscard]] std::size_t size() const noexcept { return few_.size() + many_.size(); }
+
+    /// Calls `visit(point)` for each, in the order of their timelines.
+    template <class Visit>
+    void for_each(Visit&& visit) const {
+        std::for_each(few_.begin(), few_.end(), visit);
+        many_.for_each(visit);
+    }
+
+    friend bool operator==(const frontier& a, const frontier& b) noexcept {
+        return a.size() == b.size() && a.dominates(b) && b.dominates(a);
+    }
 
 private:
-    detail::small_vector<point, 8> points_;
+    using small = detail::small_vector<point, 8>;
+    static constexpr std::size_t limit = 32;  ///< more points make a tree
+    static constexpr std::size_t merges_for_each = 4;
+
+    [[nodiscard]] bool is_tree() const noexcept { return !many_.empty(); }
+    void become_tree();
+    void merge_trees(const frontier& other);
+
+    template <class Keep>
+    void keep_points(Keep&& keep) {
+        frontier kept;
+        for_each([&](const point& p) {
+            if (keep(p)) {
+                kept.merge(p);
+            }
+        });
+        *this = std::move(kept);
+    }
+
+    small few_;  ///< all points, or none
+    point_tree many_;
+    std::uint32_t merges_ = 0;  ///< since a tree was pruned
 };
 
 }  // namespace weir::frontiers

@@ -1,6 +1,8 @@
 #include "order/history.hpp"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 namespace weir::order {
 
@@ -35,78 +37,190 @@ void history::record(const footprint& where, access_mode mode, const mark& when,
         const bool ordered = !past.former_owner && weir::order::covers(when, past.when.at);
         return same_kind && weir::order::covers(where, past.where) && (ordered || completed.is_complete(past.when.at));
     };
-    // The first access that is covered is overwritten in place: with one stream, or one writer, nothing ever moves.
-    auto slot = accesses_.begin();
-    while (slot != accesses_.end() && !forgotten(*slot)) {
-        ++slot;
-    }
-    if (slot == accesses_.end()) {
-        if (accesses_.size() >= bound) {
-            prune(completed);
-        }
-        const past_access added{where, when, mode, false, by};
-        if (accesses_.size() < bound || !merge(added)) {
-            accesses_.push_back(added);
-        }
+    const bool reads_only = mode == access_mode::read;
+    if (reads_only && reads() >= bound) {
+        add_to_many_reads({where, when, mode, false, by}, completed);
         return;
     }
-    if (slot + 1 != accesses_.end()) {
-        accesses_.erase(std::remove_if(slot + 1, accesses_.end(), forgotten), accesses_.end());
+    // The first access of its kind that is covered is overwritten in place: with one stream, or one writer, nothing ever
+    // moves.
+    std::size_t slot = reads_only ? writes_ : 0;
+    while (slot < accesses_.size() && !forgotten(accesses_[slot])) {
+        ++slot;
     }
-    slot->where = where;
-    slot->mode = mode;
-    slot->former_owner = false;
-    slot->by = by;
-    slot->when.at = when.at;
-    if (slot->when.known != when.known) {
-        slot->when.known = when.known;
+    if (slot == accesses_.size()) {
+        add({where, when, mode, false, by}, completed);
+        return;
+    }
+    const bool in_place = reads_only || slot < writes_;
+    drop_from(in_place ? slot + 1 : slot, forgotten);
+    if (!in_place) {
+        insert({where, when, mode, false, by});
+        return;
+    }
+    past_access& kept = accesses_[slot];
+    kept.where = where;
+    kept.former_owner = false;
+    kept.by = by;
+    kept.when.at = when.at;
+    if (kept.when.known != when.known) {
+        kept.when.known = when.known;
+    }
+    reads_by_timeline_.invalidate();
+}
+
+void history::grow(std::size_t capacity) {
+    accesses_.reserve(capacity);
+    if (capacity > bound) {
+        reads_by_timeline_.reserve(capacity);
+    }
+}
+
+/// Drops the accesses from `first` on for which `drop` holds.
+template <class Drop>
+void history::drop_from(std::size_t first, Drop&& drop) noexcept {
+    const std::size_t writes = writes_;
+    std::size_t to = first;
+    for (std::size_t i = first; i < accesses_.size(); ++i) {
+        if (drop(accesses_[i])) {
+            writes_ -= i < writes ? 1 : 0;
+            continue;
+        }
+        if (to != i) {
+            accesses_[to] = std::move(accesses_[i]);
+        }
+        ++to;
+    }
+    if (to != accesses_.size()) {
+        accesses_.erase(accesses_.begin() + static_cast<std::ptrdiff_t>(to), accesses_.end());
+        reads_by_timeline_.invalidate();
     }
 }
 
 void history::prune(const watermarks& completed) noexcept {
-    std::erase_if(accesses_, [&](const past_access& past) { return completed.is_complete(past.when.at); });
+    drop_from(0, [&](const past_access& past) { return completed.is_complete(past.when.at); });
 }
 
-// Puts `added` into an access of the same timeline: the hull of both, at the later point, whose clock includes the
-// earlier one's; a write if one was. Later accesses may wait for more than they need, never for less. One pass, so that
-// many timelines on one piece of memory stay cheap. False if the timeline has no access here yet.
+void history::insert(const past_access& added) noexcept {
+    accesses_.push_back(added);  // there is room: see `reserve`
+    if (added.mode == access_mode::write) {
+        if (reads() > 1) {
+            std::swap(accesses_[writes_], accesses_.back());
+            reads_by_timeline_.invalidate();
+        }
+        ++writes_;
+    }
+}
+
+void history::add(const past_access& added, const watermarks& completed) noexcept {
+    if (accesses_.size() >= bound) {
+        prune(completed);
+    }
+    if (accesses_.size() < bound || !merge(added)) {
+        insert(added);
+    }
+}
+
+namespace {
+
+/// Puts `added` into an access of the same kind and timeline: the hull of both, at the later point, whose clock includes the
+/// earlier one's. Later accesses may wait for more than they need, never for less.
+void widen(past_access& kept, const past_access& added) noexcept {
+    kept.where = hull(kept.where, added.where);
+    if (kept.when.at.at < added.when.at.at) {
+        kept.when = added.when;
+    }
+}
+
+}  // namespace
+
+// One pass, so that many timelines on one piece of memory stay cheap. False if the timeline has no such access here yet.
 bool history::merge(const past_access& added) noexcept {
-    const auto same = std::find_if(accesses_.begin(), accesses_.end(), [&](const past_access& past) {
+    const auto reads = accesses_.begin() + static_cast<std::ptrdiff_t>(writes_);
+    const bool read = added.mode == access_mode::read;
+    const auto end = read ? accesses_.end() : reads;
+    const auto same = std::find_if(read ? reads : accesses_.begin(), end, [&](const past_access& past) {
         return past.when.at.timeline == added.when.at.timeline && !past.former_owner;
     });
-    if (same == accesses_.end()) {
+    if (same == end) {
         return false;
     }
-    same->where = hull(same->where, added.where);
-    if (added.mode == access_mode::write) {
-        same->mode = access_mode::write;
-    }
-    if (same->when.at.at < added.when.at.at) {
-        same->when = added.when;
-    }
+    widen(*same, added);
     return true;
+}
+
+void history::add_to_many_reads(const past_access& added, const watermarks& completed) noexcept {
+    const auto timeline_at = [this](std::size_t place) { return accesses_[place].when.at.timeline; };
+    const timeline_id timeline = added.when.at.timeline;
+    reads_by_timeline_.update(writes_, accesses_.size(), timeline_at);
+    const std::size_t found = reads_by_timeline_.find(timeline, timeline_at);
+    if (found != timeline_index::none) {
+        widen(accesses_[found], added);
+        return;
+    }
+    if (reads() >= prune_at_) {
+        prune(completed);
+        prune_at_ = std::max(bound, 2 * reads());
+        reads_by_timeline_.update(writes_, accesses_.size(), timeline_at);
+    }
+    insert(added);
+    reads_by_timeline_.insert(accesses_.size() - 1, timeline, timeline_at);
 }
 
 void history::die(std::uint64_t size, const watermarks& completed) noexcept {
     prune(completed);
-    for (std::size_t i = 0; i < accesses_.size();) {
-        const point at = accesses_[i].when.at;
-        bool implied = false;
-        for (std::size_t j = 0; j < accesses_.size() && !implied; ++j) {
-            implied = j != i && weir::order::covers(accesses_[j].when, at);
+    drop_implied();
+    for (past_access& past : accesses_) {
+        past.where = {0, size};
+        past.mode = access_mode::write;
+        past.former_owner = true;
+    }
+    writes_ = accesses_.size();
+}
+
+/// Drops the accesses that others imply; of two at the same point one stays.
+void history::drop_implied() noexcept {
+    constexpr std::size_t few = 16;
+    if (accesses_.size() <= few) {
+        for (std::size_t i = 0; i < accesses_.size();) {
+            const point at = accesses_[i].when.at;
+            bool implied = false;
+            for (std::size_t j = 0; j < accesses_.size() && !implied; ++j) {
+                implied = j != i && weir::order::covers(accesses_[j].when, at);
+            }
+            if (implied) {  // dropped at once, so that of two accesses at the same point one stays
+                accesses_.erase(accesses_.begin() + static_cast<std::ptrdiff_t>(i));
+            } else {
+                ++i;
+            }
         }
-        if (implied) {  // dropped at once, so that of two accesses at the same point one stays
-            accesses_.erase(accesses_.begin() + static_cast<std::ptrdiff_t>(i));
-            continue;
+        return;
+    }
+    try {
+        frontier known;   // what all of them are ordered after
+        frontier latest;  // the last point of each timeline
+        for (const past_access& past : accesses_) {
+            if (past.when.known) {
+                known.merge(*past.when.known);
+            }
+            latest.merge(past.when.at);
         }
-        accesses_[i].where = {0, size};
-        accesses_[i].mode = access_mode::write;
-        accesses_[i].former_owner = true;
-        ++i;
+        frontier seen;
+        std::erase_if(accesses_, [&](const past_access& past) {
+            const point at = past.when.at;
+            if (known.covers(at) || at.at < latest.at(at.timeline) || seen.covers(at)) {
+                return true;
+            }
+            seen.merge(at);
+            return false;
+        });
+    } catch (const std::bad_alloc&) {
+        // Without memory more stay than need to.
     }
 }
 
 void history::merge_death(const history& other, std::uint64_t size, const watermarks& completed) {
+    reserve(other.accesses_.size());
     accesses_.insert(accesses_.end(), other.accesses_.begin(), other.accesses_.end());
     die(size, completed);
 }

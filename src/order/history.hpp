@@ -8,6 +8,7 @@
 
 #include "order/mark.hpp"
 #include "order/plan.hpp"
+#include "order/timeline_index.hpp"
 #include "weir/detail/footprint.hpp"
 
 namespace weir::order {
@@ -33,10 +34,13 @@ struct past_access {
 /// read covers reads. A later access that is not ordered after it (rule O5, `manual`) leaves it in place, so that going
 /// back to automatic ordering is safe at once. Accesses of a former owner are forgotten only once they are over: the
 /// program may leave two accesses of its own unordered, but then neither may reach into the former owner's time (rule
-/// L1). Beyond `bound` accesses, a new one merges conservatively with an earlier one of its timeline (rule O3).
+/// L1). Beyond `bound` accesses, a new one merges conservatively with an earlier one of its kind and timeline (rule O3).
+///
+/// A read looks at writes alone, and one read of many finds its timeline's by an index: what a read costs does not
+/// depend on how many other streams read.
 class history {
 public:
-    /// The number of accesses kept exactly. Never more are kept than this and one for each timeline.
+    /// The number of accesses kept exactly. Never more are kept than this and a write and a read for each timeline.
     static constexpr std::size_t bound = 64;
 
     /// Tells `into` what an access to `where` must come after: all that conflicts (`hazards`), or only what a former
@@ -46,11 +50,11 @@ public:
     /// Calls `visit(past_access, reason)` for each kept access that conflicts with one to `where`.
     template <class Visit>
     void conflicts(const footprint& where, access_mode mode, Visit&& visit) const {
-        for (const past_access& past : accesses_) {
-            if ((past.mode == access_mode::read && mode == access_mode::read) || !overlap(past.where, where)) {
-                continue;
+        const std::size_t count = mode == access_mode::read ? writes_ : accesses_.size();
+        for (const past_access& past : std::span(accesses_).first(count)) {
+            if (overlap(past.where, where)) {
+                visit(past, why(past, mode));
             }
-            visit(past, why(past, mode));
         }
     }
 
@@ -58,7 +62,7 @@ public:
     void reserve(std::size_t more) {
         const std::size_t needed = accesses_.size() + more;
         if (needed > accesses_.capacity()) {
-            accesses_.reserve(std::max(needed, 2 * accesses_.capacity()));
+            grow(std::max(needed, 2 * accesses_.capacity()));
         }
     }
 
@@ -77,15 +81,33 @@ public:
     /// Adds the death frontier of another piece of memory, which becomes part of this one.
     void merge_death(const history& other, std::uint64_t size, const watermarks& completed);
 
+    /// All that are kept; writes come before reads.
     [[nodiscard]] std::span<const past_access> accesses() const noexcept { return accesses_; }
     [[nodiscard]] bool empty() const noexcept { return accesses_.empty(); }
-    void clear() noexcept { accesses_.clear(); }
+    void clear() noexcept {
+        accesses_.clear();
+        writes_ = 0;
+        reads_by_timeline_.invalidate();
+    }
 
 private:
     static reason why(const past_access& past, access_mode mode) noexcept;
-    [[nodiscard]] bool merge(const past_access& added) noexcept;
 
-    std::vector<past_access> accesses_;
+    [[nodiscard]] std::size_t reads() const noexcept { return accesses_.size() - writes_; }
+    void grow(std::size_t capacity);
+    void insert(const past_access& added) noexcept;
+    [[nodiscard]] bool merge(const past_access& added) noexcept;
+    void add(const past_access& added, const watermarks& completed) noexcept;
+    void add_to_many_reads(const past_access& added, const watermarks& completed) noexcept;
+    void drop_implied() noexcept;
+
+    template <class Drop>
+    void drop_from(std::size_t first, Drop&& drop) noexcept;
+
+    std::vector<past_access> accesses_;  ///< writes first
+    std::size_t writes_ = 0;             ///< how many
+    std::size_t prune_at_ = bound;       ///< so many reads make it worth while to look for complete ones
+    timeline_index reads_by_timeline_;   ///< in use beyond `bound` reads
 };
 
 }  // namespace weir::order

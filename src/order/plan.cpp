@@ -27,19 +27,26 @@ void plan::add(const mark& target, reason why) {
         elide(at, why, witness_kind::complete, at);
         return;
     }
-    for (wait& other : waits_) {
-        if (other.target.at.timeline != at.timeline) {
-            continue;
+    if (waits_.size() <= few) {
+        auto* const same = std::find_if(waits_.begin(), waits_.end(),
+                                        [&](const wait& other) { return other.target.at.timeline == at.timeline; });
+        if (same != waits_.end()) {
+            keep_later(*same, target, why);
+            return;
         }
-        if (other.target.at.at >= at.at) {
-            elide(at, why, witness_kind::other_wait, other.target.at);
-        } else {
-            elide(other.target.at, other.why, witness_kind::other_wait, at);
-            other = {target, why};
-        }
-        return;
     }
     waits_.push_back({target, why});
+}
+
+/// Of two waits for one timeline the later one is issued.
+void plan::keep_later(wait& kept, const mark& target, reason why) {
+    const point at = target.at;
+    if (kept.target.at.at >= at.at) {
+        elide(at, why, witness_kind::other_wait, kept.target.at);
+    } else {
+        elide(kept.target.at, kept.why, witness_kind::other_wait, at);
+        kept = {target, why};
+    }
 }
 
 void plan::reduce() {
@@ -59,18 +66,54 @@ void plan::reduce() {
     }
 }
 
+/// The same for many waits, in a time that grows with their number and not with its square.
+void plan::reduce_many() {
+    // Stable: of two waits for one point the first one named stays.
+    std::stable_sort(waits_.begin(), waits_.end(),
+                     [](const wait& a, const wait& b) { return a.target.at.timeline < b.target.at.timeline; });
+    detail::small_vector<wait, 8> latest;
+    frontier implied;  // what some wait's target is ordered after
+    for (const wait& one : waits_) {
+        if (!latest.empty() && latest[latest.size() - 1].target.at.timeline == one.target.at.timeline) {
+            keep_later(latest[latest.size() - 1], one.target, one.why);
+        } else {
+            latest.push_back(one);
+        }
+    }
+    for (const wait& one : latest) {
+        if (one.target.known) {
+            implied.merge(*one.target.known);
+        }
+    }
+    waits_ = {};
+    for (const wait& one : latest) {
+        if (!implied.covers(one.target.at)) {
+            waits_.push_back(one);
+        } else if (keep_evidence_) {
+            const auto* const witness = std::find_if(latest.begin(), latest.end(), [&](const wait& other) {
+                return other.target.at.timeline != one.target.at.timeline && covers(other.target, one.target.at);
+            });
+            elide(one.target.at, one.why, witness_kind::other_wait, witness->target.at);
+        }
+    }
+}
+
 clock plan::clock_after() const {
     if (waits_.empty()) {
         return *known_;
     }
-    const auto merged = *known_ ? std::make_shared<frontier>(**known_) : std::make_shared<frontier>();
+    // Whoever is ordered after this stream's last operation knows all that this stream knows.
+    const bool implied = std::any_of(waits_.begin(), waits_.end(), [&](const wait& issued) {
+        return issued.target.known && issued.target.known->covers({self_, tail_});
+    });
+    const auto merged = *known_ && !implied ? std::make_shared<frontier>(**known_) : std::make_shared<frontier>();
     for (const wait& issued : waits_) {
         if (issued.target.known) {
             merged->merge(*issued.target.known);
         }
         merged->merge(issued.target.at);
     }
-    merged->prune([&](const point& p) { return p.timeline == self_ || completed_->is_complete(p); });
+    merged->prune_at_times([&](const point& p) { return p.timeline == self_ || completed_->is_complete(p); });
     return merged;
 }
 

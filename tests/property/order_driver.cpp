@@ -350,7 +350,7 @@ order::clock driver::clock_after(const plan& from) const {
     };
     const auto merge_all = [&](const order::clock& clock) {
         if (clock) {
-            std::for_each(clock->points().begin(), clock->points().end(), merge);
+            clock->for_each(merge);
         }
     };
     merge_all(streams_[static_cast<std::size_t>(stream_of(from.self()))].known());

@@ -194,14 +194,15 @@ TEST(O3, MergingIsConservative) {
     }
 }
 
-TEST(O3, AWriteMergedWithReadsIsAWrite) {
+TEST(O3, AWriteDoesNotMergeWithReads) {
     tracked memory;
     for (epoch at = 1; at <= history::bound; ++at) {
         memory.read({10 * at, 10 * at + 5}, mark_at(1, at));
     }
     const footprint written{10'000, 10'005};
     memory.write(written, mark_at(1, history::bound + 1));
-    EXPECT_EQ(memory.past.accesses().size(), history::bound);
+    EXPECT_EQ(memory.past.accesses().size(), history::bound + 1);
+    EXPECT_EQ(memory.past.accesses()[0].mode, access_mode::write) << "writes come first";
     ASSERT_EQ(memory.to_read(written).size(), 1U);
     EXPECT_EQ(memory.to_read(written)[0].target.at, (point{1, history::bound + 1}));
 }
