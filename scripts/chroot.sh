@@ -68,6 +68,7 @@ debootstrap --variant=minbase --include=git,ca-certificates bookworm "$root" "$m
     fail "debootstrap failed, see build/chroot.log"
 times+=("$(printf '%5d s  debootstrap' $((SECONDS - start)))")
 mount -t proc proc "$root/proc"
+mount -t devpts devpts "$root/dev/pts"
 mount -t tmpfs none "$root/dev/shm"
 cp --dereference /etc/resolv.conf "$root/etc/resolv.conf"
 git clone --quiet --no-checkout . "$root/root/weir"

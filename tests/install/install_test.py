@@ -54,7 +54,7 @@ class InstallTest(unittest.TestCase):
     def configure(self, folder, *arguments):
         return self.start(
             settings["cmake"], "-S", HERE / "consumer", "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug",
-            f"-DCMAKE_CXX_COMPILER={settings['compiler']}", *arguments)  # fmt: skip
+            f"-DCMAKE_CXX_COMPILER={settings['compiler']}", *arguments)
 
     def expect_works(self, program, **environment):
         """The program runs, and WEIR_TRACE works in it although it never mentions traces."""
@@ -62,7 +62,7 @@ class InstallTest(unittest.TestCase):
         self.assertTrue(self.traces(program, **environment))
 
     def traces(self, program, **environment):
-        log = self.fresh(Path(program).name + ".weirlog")
+        log = program.with_suffix(".weirlog")
         log.unlink(missing_ok=True)
         self.run_ok(program, WEIR_TRACE=log, **environment)
         return log.is_file()
@@ -78,17 +78,16 @@ class InstallTest(unittest.TestCase):
         self.assertEqual({name for name in files if name.startswith("include/")}, headers)
         doc = {name for name in files if name.startswith("share/doc/weir/")}
         pages = {f"share/doc/weir/docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}
-        self.assertLessEqual(
-            pages | {f"share/doc/weir/{name}" for name in ("LICENSE", "NOTICE", "README.md", "copyright")}, doc)  # fmt: skip
+        texts = {f"share/doc/weir/{name}" for name in ("LICENSE", "NOTICE", "README.md", "copyright")}
+        self.assertLessEqual(pages | texts, doc)
         shared = f"{libdir}/libweir.so"
         rest = {name for name in files - headers - doc if not name.startswith(f"{libdir}/cmake/weir/weir-targets")}
         self.assertEqual(rest, {
             "bin/weir", "bin/weir-verify", f"{libdir}/libweir.a", shared, f"{libdir}/{settings['soname']}",
             f"{shared}.{settings['version']}", f"{libdir}/cmake/weir/weir-config.cmake",
-            f"{libdir}/cmake/weir/weir-config-version.cmake", f"{libdir}/pkgconfig/weir.pc"})  # fmt: skip
+            f"{libdir}/cmake/weir/weir-config-version.cmake", f"{libdir}/pkgconfig/weir.pc"})
         self.assertEqual((prefix / shared).resolve().name, f"libweir.so.{settings['version']}")
-        self.assertEqual(
-            self.run_ok(prefix / "bin/weir", "--version", PATH=""), f"weir {settings['version']}\n")  # fmt: skip
+        self.assertEqual(self.run_ok(prefix / "bin/weir", "--version", PATH=""), f"weir {settings['version']}\n")
         # The other command is found beside it.
         self.assertIn("log", self.run_ok(prefix / "bin/weir", "verify", "--help", PATH=""))
         self.assertEqual(self.needed(prefix / "bin/weir"), [])
@@ -116,9 +115,11 @@ class InstallTest(unittest.TestCase):
         found = self.configure(folder, where, f"-DWEIR_VERSION={major}.{minor}")
         self.assertEqual(found.returncode, 0, found.stderr)
         self.run_ok(settings["cmake"], "--build", folder)
-        for library, needed in [("weir", []), ("static", []), ("shared", [settings["soname"]])]:
+        needed = {"static": [], "shared": [settings["soname"]]}
+        needed["weir"] = needed[settings["default"]]
+        for library, names in needed.items():
             with self.subTest(library):
-                self.assertEqual(self.needed(folder / f"consumer-{library}"), needed)
+                self.assertEqual(self.needed(folder / f"consumer-{library}"), names)
                 self.expect_works(folder / f"consumer-{library}")
 
     def test_pkg_config(self):
