@@ -37,6 +37,7 @@ function(weir_add_test name label)
     set(library weir_internal)
     if(arg_PUBLIC_ONLY AND NOT WEIR_SANITIZE AND NOT WEIR_ONE_TEST_PROGRAM)
         set(library weir::shared)
+        set_property(TARGET ${target} PROPERTY WEIR_PUBLIC_ONLY ON)
     endif()
     target_link_libraries(${target} PRIVATE
         ${library} weir_warnings GTest::gmock GTest::gtest_main ${arg_LIBRARIES})
