@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Follows the README in a bare Debian 12, in a clone of HEAD; called by `./run chroot`, as root. Then makes the Debian
-# package there, installs it, and builds another project with it. Says what each step took. Usage: chroot.sh [PART...],
-# each of: readme package; both by default.
+# package there, installs it, and builds another project with it. Says what each step took; where one fails, build/chroot
+# is left as it is then. Usage: chroot.sh [PART...], each of: readme package; both by default.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -78,5 +78,7 @@ say "$(git log -1 --format='%h %s')"
 for part in "$@"; do
     "part_$part"
 done
+umount "$root/dev/shm" "$root/dev/pts" "$root/proc"
+rm -rf --one-file-system "$root"
 say "all is well"
 printf '%s\n' "${times[@]}"
