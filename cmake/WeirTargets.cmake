@@ -22,10 +22,11 @@ if(WEIR_SANITIZE)
     target_link_options(weir_warnings INTERFACE -fsanitize=${WEIR_SANITIZE})
 endif()
 
-# weir_add_test(NAME LABEL SOURCES... [LIBRARIES...]): a GoogleTest program. Each of its tests becomes a test of CTest
-# named LABEL.<suite>.<test>. It may include the library's private headers as "folder/header.hpp".
+# weir_add_test(NAME LABEL [PUBLIC_ONLY] SOURCES... [LIBRARIES...]): a GoogleTest program. Each of its tests becomes a
+# test of CTest named LABEL.<suite>.<test>. It may include the library's private headers as "folder/header.hpp", unless it
+# is PUBLIC_ONLY: then it links the shared library as users do (but the sanitizers', which test the static one).
 function(weir_add_test name label)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "PUBLIC_ONLY" "" "SOURCES;LIBRARIES")
     set(target ${label}-${name})
     if(WEIR_ONE_TEST_PROGRAM)
         add_library(${target} OBJECT ${arg_SOURCES})
@@ -33,8 +34,13 @@ function(weir_add_test name label)
     else()
         add_executable(${target} ${arg_SOURCES})
     endif()
+    set(library weir_internal)
+    if(arg_PUBLIC_ONLY AND NOT WEIR_SANITIZE AND NOT WEIR_ONE_TEST_PROGRAM)
+        set(library weir::shared)
+        set_property(TARGET ${target} PROPERTY WEIR_PUBLIC_ONLY ON)
+    endif()
     target_link_libraries(${target} PRIVATE
-        weir::weir weir_internal weir_warnings GTest::gmock GTest::gtest_main ${arg_LIBRARIES})
+        ${library} weir_warnings GTest::gmock GTest::gtest_main ${arg_LIBRARIES})
     # Property tests run as long as they are told to, others are stuck after five minutes.
     set(properties LABELS ${label})
     if(NOT label STREQUAL "property")
@@ -56,17 +62,18 @@ function(weir_add_benchmark name)
     set(target bench-${name})
     add_executable(${target} ${arg_SOURCES})
     target_link_libraries(${target} PRIVATE
-        weir::weir weir_internal weir_warnings benchmark::benchmark ${arg_LIBRARIES})
+        weir_internal weir_warnings benchmark::benchmark ${arg_LIBRARIES})
     add_dependencies(weir-benchmarks ${target})
     set_property(GLOBAL APPEND_STRING PROPERTY WEIR_BENCHMARK_LIST "$<TARGET_FILE:${target}>\n")
 endfunction()
 
-# weir_add_example(NAME SOURCES...): a program that uses the public headers only; it is also run as a test.
+# weir_add_example(NAME SOURCES...): a program that uses the public headers and the shared library only, as users
+# do; it is also run as a test.
 function(weir_add_example name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
     set(target example-${name})
     add_executable(${target} ${arg_SOURCES})
-    target_link_libraries(${target} PRIVATE weir::weir weir_warnings ${arg_LIBRARIES})
+    target_link_libraries(${target} PRIVATE weir::shared weir_warnings ${arg_LIBRARIES})
     add_dependencies(weir-examples ${target})
     if(WEIR_BUILD_TESTS)
         add_test(NAME example.${name} COMMAND ${target})

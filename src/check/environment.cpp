@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "weir/check.hpp"
-#include "weir/export.hpp"
 
 namespace weir::check {
 
@@ -67,6 +66,6 @@ bool start() {
 
 // src/check/CMakeLists.txt has every program refer to it: of a static library only what is referred to is linked.
 extern "C" {
-WEIR_EXPORT extern const bool weir_check_environment;
+extern const bool weir_check_environment;
 const bool weir_check_environment = weir::check::start();
 }

@@ -5,7 +5,6 @@
 #include <exception>
 #include <iostream>
 
-#include "weir/export.hpp"
 #include "weir/trace.hpp"
 
 namespace weir::trace {
@@ -49,6 +48,6 @@ bool start() {
 
 // src/trace/CMakeLists.txt has every program refer to it: of a static library only what is referred to is linked.
 extern "C" {
-WEIR_EXPORT extern const bool weir_trace_environment;
+extern const bool weir_trace_environment;
 const bool weir_trace_environment = weir::trace::start();
 }
