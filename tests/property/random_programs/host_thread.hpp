@@ -52,7 +52,7 @@ public:
         for (const step& one : steps) {
             try {
                 before(one);
-                run(one);
+                judge(one, reason_of([&] { run(one); }));
                 after(one);
             } catch (const std::exception& error) {
                 all_->notes.wrong("step #" + std::to_string(one.number) + " " + std::string(name_of(one.kind)) +
@@ -73,16 +73,96 @@ public:
             try {
                 // Back to automatic ordering, which is safe at once (rule O5).
                 all_->arrays[at(slot)].set_ordering(std::nullopt);
-                compare(none, all_->arrays[at(slot)].template read<double>().span(), values);
+                compare_left(all_->arrays[at(slot)], values, all_->wanted->poisoned.at(slot));
             } catch (const std::exception& error) {
                 all_->notes.wrong(std::string("at the end: ") + error.what());
             }
         }
     }
 
+    /// Compares which operations did their work. After all of them are over and somebody was told of their failures.
+    void compare_ends() {
+        for (const int number : all_->wanted->operations) {
+            const auto failed = all_->wanted->failed.find(number);
+            const int wanted = failed == all_->wanted->failed.end() ? none : failed->second;
+            // The first question may tell of another operation, of a stream that was dropped just now.
+            const auto ask = [&] { all_->ends[at(number)].synchronize(); };
+            const int reason = wanted == none && reason_of(ask) == none ? none : reason_of(ask);
+            if (reason != wanted) {
+                wrong(number, "did not do its work because of", reason, wanted);
+            }
+            if (all_->notes.has_run(number) == all_->notes.is_idle(number)) {
+                all_->notes.wrong("step #" + std::to_string(number) +
+                                  (all_->notes.is_idle(number) ? " ran" : " did not run"));
+            }
+        }
+    }
+
 private:
+    /// The failing step that `call` throws of; none if it throws of none.
+    template <class Call>
+    static int reason_of(Call&& call) {
+        try {
+            call();
+            return none;
+        } catch (const weir::operation_error& told) {
+            return static_cast<int>(told.where().line);
+        }
+    }
+    void wrong(int number, const char* what, int reason, int wanted) {
+        const auto text = [](int step) { return step == none ? std::string("nothing") : "#" + std::to_string(step); };
+        all_->notes.wrong("step #" + std::to_string(number) + " " + what + " " + text(reason) + ", not " +
+                          text(wanted));
+    }
+
+    /// Compares the failure that the host was told of in a step, none if of none, with what it had to be told.
+    void judge(const step& one, int reason) {
+        const expectation& wanted = *all_->wanted;
+        const bool of_operation = one.kind == step_kind::synchronize_operation;
+        const auto failed = wanted.failed.find(of_operation ? one.other : one.number);
+        const auto told = wanted.told.find(one.number);
+        const bool refused = (of_operation || is_host_access(one.kind)) && failed != wanted.failed.end();
+        if (refused && reason != failed->second) {
+            wrong(one.number, "was refused because of", reason, failed->second);
+        } else if (!refused && reason != none && (is_host_access(one.kind) || !blocks_host(one.kind))) {
+            wrong(one.number, "was refused because of", reason, none);
+        } else if (!refused && reason != none && told != wanted.told.end() && !told->second.possible.contains(reason)) {
+            wrong(one.number, "was told of", reason, none);
+        } else if (reason == none && told != wanted.told.end()) {
+            for (const int due : told->second.due) {
+                if (!all_->notes.was_told(due)) {
+                    wrong(one.number, "was told of", reason, due);
+                }
+            }
+        }
+        if (reason != none) {
+            all_->notes.told(reason);
+        }
+    }
+
+    /// Compares the parts that are valid, and expects the whole to be refused if there are others.
+    void compare_left(const weir::array& all, const std::vector<double>& values, const std::vector<int>& reasons) {
+        const auto is_valid = [](int reason) { return reason == none; };
+        const auto bad = std::find_if_not(reasons.begin(), reasons.end(), is_valid);
+        if (bad != reasons.end()) {
+            const int reason = reason_of([&] { static_cast<void>(all.template read<double>()); });
+            if (reason != *bad) {
+                wrong(none, "an array was refused because of", reason, *bad);
+            }
+        }
+        for (auto first = std::find_if(reasons.begin(), reasons.end(), is_valid); first != reasons.end();) {
+            const auto last = std::find_if_not(first, reasons.end(), is_valid);
+            const auto begin = first - reasons.begin();
+            const auto end = last - reasons.begin();
+            compare(none, all.slice(begin, end).template read<double>().span(),
+                    {values.begin() + begin, values.begin() + end});
+            first = std::find_if(last, reasons.end(), is_valid);
+        }
+    }
+
     [[nodiscard]] weir::stream stream_of(const step& one) const {
-        return one.current ? weir::current_stream(all_->options.on) : *all_->streams[at(one.stream)];
+        const weir::stream& named = *all_->streams[at(one.stream)];
+        return one.current ? weir::current_stream(named.device()) : named;
     }
     [[nodiscard]] weir::array part(const range& of, const step& one) const {
         return part_of(all_->arrays[at(of.slot)], of, one.number);
@@ -170,7 +250,9 @@ private:
 
     /// Weir's own operations cannot say that they ran.
     weir::completion noted(const step& one, weir::completion end) {
-        all_->notes.ran(one.number);
+        if (!all_->notes.is_idle(one.number)) {
+            all_->notes.ran(one.number);
+        }
         return end;
     }
 
@@ -178,7 +260,7 @@ private:
     bool run_on_stream(const step& one) {
         switch (one.kind) {
             case step_kind::make_stream:
-                all_->streams[at(one.stream)].emplace(all_->options.on,
+                all_->streams[at(one.stream)].emplace(all_->options.on[at(one.device)],
                                                       weir::stream_options{0, "s" + std::to_string(one.stream_number)});
                 return true;
             case step_kind::drop_stream:
@@ -298,7 +380,7 @@ private:
                 all_->ends[at(one.other)].synchronize(place(one));
                 break;
             case step_kind::synchronize_device:
-                all_->options.on.synchronize(place(one));
+                all_->options.on[at(one.device)].synchronize(place(one));
                 break;
             case step_kind::keep_alive:
                 weir::keep_alive(all_->ends[at(one.other)], token(all_->notes, one.other));
@@ -321,7 +403,11 @@ private:
         }
     }
 
-    [[nodiscard]] const std::vector<double>& seen(const step& one) const { return all_->wanted->seen.at(one.number); }
+    /// Nothing if it is to be refused.
+    [[nodiscard]] std::vector<double> seen(const step& one) const {
+        const auto found = all_->wanted->seen.find(one.number);
+        return found == all_->wanted->seen.end() ? std::vector<double>() : found->second;
+    }
 
     void compare(int number, std::span<const double> got, const std::vector<double>& wanted) {
         for (std::size_t i = 0; i < wanted.size(); ++i) {
