@@ -24,9 +24,9 @@ order_model own_order(const program& completed) {
 
 using flags = std::array<bool, hazards>;
 
-flags hazards_of(const order_model& model) {
+flags hazards_of(const order_model& model, const std::vector<unordered_pair>& pairs) {
     flags found{};
-    for (const unordered_pair& pair : unordered_pairs(model)) {
+    for (const unordered_pair& pair : pairs) {
         const order_model::node& first = *model.find(pair.first);
         const order_model::node& second = *model.find(pair.second);
         for (const touch& before : first.touches) {
@@ -45,8 +45,7 @@ flags hazards_of(const order_model& model) {
     return found;
 }
 
-bool crosses_devices(const order_model& model) {
-    const std::vector<unordered_pair> pairs = unordered_pairs(model);
+bool crosses_devices(const order_model& model, const std::vector<unordered_pair>& pairs) {
     return std::any_of(pairs.begin(), pairs.end(), [&](const unordered_pair& pair) {
         const int second = model.find(pair.second)->device;
         return second != none && model.find(pair.first)->device != second;
@@ -106,7 +105,8 @@ const char* name_of(feature kind) noexcept {
 }
 
 bool leaves_streams_unordered(const program& completed) {
-    const flags found = hazards_of(own_order(completed));
+    const order_model own = own_order(completed);
+    const flags found = hazards_of(own, unordered_pairs(own));
     return found[0] || found[1] || found[2];
 }
 
@@ -115,9 +115,10 @@ void census::count(const program& completed, const expectation& wanted, int reus
     steps_ += completed.steps();
     ++shapes_[static_cast<std::size_t>(shape_of(completed.seed))];
     const order_model own = own_order(completed);
-    flags found = hazards_of(own);
+    const std::vector<unordered_pair> pairs = unordered_pairs(own);
+    flags found = hazards_of(own, pairs);
     std::array<bool, features> has = features_of(completed, wanted);
-    has[static_cast<std::size_t>(feature::hazard_between_devices)] = crosses_devices(own);
+    has[static_cast<std::size_t>(feature::hazard_between_devices)] = crosses_devices(own, pairs);
     for (std::size_t kind = 0; kind < features_.size(); ++kind) {
         features_[kind] += has[kind] ? 1 : 0;
     }

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 
+#include "random_programs/census.hpp"
 #include "random_programs/complete.hpp"
 #include "random_programs/generate.hpp"
 #include "random_programs/interpret.hpp"
@@ -114,18 +115,22 @@ std::string compare(const weir::report& found, const order_model& model, const a
 TEST(random_programs_check, a_program_that_is_ordered_has_nothing_but_drops_to_report) {
     const std::string name = "random_programs_check.a_program_that_is_ordered_has_nothing_but_drops_to_report";
     watchdog dog(name);
+    census counted;
     for (std::uint64_t i = 0; i < wanted_programs(10); ++i) {
         const std::uint64_t seed = first_seed() + i;
         dog.start(seed);
         const program completed = complete(generate(seed));
         const weir::check_scope scope;
-        const outcome result = run(completed, expected(completed));
+        const expectation wanted = expected(completed);
+        const outcome result = run(completed, wanted);
+        counted.count(completed, wanted, result.reuses);
         EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
         // Where it orders accesses itself it does not order drops after them.
         const weir::report found = scope.report();
         ASSERT_TRUE(pairs_of(found, orderings).empty()) << found.to_string() << replay_command(seed, name) << "\n"
                                                         << to_string(completed);
     }
+    EXPECT_EQ(counted.rare_features(), "");
 }
 
 TEST(random_programs_check, of_drops_exactly_those_are_reported_that_manual_accesses_are_not_ordered_before) {
@@ -150,6 +155,7 @@ TEST(random_programs_check, of_drops_exactly_those_are_reported_that_manual_acce
 TEST(random_programs_check, without_any_ordering_exactly_the_unordered_pairs_are_reported) {
     const std::string name = "random_programs_check.without_any_ordering_exactly_the_unordered_pairs_are_reported";
     watchdog dog(name);
+    census counted;
     int races = 0;
     std::size_t reused = 0;
     for_each_serial_seed(10, [&](std::uint64_t seed) {
@@ -158,7 +164,9 @@ TEST(random_programs_check, without_any_ordering_exactly_the_unordered_pairs_are
         const weir::check_scope scope;
         const address_book addresses;
         // Under check the program is safe, and right, although nobody orders it.
-        const outcome result = run(bare, expected(bare));
+        const expectation wanted = expected(bare);
+        const outcome result = run(bare, wanted);
+        counted.count(bare, wanted, result.reuses);
         EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
         const order_model model = model_of(bare, {.automatic = false});
         const std::string wrong = compare(scope.report(), model, addresses);
@@ -166,6 +174,8 @@ TEST(random_programs_check, without_any_ordering_exactly_the_unordered_pairs_are
         races += unordered_pairs(model).empty() ? 0 : 1;
         reused += pairs_of(scope.report(), reuses).size();
     });
+    EXPECT_EQ(counted.rare_features(), counted.programs() < 500 ? "" : "telling; ")
+        << "the host does not wait for streams";
     std::printf("%d programs raced, %zu accesses came upon earlier owners'\n", races, reused);
 }
 
@@ -173,6 +183,7 @@ TEST(random_programs_check, assuming_manual_exactly_what_the_program_itself_leav
     const std::string name =
         "random_programs_check.assuming_manual_exactly_what_the_program_itself_leaves_unordered_is_reported";
     watchdog dog(name);
+    census counted;
     int races = 0;
     for_each_serial_seed(10, [&](std::uint64_t seed) {
         dog.start(seed);
@@ -180,13 +191,16 @@ TEST(random_programs_check, assuming_manual_exactly_what_the_program_itself_leav
         const program completed = complete(without(generate(seed), {step_kind::query}));
         const weir::check_scope scope({.assume_manual = true});
         const address_book addresses;
-        const outcome result = run(completed, expected(completed));
+        const expectation wanted = expected(completed);
+        const outcome result = run(completed, wanted);
+        counted.count(completed, wanted, result.reuses);
         EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
         const order_model model = model_of(completed, {.automatic = false});
         const std::string wrong = compare(scope.report(), model, addresses);
         EXPECT_EQ(wrong, "") << replay_command(seed, name) << "\n" << to_string(completed);
         races += unordered_pairs(model).empty() ? 0 : 1;
     });
+    EXPECT_EQ(counted.rare_features(), "");
     std::printf("%d programs leave something to Weir\n", races);
 }
 
@@ -229,13 +243,16 @@ int fewest_waits(const order_model& model, const order_model::node& operation) {
 TEST(random_programs_evidence, no_operation_waits_for_more_than_is_minimal) {
     const std::string name = "random_programs_evidence.no_operation_waits_for_more_than_is_minimal";
     watchdog dog(name);
+    census counted;
     int issued = 0;
     int minimal = 0;
     for_each_serial_seed(10, [&](std::uint64_t seed) {
         dog.start(seed);
         const program completed = complete(generate(seed));
         wait_counter counter;
-        const outcome result = run(completed, expected(completed));
+        const expectation wanted = expected(completed);
+        const outcome result = run(completed, wanted);
+        counted.count(completed, wanted, result.reuses);
         EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
         const order_model model = model_of(completed, {.automatic = true});
         for (const order_model::node& one : model.nodes()) {
@@ -250,6 +267,7 @@ TEST(random_programs_evidence, no_operation_waits_for_more_than_is_minimal) {
             minimal += fewest;
         }
     });
+    EXPECT_EQ(counted.rare_features(), "");
     std::printf("%d waits issued where %d are minimal, had nothing been over by luck\n", issued, minimal);
 }
 

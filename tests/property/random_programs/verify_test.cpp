@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "random_programs/census.hpp"
 #include "random_programs/complete.hpp"
 #include "random_programs/generate.hpp"
 #include "random_programs/interpret.hpp"
@@ -144,13 +145,16 @@ constexpr audit::audit_options own_order_only{.as_automatic = true, .trust_compl
 TEST(random_programs_verify, V4_what_Weir_orders_is_proved_by_its_log) {
     const std::string name = "random_programs_verify.V4_what_Weir_orders_is_proved_by_its_log";
     watchdog dog(name);
+    census counted;
     audit::audit_summary all;
-    for (std::uint64_t i = 0; i < wanted_programs(5); ++i) {
+    for (std::uint64_t i = 0; i < wanted_programs(10); ++i) {
         const std::uint64_t seed = first_seed() + i;
         dog.start(seed);
         const program completed = complete(generate(seed));
         const noted trace;
-        const outcome result = run(completed, expected(completed));
+        const expectation wanted = expected(completed);
+        const outcome result = run(completed, wanted);
+        counted.count(completed, wanted, result.reuses);
         EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
         const std::string log = trace.text();
         const audit::auditor auditor = audited(log, {});
@@ -163,6 +167,7 @@ TEST(random_programs_verify, V4_what_Weir_orders_is_proved_by_its_log) {
         // Forgetting what is over changes nothing.
         ASSERT_TRUE(is_proved(audited(log, {.window = 1 + seed % 7}), log)) << replay_command(seed, name);
     }
+    EXPECT_EQ(counted.rare_features(), "");
     std::printf("%llu operations, %llu waits, %llu elisions; %llu conflicts, %llu of them in order by completion\n",
                 static_cast<unsigned long long>(all.operations), static_cast<unsigned long long>(all.waits),
                 static_cast<unsigned long long>(all.elisions), static_cast<unsigned long long>(all.conflicts),
@@ -173,12 +178,15 @@ TEST(random_programs_verify, V4_without_Weirs_waits_exactly_what_the_program_lea
     const std::string name =
         "random_programs_verify.V4_without_Weirs_waits_exactly_what_the_program_leaves_unordered_is_found";
     watchdog dog(name);
+    census counted;
     int races = 0;
     for_each_serial_seed(10, [&](std::uint64_t seed) {
         dog.start(seed);
         const program completed = complete(without_questions(generate(seed)));
         const noted trace;
-        const outcome result = run(completed, expected(completed));
+        const expectation wanted = expected(completed);
+        const outcome result = run(completed, wanted);
+        counted.count(completed, wanted, result.reuses);
         EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
         const std::string log = trace.text();
         const audit::auditor auditor = audited(log, own_order_only, take_out_what_weir_did);
@@ -187,6 +195,7 @@ TEST(random_programs_verify, V4_without_Weirs_waits_exactly_what_the_program_lea
                                                                      << to_string(completed) << log;
         races += unordered.empty() ? 0 : 1;
     });
+    EXPECT_EQ(counted.rare_features(), "");
     std::printf("%d programs leave something to Weir\n", races);
 }
 
@@ -194,13 +203,16 @@ TEST(random_programs_verify, V4_in_programs_that_nobody_orders_exactly_the_unord
     const std::string name =
         "random_programs_verify.V4_in_programs_that_nobody_orders_exactly_the_unordered_pairs_are_found";
     watchdog dog(name);
+    census counted;
     int races = 0;
     for_each_serial_seed(10, [&](std::uint64_t seed) {
         dog.start(seed);
         const program bare = strip(complete(generate(seed)), gate_opening::late).steps;
         const noted trace;
         // What comes out is wrong or right by luck.
-        static_cast<void>(run(bare, expected(bare), {.racing = true}));
+        const expectation wanted = expected(bare);
+        static_cast<void>(run(bare, wanted, {.racing = true}));
+        counted.count(bare, wanted, 0);
         const std::string log = trace.text();
         // Waits for former owners of memory are Weir's in any mode: not the program's order.
         const audit::auditor auditor = audited(log, own_order_only, take_out_what_weir_did);
@@ -214,6 +226,8 @@ TEST(random_programs_verify, V4_in_programs_that_nobody_orders_exactly_the_unord
             << log;
         races += unordered.empty() ? 0 : 1;
     });
+    EXPECT_EQ(counted.rare_features(), counted.programs() < 500 ? "" : "telling; ")
+        << "the host does not wait for streams";
     std::printf("%d programs raced\n", races);
 }
 
