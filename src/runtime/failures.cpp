@@ -233,7 +233,8 @@ void failures::forget_unreported(frontiers::timeline_id timeline) noexcept {
     store& kept = all();
     const std::lock_guard lock(kept.mutex);
     entries& list = kept.list.entries();
-    for (auto at = list.lower_bound({timeline, 0}); at != list.end() && at->first.first == timeline; ++at) {
+    for (auto at = list.lower_bound({timeline, 0});
+         kept.unreported != 0 && at != list.end() && at->first.first == timeline; ++at) {
         mark_reported(kept, at->second);
     }
 }
