@@ -79,7 +79,7 @@ void wait_for_conflicts(runtime::resource& of, const order::footprint& where, or
     const bool hazards = ordering == ordering_mode::automatic || runtime::observers::want_safety();
     if (hazards && of.packages.any()) {
         runtime::foreign_visit visit;
-        visit.meet({&of, where, mode}, false);
+        visit.meet({&of, where, mode}, ordering != ordering_mode::automatic);
         visit.enter(nullptr, from);
         visit.wait();
     }

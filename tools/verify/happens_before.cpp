@@ -19,6 +19,15 @@ bool happens_before::add_stream(const stream_record& one) {
     made.before = one.former.epoch;
     made.tail = one.former.epoch;
     made.host = host_;
+    if (one.queue != 0) {
+        // A queue that was adopted before, as a stream that is gone, runs in order all the same.
+        const auto [known, is_first] = by_queue_.try_emplace(one.queue, found->second);
+        const agent former = std::exchange(known->second, found->second);
+        const moment last{streams_[former].id, streams_[former].tail};
+        if (!is_first && standing_of(last) == standing::known) {
+            join(found->second, past_of(last));
+        }
+    }
     return true;
 }
 

@@ -16,6 +16,7 @@
 #include "random_programs/settings.hpp"
 #include "random_programs/strip.hpp"
 #include "runtime/observer.hpp"
+#include "support/step_pairs.hpp"
 #include "weir/check.hpp"
 #include "weir/trace.hpp"
 
@@ -31,20 +32,10 @@ program without(program raw, const std::set<step_kind>& kinds) {
     return raw;
 }
 
-using pair_set = std::set<std::pair<int, int>>;
-
-/// The races between steps that are of these kinds.
-pair_set pairs_of(const weir::report& report, const std::set<std::string>& kinds) {
-    pair_set pairs;
-    for (const weir::race& one : report) {
-        // Not the reads by which the interpreter compares what is left at the end: they are no steps.
-        if (one.second.file == "program" && kinds.count(one.kind) != 0) {
-            pairs.emplace(static_cast<int>(one.first.line), static_cast<int>(one.second.line));
-        }
-    }
-    return pairs;
-}
-const std::set<std::string> orderings{"RAW", "WAR", "WAW", "host", "stale-event"};
+using weir::test::compare_pairs;
+using weir::test::order_races;
+using weir::test::pair_set;
+using weir::test::pairs_of;
 const std::set<std::string> drops{"use-after-free"};
 const std::set<std::string> reuses{"early-reuse"};
 
@@ -66,40 +57,8 @@ private:
     std::map<int, std::int64_t> addresses_;
 };
 
-std::string to_string(const pair_set& pairs) {
-    std::string text;
-    for (const auto& [first, second] : pairs) {
-        text += " #" + std::to_string(first) + "-#" + std::to_string(second);
-    }
-    return text.empty() ? " none" : text;
-}
-
-/// Every pair that check reports is unordered, and every unordered pair is reported, perhaps as something else that the same
-/// two steps do, unless an access in between stands for its first one. What is wrong; empty if nothing is.
-std::string compare_pairs(const pair_set& reported, const pair_set& at_all,
-                          const std::vector<unordered_pair>& unordered) {
-    pair_set possible;
-    pair_set certain;
-    for (const unordered_pair& one : unordered) {
-        possible.emplace(one.first, one.second);
-        if (one.certain) {
-            certain.emplace(one.first, one.second);
-        }
-    }
-    pair_set missing;
-    std::set_difference(certain.begin(), certain.end(), at_all.begin(), at_all.end(),
-                        std::inserter(missing, missing.end()));
-    pair_set wrong;
-    std::set_difference(reported.begin(), reported.end(), possible.begin(), possible.end(),
-                        std::inserter(wrong, wrong.end()));
-    if (missing.empty() && wrong.empty()) {
-        return {};
-    }
-    return "not reported:" + to_string(missing) + "; reported but ordered:" + to_string(wrong) + "\n";
-}
-
 std::string compare(const weir::report& found, const order_model& model, const address_book& addresses) {
-    const pair_set pairs = pairs_of(found, orderings);
+    const pair_set pairs = pairs_of(found, order_races);
     const pair_set reused = pairs_of(found, reuses);
     const pair_set dropped = pairs_of(found, drops);
     pair_set both = pairs;
@@ -127,8 +86,8 @@ TEST(random_programs_check, a_program_that_is_ordered_has_nothing_but_drops_to_r
         EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
         // Where it orders accesses itself it does not order drops after them.
         const weir::report found = scope.report();
-        ASSERT_TRUE(pairs_of(found, orderings).empty()) << found.to_string() << replay_command(seed, name) << "\n"
-                                                        << to_string(completed);
+        ASSERT_TRUE(pairs_of(found, order_races).empty()) << found.to_string() << replay_command(seed, name) << "\n"
+                                                          << to_string(completed);
     }
     EXPECT_EQ(counted.rare_features(), "");
 }
