@@ -104,7 +104,7 @@ bool register_everywhere(const char* suite, const char* name, const char* file, 
         const std::string shown = test + "/" + each.name;
         const std::string full = std::string(suite) + "." + test;
         ::testing::RegisterTest(
-            suite, shown.c_str(), nullptr, nullptr, file, line, [&each, full, body]() -> on_backend* {
+            suite, shown.c_str(), nullptr, nullptr, file, line, [&each, full, body]() -> ::testing::Test* {
                 return new on_backend(each, full, body);  // NOLINT(cppcoreguidelines-owning-memory): GoogleTest owns it
             });
     }
