@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "random_programs/interpret.hpp"
+#include "random_programs/judge.hpp"
 #include "random_programs/ledger.hpp"
 #include "random_programs/oracle.hpp"
 #include "random_programs/work.hpp"
@@ -44,7 +45,7 @@ struct shared_state {
 template <class Memory>
 class host_thread {
 public:
-    explicit host_thread(shared_state& all) : all_(&all) {}
+    explicit host_thread(shared_state& all) : all_(&all), judge_(*all.wanted, all.notes) {}
 
     /// Calls `before` and `after` around each step.
     template <class Before, class After>
@@ -52,7 +53,7 @@ public:
         for (const step& one : steps) {
             try {
                 before(one);
-                judge(one, reason_of([&] { run(one); }));
+                judge_.told(one, reason_of([&] { run(one); }));
                 after(one);
             } catch (const std::exception& error) {
                 all_->notes.wrong("step #" + std::to_string(one.number) + " " + std::string(name_of(one.kind)) +
@@ -73,93 +74,14 @@ public:
             try {
                 // Back to automatic ordering, which is safe at once (rule O5).
                 all_->arrays[at(slot)].set_ordering(std::nullopt);
-                compare_left(all_->arrays[at(slot)], values, all_->wanted->poisoned.at(slot));
+                judge_.compare_left(all_->arrays[at(slot)], values, all_->wanted->poisoned.at(slot));
             } catch (const std::exception& error) {
                 all_->notes.wrong(std::string("at the end: ") + error.what());
             }
         }
     }
 
-    /// Compares which operations did their work. After all of them are over and somebody was told of their failures.
-    void compare_ends() {
-        for (const int number : all_->wanted->operations) {
-            const auto failed = all_->wanted->failed.find(number);
-            const int wanted = failed == all_->wanted->failed.end() ? none : failed->second;
-            // The first question may tell of another operation, of a stream that was dropped just now.
-            const auto ask = [&] { all_->ends[at(number)].synchronize(); };
-            const int reason = wanted == none && reason_of(ask) == none ? none : reason_of(ask);
-            if (reason != wanted) {
-                wrong(number, "did not do its work because of", reason, wanted);
-            }
-            if (all_->notes.has_run(number) == all_->notes.is_idle(number)) {
-                all_->notes.wrong("step #" + std::to_string(number) +
-                                  (all_->notes.is_idle(number) ? " ran" : " did not run"));
-            }
-        }
-    }
-
 private:
-    /// The failing step that `call` throws of; none if it throws of none.
-    template <class Call>
-    static int reason_of(Call&& call) {
-        try {
-            call();
-            return none;
-        } catch (const weir::operation_error& told) {
-            return static_cast<int>(told.where().line);
-        }
-    }
-    void wrong(int number, const char* what, int reason, int wanted) {
-        const auto text = [](int step) { return step == none ? std::string("nothing") : "#" + std::to_string(step); };
-        all_->notes.wrong("step #" + std::to_string(number) + " " + what + " " + text(reason) + ", not " +
-                          text(wanted));
-    }
-
-    /// Compares the failure that the host was told of in a step, none if of none, with what it had to be told.
-    void judge(const step& one, int reason) {
-        const expectation& wanted = *all_->wanted;
-        const bool of_operation = one.kind == step_kind::synchronize_operation;
-        const auto failed = wanted.failed.find(of_operation ? one.other : one.number);
-        const auto told = wanted.told.find(one.number);
-        const bool refused = (of_operation || is_host_access(one.kind)) && failed != wanted.failed.end();
-        if (refused && reason != failed->second) {
-            wrong(one.number, "was refused because of", reason, failed->second);
-        } else if (!refused && reason != none && (is_host_access(one.kind) || !blocks_host(one.kind))) {
-            wrong(one.number, "was refused because of", reason, none);
-        } else if (!refused && reason != none && told != wanted.told.end() && !told->second.possible.contains(reason)) {
-            wrong(one.number, "was told of", reason, none);
-        } else if (reason == none && told != wanted.told.end()) {
-            for (const int due : told->second.due) {
-                if (!all_->notes.was_told(due)) {
-                    wrong(one.number, "was told of", reason, due);
-                }
-            }
-        }
-        if (reason != none) {
-            all_->notes.told(reason);
-        }
-    }
-
-    /// Compares the parts that are valid, and expects the whole to be refused if there are others.
-    void compare_left(const weir::array& all, const std::vector<double>& values, const std::vector<int>& reasons) {
-        const auto is_valid = [](int reason) { return reason == none; };
-        const auto bad = std::find_if_not(reasons.begin(), reasons.end(), is_valid);
-        if (bad != reasons.end()) {
-            const int reason = reason_of([&] { static_cast<void>(all.template read<double>()); });
-            if (reason != *bad) {
-                wrong(none, "an array was refused because of", reason, *bad);
-            }
-        }
-        for (auto first = std::find_if(reasons.begin(), reasons.end(), is_valid); first != reasons.end();) {
-            const auto last = std::find_if_not(first, reasons.end(), is_valid);
-            const auto begin = first - reasons.begin();
-            const auto end = last - reasons.begin();
-            compare(none, all.slice(begin, end).template read<double>().span(),
-                    {values.begin() + begin, values.begin() + end});
-            first = std::find_if(last, reasons.end(), is_valid);
-        }
-    }
-
     [[nodiscard]] weir::stream stream_of(const step& one) const {
         const weir::stream& named = *all_->streams[at(one.stream)];
         return one.current ? weir::current_stream(named.device()) : named;
@@ -346,7 +268,7 @@ private:
                 all_->arrays[at(one.array)] = weir::array();
                 break;
             case step_kind::read_host:
-                compare(one.number, to_read(one.reads[0], one).span(), seen(one));
+                judge_.compare(one.number, to_read(one.reads[0], one).span(), judge_.seen(one));
                 break;
             case step_kind::write_host:
                 change(one, to_write(one.writes[0], one).span());
@@ -360,10 +282,10 @@ private:
                 break;
             case step_kind::touch_view:
                 if (const auto& view = all_->writing[at(one.other)]) {
-                    compare(one.number, view->span(), seen(one));
+                    judge_.compare(one.number, view->span(), judge_.seen(one));
                     change(one, view->span());
                 } else {
-                    compare(one.number, all_->reading[at(one.other)]->span(), seen(one));
+                    judge_.compare(one.number, all_->reading[at(one.other)]->span(), judge_.seen(one));
                 }
                 break;
             case step_kind::close_view:
@@ -403,24 +325,6 @@ private:
         }
     }
 
-    /// Nothing if it is to be refused.
-    [[nodiscard]] std::vector<double> seen(const step& one) const {
-        const auto found = all_->wanted->seen.find(one.number);
-        return found == all_->wanted->seen.end() ? std::vector<double>() : found->second;
-    }
-
-    void compare(int number, std::span<const double> got, const std::vector<double>& wanted) {
-        for (std::size_t i = 0; i < wanted.size(); ++i) {
-            const double value = Memory::load(got[i]);
-            if (std::bit_cast<std::uint64_t>(value) != std::bit_cast<std::uint64_t>(wanted[i])) {
-                all_->notes.wrong((number == none ? "at the end" : "step #" + std::to_string(number)) + ": element " +
-                                  std::to_string(i) + " is " + std::to_string(value) + ", not " +
-                                  std::to_string(wanted[i]));
-                return;
-            }
-        }
-    }
-
     void change(const step& one, std::span<double> target) {
         const std::array targets{target};
         for (std::size_t i = 0; i < target.size(); ++i) {
@@ -429,6 +333,7 @@ private:
     }
 
     shared_state* all_;
+    judge<Memory> judge_;
     std::vector<std::unique_ptr<weir::use>> currents_;
     std::vector<std::unique_ptr<weir::ordering_scope>> scopes_;
 };

@@ -83,7 +83,7 @@ outcome run_on(const program& completed, const expectation& wanted, run_options 
     for (const weir::device& device : of_program) {
         synchronize(device);
     }
-    host_thread<Memory>(*all).compare_ends();
+    judge<Memory>(wanted, all->notes).compare_ends(all->ends);
     all->arrays.fill(weir::array());
     all->streams = {};
     all->notes.expect_all_released();
