@@ -73,7 +73,7 @@ TEST(random_programs_control, without_death_frontiers_programs_compute_something
     watchdog dog("random_programs_control.without_death_frontiers_programs_compute_something_else");
     int programs = 0;
     int wrong = 0;
-    for_each_serial_seed(5, [&](std::uint64_t seed) {
+    for_each_serial_seed(10, [&](std::uint64_t seed) {
         dog.start(seed);
         program completed = complete(generate_reuse(seed));
         // Memory enough: a pool that is short of it would give back to the system what is still written to.
