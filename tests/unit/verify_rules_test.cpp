@@ -219,6 +219,7 @@ TEST(Verify, S1_executions_follow_the_order_that_they_prove) {
 TEST(Verify, S5_a_queue_that_is_adopted_again_goes_on_where_it_was) {
     const auto adopted = [](std::uint64_t queue) {
         story told = two_streams().operation({1, 1}, {writes(7)}).stream(3, {}, true, 5).wait({3, 1}, {1, 1});
+        told.stream(9, {}, true, queue);  // in between, without anything to do
         told.stream(4, {}, true, queue).event(0, {4, 1}).wait({2, 1}, {4, 1}).operation({2, 2}, {writes(7)});
         return told.audit();
     };
