@@ -1,21 +1,25 @@
 // Programs whose memory other libraries work on, too, compute what their steps give one after the other.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 #include "sharing_programs/program.hpp"
 #include "sharing_programs/seeds.hpp"
 
 namespace sharing_programs {
 namespace {
 
-void expect_all_kinds(const counts& seen) {
-    EXPECT_GT(seen.foreign, 100);
-    EXPECT_GT(seen.entries, 100);
-    EXPECT_GT(seen.on_queues, 20);
-    EXPECT_GT(seen.gates, 100);
-    EXPECT_GT(seen.ended, 10);
-    EXPECT_GT(seen.renewed, 10);
-    EXPECT_GT(seen.waits, 50);
-    EXPECT_GT(seen.host_reads, 50);
+/// The programs are such that it matters.
+void expect_all_kinds(const counts& seen, std::uint32_t programs) {
+    const auto often = [&](int count, int in_ten) { return count * 10 >= static_cast<int>(programs) * in_ten; };
+    EXPECT_TRUE(often(seen.foreign, 50)) << seen.foreign;
+    EXPECT_TRUE(often(seen.entries, 50)) << seen.entries;
+    EXPECT_TRUE(often(seen.on_queues, 10)) << seen.on_queues;
+    EXPECT_TRUE(often(seen.gates, 20)) << seen.gates;
+    EXPECT_TRUE(often(seen.ended, 1)) << seen.ended;
+    EXPECT_TRUE(often(seen.renewed, 5)) << seen.renewed;
+    EXPECT_TRUE(often(seen.waits, 10)) << seen.waits;
+    EXPECT_TRUE(often(seen.host_reads, 10)) << seen.host_reads;
 }
 
 TEST(SharingPrograms, X6_X7_resultsAreThoseOfTheStepsOneAfterTheOther) {
@@ -25,7 +29,7 @@ TEST(SharingPrograms, X6_X7_resultsAreThoseOfTheStepsOneAfterTheOther) {
         ASSERT_EQ(one.run(true), "") << "seed " << seed;
         all += one.seen();
     }
-    expect_all_kinds(all);
+    expect_all_kinds(all, programs(150));
 }
 
 TEST(SharingPrograms, ControlWithoutOrderTheyAreNot) {
