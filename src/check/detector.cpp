@@ -40,24 +40,30 @@ bool detector::left_to_weir(const runtime::observed_access& access) const noexce
 }
 
 void detector::join_packages(agent self, const runtime::observed_operation& what) {
+    if (options_.assume_manual) {
+        return;
+    }
     const auto join = [&](frontiers::point target) {
         if (const auto past = order_.find(target)) {
             order_.join(self, *past);
         }
     };
-    const auto is_package = [](order::reason why) { return why == order::reason::entry || why == order::reason::exit; };
+    for (const frontiers::point entry : what.entries) {
+        join(entry);
+    }
     for (const runtime::observed_wait& wait : what.waits) {
-        if (is_package(wait.why) && !wait.hazard_of_manual && !options_.assume_manual) {
+        if (wait.why == order::reason::exit && !wait.hazard_of_manual) {
             join(wait.target);
         }
     }
-    // An entry that happened to be over orders as well, for those that Weir orders.
-    const bool any_left_to_weir = std::any_of(what.accesses.begin(), what.accesses.end(),
-                                              [&](const auto& access) { return left_to_weir(access); });
-    for (const order::elision& elided : what.elisions) {
-        if (is_package(elided.why) && any_left_to_weir) {
-            join(elided.target);
-        }
+}
+
+template <class Join>
+void detector::join_conflicts(const runtime::observed_access& access, Join&& join) {
+    if (left_to_weir(access)) {
+        const memory& one = memory_[access.resource];
+        one.history.conflicts(access.where, access.mode, [&](const past_access& past) { join(past.when); });
+        one.packages.conflicts(access.where, access.mode, [&](const past_access& past) { join(past.when); });
     }
 }
 
@@ -81,10 +87,7 @@ void detector::operation(const runtime::observed_operation& what) {
         // What Weir orders comes first: its waits hold the whole operation back, so they order its other accesses, too.
         // What counts is that Weir orders the two, not which waits it found to be missing at that moment.
         for (const auto& access : what.accesses) {
-            if (left_to_weir(access)) {
-                memory_[access.resource].history.conflicts(
-                    access.where, access.mode, [&](const past_access& past) { order_.join(self, past.when); });
-            }
+            join_conflicts(access, [&](moment past) { order_.join(self, past); });
         }
         order_.reach(self, what.epoch);
         const auto is_before = [&](const past_access& past) { return order_.ordered(self, past.when); };
@@ -129,14 +132,31 @@ void detector::host_waited(frontiers::point target, const source_location& /*whe
 
 void detector::host_access(const runtime::observed_access& what, const source_location& where) {
     note([&] {
-        if (left_to_weir(what)) {
-            memory_[what.resource].history.conflicts(what.where, what.mode,
-                                                     [&](const past_access& past) { order_.actor_joins(past.when); });
-        }
+        join_conflicts(what, [&](moment past) { order_.actor_joins(past); });
         look_back(what, {what.where, what.mode, std::nullopt, {nullptr, where}},
                   [&](const past_access& past) { return order_.ordered_for_actor(past.when); });
         // Not kept: what is enqueued later comes after it, since the host does one thing after the other, and a view that
         // lives on holds back what conflicts with it (rule X7).
+    });
+}
+
+void detector::host_met_package(frontiers::point entry) {
+    note([&] {
+        const auto past = order_.find(entry);
+        if (past && !options_.assume_manual) {
+            order_.actor_joins(*past);
+        }
+    });
+}
+
+void detector::package_used(std::uint64_t resource, const order::footprint& where, order::access_mode mode,
+                            frontiers::point at) {
+    note([&] {
+        if (const auto when = order_.find(at)) {
+            access_history& packages = memory_[resource].packages;
+            packages.replace(where, mode, [&](const past_access& past) { return order_.ordered(past.when, *when); });
+            packages.add({resource, where, mode, *when, {}});
+        }
     });
 }
 

@@ -33,6 +33,9 @@ public:
                       std::uint64_t event, bool issued, const source_location& where) override;
     void host_waited(frontiers::point target, const source_location& where) override;
     void host_access(const runtime::observed_access& what, const source_location& where) override;
+    void host_met_package(frontiers::point entry) override;
+    void package_used(std::uint64_t resource, const order::footprint& where, order::access_mode mode,
+                      frontiers::point at) override;
     void allocated(const runtime::observed_allocation& what) override;
     void released(std::uint64_t resource) override;
     void dropped(std::uint64_t resource) override;
@@ -40,6 +43,7 @@ public:
 private:
     struct memory {
         access_history history;
+        access_history packages;    ///< what packages that share it have done, as far as they said so
         access_history former;      ///< what earlier owners' accesses may still do to it, unordered with their drops
         std::uint64_t bytes = 0;    ///< 0 if nobody saw it allocated
         source_location allocated;  ///< line 0 then
@@ -64,6 +68,9 @@ private:
 
     /// Orders `self` after what entries and exits of packages that share memory order it after (rules X6, X7).
     void join_packages(agent self, const runtime::observed_operation& what);
+    /// Calls `join(moment)` for all that Weir orders before an access that is left to it, with or without a wait.
+    template <class Join>
+    void join_conflicts(const runtime::observed_access& access, Join&& join);
     /// Whether Weir orders this access and that counts.
     [[nodiscard]] bool left_to_weir(const runtime::observed_access& access) const noexcept;
     /// Reports what conflicts with an access, of its own memory and of what that was before, and is not ordered before.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace weir::check {
 
@@ -28,6 +29,14 @@ agent program_order::of(const runtime::stream_info& stream) {
     stream_clock one;
     one.id = stream.id;
     one.name = stream.name;
+    if (stream.queue != 0) {
+        const auto [known, is_new] = by_queue_.try_emplace(stream.queue, made);
+        if (!is_new) {
+            const agent former = std::exchange(known->second, made);
+            one.now = merged(streams_[former].now, {former, streams_[former].tail}, nullptr);
+            one.versions.push_back({0, one.now});
+        }
+    }
     streams_.push_back(std::move(one));
     directory_.add(stream);
     by_id_.emplace(stream.id, made);

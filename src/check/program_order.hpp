@@ -40,7 +40,7 @@ using clock = std::shared_ptr<const frontiers::frontier>;
 /// known of how the two run beside each other.
 class program_order {
 public:
-    /// The number of a stream; a new one at first sight.
+    /// The number of a stream; a new one at first sight. A queue that was adopted before goes on where it was.
     agent of(const runtime::stream_info& stream);
     [[nodiscard]] const std::string& name(agent who) const noexcept { return streams_[who].name; }
     [[nodiscard]] std::uint64_t id(agent who) const noexcept { return streams_[who].id; }
@@ -101,6 +101,7 @@ private:
 
     std::vector<stream_clock> streams_;
     std::unordered_map<std::uint64_t, agent> by_id_;
+    std::unordered_map<std::uint64_t, agent> by_queue_;  ///< the last stream that an adopted queue was
     runtime::stream_directory directory_;
     clock host_;
     std::optional<moment> body_;

@@ -25,24 +25,24 @@ const backend::timeline_table& timelines() noexcept { return backend::timeline_t
 /// it may.
 runtime::failure_ptr enter(runtime::resource& of, const order::footprint& where, order::access_mode mode,
                            ordering_mode ordering, const source_location& from) {
-    if (mode == order::access_mode::read) {
-        if (runtime::failure_ptr why = runtime::failures::any() ? runtime::poison::find(of.id(), where) : nullptr) {
-            return why;
-        }
-    } else {
-        // What the host changes is as it says, whatever became of earlier writes.
-        if (!of.history.empty()) {
-            // Epoch 0 is "before everything": nobody will wait for this access.
-            of.history.reserve(1);
-            of.history.record(where, mode, {}, timelines());
-        }
-        if (runtime::failures::any()) {
-            runtime::poison::heal(of.id(), where);
-        }
+    const bool reads = mode == order::access_mode::read;
+    if (!reads && !of.history.empty()) {
+        // Epoch 0 is "before everything": nobody will wait for this access.
+        of.history.reserve(1);
+        of.history.record(where, mode, {}, timelines());
     }
+    // Of one that is refused as well: it has waited, and whether what it was to read is valid changes no order.
     runtime::observers::tell([&](runtime::observer& one) {
         one.host_access({of.id(), of.size(), where, mode, ordering}, from);
     });
+    if (!runtime::failures::any()) {
+        return nullptr;
+    }
+    if (reads) {
+        return runtime::poison::find(of.id(), where);
+    }
+    // What the host changes is as it says, whatever became of earlier writes.
+    runtime::poison::heal(of.id(), where);
     return nullptr;
 }
 
@@ -79,7 +79,7 @@ void wait_for_conflicts(runtime::resource& of, const order::footprint& where, or
     const bool hazards = ordering == ordering_mode::automatic || runtime::observers::want_safety();
     if (hazards && of.packages.any()) {
         runtime::foreign_visit visit;
-        visit.meet({&of, where, mode}, false);
+        visit.meet({&of, where, mode}, ordering != ordering_mode::automatic);
         visit.enter(nullptr, from);
         visit.wait();
     }

@@ -100,14 +100,51 @@ void pool::hand_over(block& b, frontiers::timeline_id line) noexcept {
 
 // --- all other cases ----------------------------------------------------------------------------------------------
 
+/// The lock is open while this lives, so that other threads are served while the driver is at work.
+class pool::driver_call {
+public:
+    driver_call(pool& of, lock& held) noexcept : of_(&of), held_(&held) {
+        ++of_->driver_calls_;
+        held_->unlock();
+    }
+    ~driver_call() {
+        held_->lock();
+        --of_->driver_calls_;
+        of_->driver_called_.notify_all();  // they look once the lock is open: when what came of it is noted
+    }
+    driver_call(const driver_call&) = delete;
+    driver_call& operator=(const driver_call&) = delete;
+
+private:
+    pool* of_;
+    lock* held_;
+};
+
 pool::answer pool::take(std::size_t bytes, const requester& who) {
     lock held(mutex_);
-    if (bytes > limit()) {
-        return {};
-    }
     make_bins(who.line);
-    const std::size_t rounded = rounded_size(bytes);
-    const std::size_t size = rounded <= limit() ? rounded : round_up(bytes, granule);
+    for (;;) {
+        if (bytes > limit()) {
+            return {};
+        }
+        const std::size_t rounded = rounded_size(bytes);
+        const std::size_t size = rounded <= limit() ? rounded : round_up(bytes, granule);
+        if (block* const b = find_or_grow(held, size, who)) {
+            hand_over(*b, who.line);
+            held.unlock();
+            make_ready(*b, bytes);
+            return {b, std::nullopt};
+        }
+        const std::optional<frontiers::point> pending = index_.oldest_pending();
+        if (pending || driver_calls_ == 0) {
+            return {nullptr, pending};
+        }
+        driver_called_.wait(held);
+    }
+}
+
+/// Steps 1 to 4 of `take`. Opens the lock.
+block* pool::find_or_grow(lock& held, std::size_t size, const requester& who) {
     block* b = carve(index_.find_ordered(size, who, first_look), size);
     if (b == nullptr) {
         gather(merging::equals);
@@ -131,13 +168,7 @@ pool::answer pool::take(std::size_t bytes, const requester& who) {
         gather(merging::comparable);  // what came back while the driver was asked
         b = carve(index_.find_any(size, who), size);
     }
-    if (b == nullptr) {
-        return {nullptr, index_.oldest_pending()};
-    }
-    hand_over(*b, who.line);
-    held.unlock();
-    make_ready(*b, bytes);
-    return {b, std::nullopt};
+    return b;
 }
 
 /// A description of memory to come. Throws std::bad_alloc.
@@ -205,17 +236,18 @@ block* pool::grow(lock& held, std::size_t size, std::size_t ceiling, std::size_t
     std::unique_ptr<block> made = spare();
     std::unique_ptr<block> rest = got > size ? spare() : nullptr;
 
-    // Other threads may be served while the driver is at work; what it was asked for counts already.
-    reserved_ += got;
-    held.unlock();
-    backend::memory_piece memory = driver_->allocate(got);
+    reserved_ += got;  // what the driver is asked for counts already
+    backend::memory_piece memory{};
     std::size_t refused = 0;
-    if (memory.address == nullptr && got > size) {
-        refused = got - size;
-        got = size;
+    {
+        const driver_call asked(*this, held);
         memory = driver_->allocate(got);
+        if (memory.address == nullptr && got > size) {
+            refused = got - size;
+            got = size;
+            memory = driver_->allocate(got);
+        }
     }
-    held.lock();
     reserved_ -= refused;
     if (memory.address == nullptr) {
         reserved_ -= got;
@@ -266,13 +298,14 @@ void pool::reclaim(lock& held) noexcept {
     if (whole.empty()) {
         return;
     }
-    held.unlock();
     std::size_t bytes = 0;
-    for (const block* b = whole.first(); b != nullptr; b = b->next) {
-        driver_->deallocate({b->address, b->to_host}, b->capacity);
-        bytes += b->capacity;
+    {
+        const driver_call given_back(*this, held);
+        for (const block* b = whole.first(); b != nullptr; b = b->next) {
+            driver_->deallocate({b->address, b->to_host}, b->capacity);
+            bytes += b->capacity;
+        }
     }
-    held.lock();
     reserved_ -= bytes;
     while (block* const b = whole.pop_back()) {
         spares_.push_back(*b);

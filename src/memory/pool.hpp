@@ -1,5 +1,6 @@
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -15,7 +16,7 @@
 
 namespace weir::memory {
 
-/// The memory of one device (rules L1, L6). Knows streams only as timelines and clocks, and never waits.
+/// The memory of one device (rules L1, L6). Knows streams only as timelines and clocks, and never waits for them.
 ///
 /// A block that comes back goes, with its death frontier, into the bins of the timeline on which that frontier lies, where
 /// the next request of that stream finds it at once. Everything else goes through the index of all free blocks:
@@ -54,7 +55,9 @@ public:
     /// 1. free and ordered before `who` (or complete); 2. new from the driver, up to 1.25 times the peak of live and
     /// pending bytes; 3. free, but `who` will have to wait on the device; 4. new from the driver up to the limit;
     /// 5. nothing, but something is pending: the caller waits on the host and asks again. Step 4 comes before 5 because
-    /// allocating does not block as long as memory can be had without. Throws std::bad_alloc; nothing is lost then.
+    /// allocating does not block as long as memory can be had without. Memory that another thread is getting from the driver
+    /// or giving back to it is not gone: the call waits for that thread before it says that there is none. Throws
+    /// std::bad_alloc; nothing is lost then.
     [[nodiscard]] answer take(std::size_t bytes, const requester& who);
 
     /// Takes a block back whose last owner is gone. Neither waits nor fails.
@@ -81,6 +84,8 @@ private:
     void make_bins(frontiers::timeline_id line);
     [[nodiscard]] bool bin(block& b, frontiers::timeline_id line) noexcept;
     void hand_over(block& b, frontiers::timeline_id line) noexcept;
+    class driver_call;
+    [[nodiscard]] block* find_or_grow(lock& held, std::size_t size, const requester& who);
     [[nodiscard]] block* carve(block* found, std::size_t size);
     void cut(block& b, std::size_t size, block& rest) noexcept;
     [[nodiscard]] block* grow(lock& held, std::size_t size, std::size_t ceiling, std::size_t largest);
@@ -99,6 +104,8 @@ private:
     std::size_t live_ = 0;
     std::size_t pending_ = 0;   ///< an upper bound: what becomes complete leaves it when somebody looks
     std::size_t reserved_ = 0;  ///< had from the driver, or being asked for
+    int driver_calls_ = 0;      ///< by threads that have opened the lock for them
+    std::condition_variable driver_called_;
     std::size_t peak_ = 0;
     std::size_t limit_;  ///< what was asked for; the device may have less
     std::uint64_t frees_ = 0;

@@ -6,6 +6,7 @@
 
 #include "backend/timeline.hpp"
 #include "memory/device_memory.hpp"
+#include "runtime/observer.hpp"
 #include "runtime/package_ties.hpp"
 #include "runtime/stream_state.hpp"
 #include "weir/error.hpp"
@@ -26,6 +27,7 @@ void note_use(runtime::resource& of, const order::footprint& part, order::access
     const std::lock_guard lock(of.mutex);
     of.history.reserve(1);
     of.history.record(part, mode, end, backend::timeline_table::instance(), order::accessor::package);
+    runtime::observers::tell([&](runtime::observer& one) { one.package_used(of.id(), part, mode, end.at); });
 }
 
 void add(const buffer& memory, const runtime::package_tie& tie) {

@@ -16,9 +16,12 @@ using key = std::pair<frontiers::timeline_id, frontiers::epoch>;
 using trouble = backend::queue_events;
 
 struct entry {
+    frontiers::point at;
     failure_ptr what;
     std::uint64_t serial = 0;   ///< counts failures: tells old ones from new ones
     std::uint64_t awaited = 0;  ///< changes with each operation that may depend on it; 0: none that has not run
+    entry* previous = nullptr;  ///< in the list of those that are awaited
+    entry* next = nullptr;
     bool reported = false;
 };
 using entries = reserved_map<key, entry>::map;
@@ -28,8 +31,9 @@ struct store {
     reserved_map<key, entry> list;
     std::uint64_t serial = 0;
     std::uint64_t awaited = 0;
-    std::uint64_t cleaned = 0;     ///< the serial when the list was last looked through
-    std::uint64_t unreported = 0;  ///< entries
+    entry* first_awaited = nullptr;  ///< a list, since there are few among thousands
+    std::uint64_t cleaned = 0;       ///< the serial when the list was last looked through
+    std::uint64_t unreported = 0;    ///< entries
 };
 
 /// Of those on which no operation depends, more are not kept: the oldest go first.
@@ -44,9 +48,27 @@ key key_of(frontiers::point at) noexcept { return {at.timeline, at.at}; }
 
 void await(store& in, entry& one) noexcept {
     if (one.awaited == 0) {
+        one.previous = nullptr;
+        one.next = in.first_awaited;
+        if (one.next != nullptr) {
+            one.next->previous = &one;
+        }
+        in.first_awaited = &one;
         trouble::more_trouble();
     }
     one.awaited = ++in.awaited;
+}
+
+void await_no_longer(store& in, entry& one) noexcept {
+    if (one.awaited == 0) {
+        return;
+    }
+    one.awaited = 0;
+    (one.previous == nullptr ? in.first_awaited : one.previous->next) = one.next;
+    if (one.next != nullptr) {
+        one.next->previous = one.previous;
+    }
+    trouble::less_trouble();
 }
 
 void mark_reported(store& in, entry& one) noexcept {
@@ -63,9 +85,7 @@ entry& entry_for(store& in, const key& at) noexcept {
     entries& list = in.list.entries();
     auto oldest = list.extract(std::min_element(
         list.begin(), list.end(), [](const auto& a, const auto& b) { return a.second.serial < b.second.serial; }));
-    if (oldest.mapped().awaited != 0) {
-        trouble::less_trouble();
-    }
+    await_no_longer(in, oldest.mapped());
     mark_reported(in, oldest.mapped());
     oldest.key() = at;
     oldest.mapped() = {};
@@ -133,6 +153,7 @@ void failures::note(frontiers::point at, const failure_ptr& what) noexcept {
     store& kept = all();
     const std::lock_guard lock(kept.mutex);
     entry& one = entry_for(kept, key_of(at));
+    one.at = at;
     one.what = what;
     one.serial = ++kept.serial;
     ++kept.unreported;
@@ -212,7 +233,8 @@ void failures::forget_unreported(frontiers::timeline_id timeline) noexcept {
     store& kept = all();
     const std::lock_guard lock(kept.mutex);
     entries& list = kept.list.entries();
-    for (auto at = list.lower_bound({timeline, 0}); at != list.end() && at->first.first == timeline; ++at) {
+    for (auto at = list.lower_bound({timeline, 0});
+         kept.unreported != 0 && at != list.end() && at->first.first == timeline; ++at) {
         mark_reported(kept, at->second);
     }
 }
@@ -221,10 +243,8 @@ failures::dependencies failures::awaited() {
     store& kept = all();
     dependencies found;
     const std::lock_guard lock(kept.mutex);
-    for (const auto& [at, one] : kept.list.entries()) {
-        if (one.awaited != 0) {
-            found.emplace(at, one.awaited);
-        }
+    for (const entry* one = kept.first_awaited; one != nullptr; one = one->next) {
+        found.emplace(key_of(one->at), one->awaited);
     }
     return found;
 }
@@ -235,8 +255,7 @@ void failures::no_longer_awaited(const dependencies& which) noexcept {
     for (const auto& [at, number] : which) {
         const auto found = kept.list.entries().find(at);
         if (found != kept.list.entries().end() && found->second.awaited == number) {
-            found->second.awaited = 0;
-            trouble::less_trouble();
+            await_no_longer(kept, found->second);
         }
     }
 }

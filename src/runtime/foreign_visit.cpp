@@ -64,8 +64,11 @@ void foreign_visit::enter(const stream_state* on, const source_location& where) 
 
 void foreign_visit::wait() const {
     for (const peer& one : peers_) {
-        // Not told to observers, as other waits of accesses of the host's are not: the access implies them.
+        // To observers no wait of the program's, but part of the access.
         backend::timeline_table::instance().host_wait(one.entry.at);
+        if (!one.for_check) {
+            observers::tell([&](observer& each) { each.host_met_package(one.entry.at); });
+        }
     }
 }
 
@@ -92,6 +95,16 @@ void foreign_visit::state(order::plan& plan, bool with_check) const {
             plan.need(one.entry, order::reason::entry);
         }
     }
+}
+
+std::vector<frontiers::point> foreign_visit::entries() const {
+    std::vector<frontiers::point> all;
+    for (const peer& one : peers_) {
+        if (!one.for_check) {
+            all.push_back(one.entry.at);
+        }
+    }
+    return all;
 }
 
 void foreign_visit::prepare(const order::mark& done, const order::watermarks& completed) {

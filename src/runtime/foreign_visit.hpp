@@ -27,7 +27,7 @@ public:
     /// `on` that the operation itself runs on needs none; null for the host. May throw whatever packages throw.
     void enter(const stream_state* on, const source_location& where);
 
-    /// Blocks the calling thread until the entries are over: for the host's accesses.
+    /// Blocks the calling thread until the entries are over, and tells observers: for the host's accesses.
     void wait() const;
     /// Whether the packages' streams have nothing to do. Never blocks. Instead of `enter`.
     [[nodiscard]] bool idle(const source_location& where);
@@ -38,6 +38,8 @@ public:
 
     /// States the entries. `with_check`: those that only an observer wants, too.
     void state(order::plan& plan, bool with_check) const;
+    /// The entries that accesses left to Weir come after. Throws std::bad_alloc.
+    [[nodiscard]] std::vector<frontiers::point> entries() const;
     /// Makes room for the exits after the operation that is about to be `done`.
     void prepare(const order::mark& done, const order::watermarks& completed);
     /// Enqueues the exits, and tells observers, for whom they are operations of the packages' streams without accesses.

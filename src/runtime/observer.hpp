@@ -26,6 +26,9 @@ struct stream_info {
     frontiers::epoch before = 0;
     std::string_view name;
     std::string_view device;
+    /// native_queue::unique_id of a queue of somebody else's; 0 if the stream is Weir's own. The queue may have been adopted
+    /// before, as another stream, whose work is over: it runs in order all the same.
+    std::uint64_t queue = 0;
 };
 
 struct observed_access {
@@ -53,6 +56,9 @@ struct observed_operation {
     std::span<const completion> after;
     std::span<const observed_wait> waits;
     std::span<const order::elision> elisions;
+    /// Up to where the packages that share memory had put work into their streams, of those that the accesses left to Weir
+    /// come after: whether that took a wait or not (rules X6, X7).
+    std::span<const frontiers::point> entries = {};
 };
 
 /// Memory, or what is tracked like memory, has a new owner.
@@ -104,6 +110,13 @@ public:
     virtual void host_waited(frontiers::point /*target*/, const source_location&) {}
     /// The host reads or changes a resource itself; Weir has waited for what conflicts.
     virtual void host_access(const observed_access&, const source_location&) {}
+    /// For the access of the host's that follows, which is left to Weir, it has waited for all that a package which shares
+    /// the memory had put into its stream.
+    virtual void host_met_package(frontiers::point /*entry*/) {}
+    /// A package has used a resource that it shares, up to `at` on a stream: conflicting accesses that are left to Weir
+    /// come after (rule X7).
+    virtual void package_used(std::uint64_t /*resource*/, const order::footprint& /*where*/,
+                              order::access_mode /*mode*/, frontiers::point /*at*/) {}
     /// A resource has a new owner.
     virtual void allocated(const observed_allocation&) {}
     /// One of its owners lets go, on the calling thread; told before each, the last one included.

@@ -73,6 +73,7 @@ stream_state::stream_state(device_state& device, frontiers::timeline_id timeline
         queue = device.driver().make_queue(timelines().at(timeline), *this);
     } else {
         native_id_ = native_->unique_id();
+        info_.queue = native_id_;
         backend::queue_events& events = *this;
         queue = std::make_unique<adopted_queue>(*native_, timeline, events);
     }

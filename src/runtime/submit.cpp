@@ -113,10 +113,12 @@ void state_needs(order::plan& plan, const submission& what, const std::optional<
 
 /// What observers are told of one operation. Made before anything has changed, since it allocates.
 class observation {
+    using point = frontiers::point;
+
 public:
     observation(stream_state& stream, const submission& what, const std::optional<foreign_visit>& visit,
                 const order::plan& plan, const modes& mode, bool safety)
-        : elisions_(plan.elisions()) {
+        : elisions_(plan.elisions()), entries_(visit ? visit->entries() : std::vector<point>()) {
         for (const access_request& access : what.accesses) {
             if (access.target != nullptr) {
                 accesses_.push_back(
@@ -138,16 +140,16 @@ public:
     }
 
     void tell(const stream_state& stream, frontiers::epoch at, const submission& what) const noexcept {
-        const observed_operation told{&stream.info(), at,         what.from, what.kind,
-                                      accesses_,      what.after, waits_,    elisions_};
+        const observed_operation told{&stream.info(), at,     what.from, what.kind, accesses_,
+                                      what.after,     waits_, elisions_, entries_};
         observers::tell([&](observer& one) { one.operation(told); });
     }
 
 private:
-    using point = frontiers::point;
     std::vector<observed_access> accesses_;
     std::vector<observed_wait> waits_;
     std::span<const order::elision> elisions_;
+    std::vector<point> entries_;
 };
 
 [[noreturn]] void refuse_memory(const stream_state& stream, const submission& what, const device_state& memory) {

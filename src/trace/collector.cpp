@@ -20,9 +20,9 @@ void collector::note(Make&& make) noexcept {
 void collector::meet(const runtime::stream_info& stream, bool is_new) {
     const moment former = moment_of({stream.timeline, stream.before});  // before the directory knows the new one
     if (directory_.add(stream)) {
-        log_.records.push_back(
-            {std::chrono::steady_clock::now() - begin_,
-             trace::stream_made{stream.id, log_.keep(stream.name), log_.keep(stream.device), is_new, former}});
+        log_.records.push_back({std::chrono::steady_clock::now() - begin_,
+                                trace::stream_made{stream.id, log_.keep(stream.name), log_.keep(stream.device), is_new,
+                                                   stream.queue, former}});
     }
 }
 

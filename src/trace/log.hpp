@@ -27,8 +27,9 @@ struct stream_made {
     std::uint64_t stream = 0;
     const char* name = "";
     const char* device = "";
-    bool is_new = false;  ///< made while the log was kept; else it may have had work before
-    moment former;        ///< where the former stream ended whose positions this one continues; epoch 0: there was none
+    bool is_new = false;      ///< made while the log was kept; else it may have had work before
+    std::uint64_t queue = 0;  ///< the queue of somebody else's that it is; 0 if it is Weir's own
+    moment former;  ///< where the former stream ended whose positions this one continues; epoch 0: there was none
 };
 
 struct issued_wait {

@@ -44,6 +44,10 @@ public:
         }
         return value.get<std::uint64_t>();
     }
+    /// 0 if the field is missing.
+    [[nodiscard]] std::uint64_t number_or_none(const char* name) const {
+        return of_->contains(name) ? number(name) : 0;
+    }
     [[nodiscard]] std::chrono::nanoseconds time(const char* name) const {
         const json& value = field(name);
         if (!value.is_number_integer()) {
@@ -162,8 +166,8 @@ news to_news(const std::string& type, const object& from, log& kept) {
         return failure{from.at("at")};
     }
     if (type == "stream") {
-        return stream_made{from.number("stream"), from.kept_text("name"), from.kept_text("device"), from.truth("new"),
-                           from.at("former")};
+        return stream_made{from.number("stream"), from.kept_text("name"),       from.kept_text("device"),
+                           from.truth("new"),     from.number_or_none("queue"), from.at("former")};
     }
     if (type == "event") {
         return event_recorded{from.number("event"), from.at("at"), from.place()};

@@ -20,6 +20,9 @@ public:
         to_->field("type", "stream").field("stream", one.stream).field("name", one.name).field("device", one.device);
         to_->field("new", one.is_new);
         at("former", one.former);
+        if (one.queue != 0) {
+            to_->field("queue", one.queue);
+        }
     }
 
     void operator()(const operation& one) const {

@@ -2,10 +2,12 @@
 // silent. Each in three versions: with Weir's ordering, with the ordering taken out, mended by hand.
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <vector>
 
 #include "check_support.hpp"
 #include "support/devices.hpp"
+#include "weir/error.hpp"
 
 namespace weir {
 namespace {
@@ -253,6 +255,46 @@ WEIR_CONFORMANCE_F(CheckOrder, F12_several_independent_faults_are_all_reported_o
             return std::vector{last(copy_of_x), last(copy_of_y), last(z), last(y)};
         },
         __FILE__);
+}
+
+/// An operation on `s` that fails and was to change x.
+void fail(const stream& s, const array& x) {
+    access(s, inout(x.view<double>()), [](auto...) { throw std::out_of_range("out of range"); });
+}
+
+WEIR_CONFORMANCE_F(CheckOrder, K4_a_host_that_is_refused_what_failed_raced_for_it_all_the_same) {
+    const stream s(device_);
+    const array x = zeros({size}, dtype::float64, s);
+    s.synchronize();
+    const ordering_scope manual(ordering_mode::manual);
+    for (const bool mended : {false, true}) {
+        const check_scope check;
+        fail(s, x);
+        if (mended) {
+            EXPECT_THROW(s.synchronize(), operation_error);
+        }
+        EXPECT_THROW(static_cast<void>(x.read<double>()), operation_error);
+        ASSERT_EQ(check.report().size(), mended ? 0U : 1U) << check.report().to_string();
+        EXPECT_TRUE(mended || check.report().races()[0].kind == "host");
+    }
+}
+
+WEIR_CONFORMANCE_F(CheckOrder, K4_a_host_that_is_refused_what_failed_has_waited_for_it) {
+    const stream s(device_);
+    const stream other(device_);
+    const array x = zeros({size}, dtype::float64, s);
+    for (const bool asks : {false, true}) {
+        const check_scope check;
+        fail(s, x);
+        if (asks) {
+            EXPECT_THROW(static_cast<void>(x.read<double>()), operation_error);
+        }
+        const ordering_scope manual(ordering_mode::manual);
+        set(on(other), x, 1);
+        EXPECT_EQ(check.report().size(), asks ? 0U : 1U) << check.report().to_string();
+        other.synchronize();
+    }
+    EXPECT_THROW(device_.synchronize(), operation_error);
 }
 
 }  // namespace

@@ -1,5 +1,9 @@
 // How much memory the pool takes from the driver, and what it does when there is none (rules L1, L6).
+#include <atomic>
+#include <functional>
 #include <random>
+#include <thread>
+#include <utility>
 
 #include "memory_support.hpp"
 
@@ -234,6 +238,71 @@ void run_program(int fail_at) {
         tested.put(*all.taken);
     }
     EXPECT_EQ(driver.held, 0U);
+}
+
+/// Lets others go on in the middle of a call.
+class busy_driver final : public weir::test::fake_driver {
+public:
+    std::function<void()> meanwhile;
+
+    backend::memory_piece allocate(std::size_t bytes) noexcept override {
+        const auto memory = fake_driver::allocate(bytes);
+        call();
+        return memory;
+    }
+    void deallocate(backend::memory_piece memory, std::size_t bytes) noexcept override {
+        fake_driver::deallocate(memory, bytes);
+        call();
+    }
+
+private:
+    void call() {
+        if (const auto once = std::exchange(meanwhile, nullptr)) {
+            once();
+        }
+    }
+};
+
+/// Asks for 256 bytes while another thread is at the driver, which may have no more than one piece.
+bool is_served_beside_another(bool gives_back) {
+    busy_driver driver;
+    set_watermarks completed;
+    pool tested(driver, completed);
+    tested.set_limit(pool::smallest_piece);
+    std::atomic<bool> asks{false};
+    block* taken = nullptr;
+    std::thread other;
+    const auto ask = [&] {
+        other = std::thread([&] {
+            asks = true;
+            taken = tested.take(256, {2, nullptr}).taken;
+        });
+        while (!asks) {
+        }
+        for (int i = 0; i < 100; ++i) {  // not needed for the answer, only for it to be hard
+            std::this_thread::yield();
+        }
+    };
+    if (gives_back) {
+        tested.put(*tested.take(256, {1, nullptr}).taken);
+        driver.meanwhile = ask;
+        tested.trim();
+    } else {
+        driver.meanwhile = ask;
+        tested.put(*tested.take(256, {1, nullptr}).taken);
+    }
+    other.join();
+    if (taken != nullptr) {
+        tested.put(*taken);
+    }
+    return taken != nullptr;
+}
+
+TEST(L6, MemoryThatAnotherThreadBringsFromTheDriverOrBackIsNotGone) {
+    for (int i = 0; i < 200; ++i) {
+        ASSERT_TRUE(is_served_beside_another(false)) << "it brings some, time " << i;
+        ASSERT_TRUE(is_served_beside_another(true)) << "it gives some back, time " << i;
+    }
 }
 
 TEST(L6, NothingIsLostWhereverTheDriverFails) {

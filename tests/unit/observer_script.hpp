@@ -28,8 +28,9 @@ public:
         ordering_mode ordering = ordering_mode::manual;
     };
 
-    /// A new stream; on a timeline that had another one before if `after` is given.
-    stream& make_stream(const std::string& name, const stream* after = nullptr) {
+    /// A new stream; on a timeline that had another one before if `after` is given; a queue that was adopted if its number
+    /// is.
+    stream& make_stream(const std::string& name, const stream* after = nullptr, std::uint64_t queue = 0) {
         stream& made = streams_.emplace_back();
         made.name = name;
         made.info.id = streams_.size() + 10;  // not the number of the timeline
@@ -37,6 +38,7 @@ public:
         made.info.before = made.tail = after == nullptr ? 0 : after->tail;
         made.info.name = made.name;
         made.info.device = "cpu";
+        made.info.queue = queue;
         told_->stream_made(made.info);
         return made;
     }
@@ -60,7 +62,8 @@ public:
     frontiers::point enqueue(stream& on, std::uint32_t number, const std::vector<access>& accesses,
                              const std::vector<frontiers::point>& after = {}, const char* label = nullptr,
                              const std::vector<runtime::observed_wait>& waits = {},
-                             const std::vector<order::elision>& elisions = {}) {
+                             const std::vector<order::elision>& elisions = {},
+                             const std::vector<frontiers::point>& entries = {}) {
         std::vector<runtime::observed_access> observed;
         for (const access& one : accesses) {
             observed.push_back({one.resource, 64, one.where, one.mode, one.ordering});
@@ -76,8 +79,30 @@ public:
                           observed,
                           completions,
                           waits,
-                          elisions});
+                          elisions,
+                          entries});
         return on.at();
+    }
+    /// An operation on memory that is shared with a package, which works in `queue`: starts after what is there, and hands
+    /// back. `left_to_weir`: not for safety's sake alone.
+    void enqueue_between(stream& on, stream& queue, std::uint32_t number, const std::vector<access>& accesses,
+                         bool left_to_weir = true) {
+        const frontiers::point entry = enter(queue);
+        enqueue(on, number, accesses, {}, nullptr, {{entry, order::reason::entry, !left_to_weir}}, {},
+                left_to_weir ? std::vector{entry} : std::vector<frontiers::point>{});
+        hand_back(queue, on.at(), left_to_weir);
+    }
+    /// A moment that stands for what others have put into a queue.
+    frontiers::point enter(stream& queue) {
+        ++queue.tail;
+        return record(queue, 0);
+    }
+    void hand_back(stream& queue, frontiers::point done, bool left_to_weir = true) {
+        enqueue(queue, 0, {}, {}, "hand back", {{done, order::reason::exit, !left_to_weir}});
+    }
+    /// A package says that it has used a resource.
+    void use(std::uint64_t resource, stream& queue) {
+        told_->package_used(resource, {0, 64}, order::access_mode::write, enter(queue));
     }
 
     /// Records event `event` at the stream's tail.
@@ -91,6 +116,7 @@ public:
         told_->stream_waits(on.info, on.tail, target, event, issued, line(number));
     }
     void host_waits(frontiers::point target) { told_->host_waited(target, line(0)); }
+    void host_meets(stream& queue) { told_->host_met_package(enter(queue)); }
     void host_accesses(const access& one, std::uint32_t number) {
         told_->host_access({one.resource, 64, one.where, one.mode, one.ordering}, line(number));
     }

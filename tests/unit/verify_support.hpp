@@ -20,8 +20,9 @@ inline text_store& texts() {
 /// A log, record by record, as Weir would tell it.
 class story {
 public:
-    story& stream(std::uint64_t id, moment former = {}, bool is_new = true) {
-        return add(stream_record{id, texts().keep("s" + std::to_string(id)), texts().keep("cpu"), is_new, former});
+    story& stream(std::uint64_t id, moment former = {}, bool is_new = true, std::uint64_t queue = 0) {
+        return add(
+            stream_record{id, texts().keep("s" + std::to_string(id)), texts().keep("cpu"), is_new, former, queue});
     }
     /// An operation; its place is line 100 * stream + epoch.
     story& operation(moment at, std::vector<access> accesses, std::vector<moment> waits = {},

@@ -12,10 +12,6 @@ void auditor::take(const record& one) {
         since_settled_ = 0;
         order_.settle(!options_.trust_completion);
         memory_.prune(order_);
-        std::erase_if(failed_, [&](const auto& at) {
-            const std::optional<agent> who = order_.find(at.first);
-            return !who || order_.is_settled({*who, at.second});
-        });
     }
 }
 
@@ -305,13 +301,16 @@ void auditor::audit(const drop_record& one) {
 }
 
 void auditor::audit(const execution_record& one) {
-    if (failed_.erase({one.at.stream, one.at.epoch}) == 0) {
-        audit_end(one.at, "ran");  // else it is over already: it ran until it failed
+    const auto failed = failed_.find(one.at.stream);
+    if (failed != failed_.end() && failed->second == one.at.epoch) {
+        failed_.erase(failed);  // it is over already: it ran until it failed
+    } else {
+        audit_end(one.at, "ran");
     }
 }
 
 void auditor::audit(const failure_record& one) {
-    failed_.insert({one.at.stream, one.at.epoch});
+    failed_[one.at.stream] = one.at.epoch;
     audit_end(one.at, "failed");
 }
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -92,7 +91,8 @@ private:
     findings found_;
     audit_summary sum_;
     std::unordered_map<std::uint64_t, std::array<moment, 2>> events_;  ///< the last two records of each
-    std::set<std::pair<std::uint64_t, std::uint64_t>> failed_;  ///< operations that may still be said to have run
+    /// By stream: the operation that failed last, and may still be said to have run, since streams end one after the other.
+    std::unordered_map<std::uint64_t, std::uint64_t> failed_;
     std::uint64_t line_ = 0;
     std::uint64_t since_settled_ = 0;
 };

@@ -19,6 +19,18 @@ bool happens_before::add_stream(const stream_record& one) {
     made.before = one.former.epoch;
     made.tail = one.former.epoch;
     made.host = host_;
+    if (one.queue != 0) {
+        // A queue that was adopted before, as a stream that is gone, runs in order all the same.
+        const auto [known, is_first] = by_queue_.try_emplace(one.queue, found->second);
+        if (!is_first) {
+            const stream_state& former = streams_[std::exchange(known->second, found->second)];
+            made.now = former.now;
+            const moment last{former.id, former.tail};
+            if (standing_of(last) == standing::known) {
+                join(found->second, past_of(last));
+            }
+        }
+    }
     return true;
 }
 

@@ -116,6 +116,7 @@ private:
 
     std::vector<stream_state> streams_;
     std::unordered_map<std::uint64_t, agent> by_id_;
+    std::unordered_map<std::uint64_t, agent> by_queue_;  ///< the last stream that somebody else's queue was
     std::shared_ptr<const full_clock> host_ = std::make_shared<full_clock>();
     full_clock over_;
     full_clock settled_;

@@ -163,7 +163,8 @@ public:
             return failure_record{at("at")};
         }
         if (type == "stream") {
-            return stream_record{count("stream"), kept("name"), kept("device"), truth(*from_, "new"), at("former")};
+            return stream_record{count("stream"),      kept("name"), kept("device"),
+                                 truth(*from_, "new"), at("former"), from_->contains("queue") ? count("queue") : 0};
         }
         if (type == "event") {
             return event_record{count("event"), at("at"), from()};

@@ -69,6 +69,7 @@ struct stream_record {
     text device = nullptr;
     bool is_new = false;
     moment former;
+    std::uint64_t queue = 0;  ///< the queue of somebody else's that it is; 0 if there is none
 };
 
 struct operation_record {

@@ -78,4 +78,7 @@ void compute_at(int number, bool adds, std::size_t i, std::span<const std::span<
     return most;
 }
 
+/// How many of an operation's `all` steps are done when it fails.
+[[nodiscard]] constexpr std::size_t done_before_failure(std::size_t all) noexcept { return all / 2; }
+
 }  // namespace random_programs

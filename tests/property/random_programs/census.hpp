@@ -5,6 +5,7 @@
 #include <string>
 
 #include "random_programs/generate.hpp"
+#include "random_programs/oracle.hpp"
 #include "random_programs/program.hpp"
 
 namespace random_programs {
@@ -13,11 +14,25 @@ namespace random_programs {
 enum class hazard : std::uint8_t { read_after_write, write_after_read, write_after_write, host, reuse };
 inline constexpr int hazards = 5;
 
+/// What else programs may have, as the oracle sees it.
+enum class feature : std::uint8_t {
+    hazard_between_devices,  ///< streams of two devices conflict that the program does not order
+    copy_to_accelerator,
+    copy_to_host,
+    copy_between_accelerators,
+    failing,   ///< an operation that fails
+    resting,   ///< one that does not run because another failed
+    refusing,  ///< the host asks for what is not valid
+    telling,   ///< the host is told of a failure by a stream or a device
+    healing,   ///< what was not valid is written anew
+};
+inline constexpr int features = 9;
+
 /// What programs were made of: counts of those that have something at least once.
 class census {
 public:
     /// Counts a completed program in which memory that another stream had used was handed on `reuses` times.
-    void count(const program& completed, int reuses);
+    void count(const program& completed, const expectation& wanted, int reuses);
 
     /// For people.
     [[nodiscard]] std::string to_string() const;
@@ -27,6 +42,9 @@ public:
     [[nodiscard]] int with(hazard kind) const noexcept { return hazards_[static_cast<std::size_t>(kind)]; }
     [[nodiscard]] int with(step_kind kind) const noexcept { return kinds_[static_cast<std::size_t>(kind)]; }
     [[nodiscard]] int with(shape kind) const noexcept { return shapes_[static_cast<std::size_t>(kind)]; }
+    [[nodiscard]] int with(feature kind) const noexcept { return features_[static_cast<std::size_t>(kind)]; }
+    /// The names of those that fewer than one in a hundred programs have; nothing of few programs.
+    [[nodiscard]] std::string rare_features() const;
 
 private:
     int programs_ = 0;
@@ -35,10 +53,12 @@ private:
     std::array<int, hazards> hazards_{};
     std::array<int, step_kinds> kinds_{};
     std::array<int, shapes> shapes_{};
+    std::array<int, features> features_{};
 };
 
 [[nodiscard]] const char* name_of(hazard kind) noexcept;
 [[nodiscard]] const char* name_of(shape kind) noexcept;
+[[nodiscard]] const char* name_of(feature kind) noexcept;
 
 /// Whether Weir has something to order in a program: accesses of two streams conflict that the program does not order.
 [[nodiscard]] bool leaves_streams_unordered(const program& completed);

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 
+#include "random_programs/census.hpp"
 #include "random_programs/complete.hpp"
 #include "random_programs/generate.hpp"
 #include "random_programs/interpret.hpp"
@@ -15,6 +16,7 @@
 #include "random_programs/settings.hpp"
 #include "random_programs/strip.hpp"
 #include "runtime/observer.hpp"
+#include "support/step_pairs.hpp"
 #include "weir/check.hpp"
 #include "weir/trace.hpp"
 
@@ -30,20 +32,10 @@ program without(program raw, const std::set<step_kind>& kinds) {
     return raw;
 }
 
-using pair_set = std::set<std::pair<int, int>>;
-
-/// The races between steps that are of these kinds.
-pair_set pairs_of(const weir::report& report, const std::set<std::string>& kinds) {
-    pair_set pairs;
-    for (const weir::race& one : report) {
-        // Not the reads by which the interpreter compares what is left at the end: they are no steps.
-        if (one.second.file == "program" && kinds.count(one.kind) != 0) {
-            pairs.emplace(static_cast<int>(one.first.line), static_cast<int>(one.second.line));
-        }
-    }
-    return pairs;
-}
-const std::set<std::string> orderings{"RAW", "WAR", "WAW", "host", "stale-event"};
+using weir::test::compare_pairs;
+using weir::test::order_races;
+using weir::test::pair_set;
+using weir::test::pairs_of;
 const std::set<std::string> drops{"use-after-free"};
 const std::set<std::string> reuses{"early-reuse"};
 
@@ -65,40 +57,8 @@ private:
     std::map<int, std::int64_t> addresses_;
 };
 
-std::string to_string(const pair_set& pairs) {
-    std::string text;
-    for (const auto& [first, second] : pairs) {
-        text += " #" + std::to_string(first) + "-#" + std::to_string(second);
-    }
-    return text.empty() ? " none" : text;
-}
-
-/// Every pair that check reports is unordered, and every unordered pair is reported, perhaps as something else that the same
-/// two steps do, unless an access in between stands for its first one. What is wrong; empty if nothing is.
-std::string compare_pairs(const pair_set& reported, const pair_set& at_all,
-                          const std::vector<unordered_pair>& unordered) {
-    pair_set possible;
-    pair_set certain;
-    for (const unordered_pair& one : unordered) {
-        possible.emplace(one.first, one.second);
-        if (one.certain) {
-            certain.emplace(one.first, one.second);
-        }
-    }
-    pair_set missing;
-    std::set_difference(certain.begin(), certain.end(), at_all.begin(), at_all.end(),
-                        std::inserter(missing, missing.end()));
-    pair_set wrong;
-    std::set_difference(reported.begin(), reported.end(), possible.begin(), possible.end(),
-                        std::inserter(wrong, wrong.end()));
-    if (missing.empty() && wrong.empty()) {
-        return {};
-    }
-    return "not reported:" + to_string(missing) + "; reported but ordered:" + to_string(wrong) + "\n";
-}
-
 std::string compare(const weir::report& found, const order_model& model, const address_book& addresses) {
-    const pair_set pairs = pairs_of(found, orderings);
+    const pair_set pairs = pairs_of(found, order_races);
     const pair_set reused = pairs_of(found, reuses);
     const pair_set dropped = pairs_of(found, drops);
     pair_set both = pairs;
@@ -114,18 +74,22 @@ std::string compare(const weir::report& found, const order_model& model, const a
 TEST(random_programs_check, a_program_that_is_ordered_has_nothing_but_drops_to_report) {
     const std::string name = "random_programs_check.a_program_that_is_ordered_has_nothing_but_drops_to_report";
     watchdog dog(name);
+    census counted;
     for (std::uint64_t i = 0; i < wanted_programs(10); ++i) {
         const std::uint64_t seed = first_seed() + i;
         dog.start(seed);
         const program completed = complete(generate(seed));
         const weir::check_scope scope;
-        const outcome result = run(completed, expected(completed));
+        const expectation wanted = expected(completed);
+        const outcome result = run(completed, wanted);
+        counted.count(completed, wanted, result.reuses);
         EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
         // Where it orders accesses itself it does not order drops after them.
         const weir::report found = scope.report();
-        ASSERT_TRUE(pairs_of(found, orderings).empty()) << found.to_string() << replay_command(seed, name) << "\n"
-                                                        << to_string(completed);
+        ASSERT_TRUE(pairs_of(found, order_races).empty()) << found.to_string() << replay_command(seed, name) << "\n"
+                                                          << to_string(completed);
     }
+    EXPECT_EQ(counted.rare_features(), "");
 }
 
 TEST(random_programs_check, of_drops_exactly_those_are_reported_that_manual_accesses_are_not_ordered_before) {
@@ -150,6 +114,7 @@ TEST(random_programs_check, of_drops_exactly_those_are_reported_that_manual_acce
 TEST(random_programs_check, without_any_ordering_exactly_the_unordered_pairs_are_reported) {
     const std::string name = "random_programs_check.without_any_ordering_exactly_the_unordered_pairs_are_reported";
     watchdog dog(name);
+    census counted;
     int races = 0;
     std::size_t reused = 0;
     for_each_serial_seed(10, [&](std::uint64_t seed) {
@@ -158,7 +123,9 @@ TEST(random_programs_check, without_any_ordering_exactly_the_unordered_pairs_are
         const weir::check_scope scope;
         const address_book addresses;
         // Under check the program is safe, and right, although nobody orders it.
-        const outcome result = run(bare, expected(bare));
+        const expectation wanted = expected(bare);
+        const outcome result = run(bare, wanted);
+        counted.count(bare, wanted, result.reuses);
         EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
         const order_model model = model_of(bare, {.automatic = false});
         const std::string wrong = compare(scope.report(), model, addresses);
@@ -166,6 +133,8 @@ TEST(random_programs_check, without_any_ordering_exactly_the_unordered_pairs_are
         races += unordered_pairs(model).empty() ? 0 : 1;
         reused += pairs_of(scope.report(), reuses).size();
     });
+    EXPECT_EQ(counted.rare_features(), counted.programs() < 500 ? "" : "telling; ")
+        << "the host does not wait for streams";
     std::printf("%d programs raced, %zu accesses came upon earlier owners'\n", races, reused);
 }
 
@@ -173,6 +142,7 @@ TEST(random_programs_check, assuming_manual_exactly_what_the_program_itself_leav
     const std::string name =
         "random_programs_check.assuming_manual_exactly_what_the_program_itself_leaves_unordered_is_reported";
     watchdog dog(name);
+    census counted;
     int races = 0;
     for_each_serial_seed(10, [&](std::uint64_t seed) {
         dog.start(seed);
@@ -180,13 +150,16 @@ TEST(random_programs_check, assuming_manual_exactly_what_the_program_itself_leav
         const program completed = complete(without(generate(seed), {step_kind::query}));
         const weir::check_scope scope({.assume_manual = true});
         const address_book addresses;
-        const outcome result = run(completed, expected(completed));
+        const expectation wanted = expected(completed);
+        const outcome result = run(completed, wanted);
+        counted.count(completed, wanted, result.reuses);
         EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
         const order_model model = model_of(completed, {.automatic = false});
         const std::string wrong = compare(scope.report(), model, addresses);
         EXPECT_EQ(wrong, "") << replay_command(seed, name) << "\n" << to_string(completed);
         races += unordered_pairs(model).empty() ? 0 : 1;
     });
+    EXPECT_EQ(counted.rare_features(), "");
     std::printf("%d programs leave something to Weir\n", races);
 }
 
@@ -229,13 +202,16 @@ int fewest_waits(const order_model& model, const order_model::node& operation) {
 TEST(random_programs_evidence, no_operation_waits_for_more_than_is_minimal) {
     const std::string name = "random_programs_evidence.no_operation_waits_for_more_than_is_minimal";
     watchdog dog(name);
+    census counted;
     int issued = 0;
     int minimal = 0;
     for_each_serial_seed(10, [&](std::uint64_t seed) {
         dog.start(seed);
         const program completed = complete(generate(seed));
         wait_counter counter;
-        const outcome result = run(completed, expected(completed));
+        const expectation wanted = expected(completed);
+        const outcome result = run(completed, wanted);
+        counted.count(completed, wanted, result.reuses);
         EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
         const order_model model = model_of(completed, {.automatic = true});
         for (const order_model::node& one : model.nodes()) {
@@ -250,6 +226,7 @@ TEST(random_programs_evidence, no_operation_waits_for_more_than_is_minimal) {
             minimal += fewest;
         }
     });
+    EXPECT_EQ(counted.rare_features(), "");
     std::printf("%d waits issued where %d are minimal, had nothing been over by luck\n", issued, minimal);
 }
 

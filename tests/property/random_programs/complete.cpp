@@ -5,6 +5,7 @@
 
 #include "random_programs/arithmetic.hpp"
 #include "random_programs/order_model.hpp"
+#include "random_programs/poison_model.hpp"
 #include "random_programs/world.hpp"
 
 namespace random_programs {
@@ -13,9 +14,11 @@ namespace {
 
 class completer {
 public:
-    explicit completer(const program& raw) {
+    explicit completer(const program& raw) : world_(raw) {
         made_.seed = raw.seed;
         made_.tight = raw.tight;
+        made_.devices = raw.devices;
+        made_.has_host = raw.has_host;
         for (const auto& phase : raw.phases) {
             for (const auto& thread : phase) {
                 for (const step& one : thread) {
@@ -53,6 +56,9 @@ private:
         if (names_operation && !is_stream_work(one.other)) {
             return;
         }
+        if (one.kind == step_kind::open_view && !one.touches[0].write && poison_.reason_in(one.touches[0]) != none) {
+            one.kind = step_kind::read_host;  // refused: there is no view then
+        }
         if (is_operation(one.kind)) {
             take_operation(std::move(one));
         } else {
@@ -66,7 +72,8 @@ private:
 
     void take_operation(step one) {
         // Memory for so many arrays always has room for one more of them, if not all of it is in use.
-        if (one.kind == step_kind::allocate && made_.tight && world_.live_memories() + 1 >= *made_.tight) {
+        if (one.kind == step_kind::allocate && made_.tight &&
+            world_.live_memories(one.touches[0].device) + 1 >= *made_.tight) {
             return;
         }
         order_by_hand(one);
@@ -202,6 +209,7 @@ private:
     void emit(step one) {
         certain_.add(one, thread_);
         possible_.add(one, thread_);
+        poison_.add(one);
         world_.apply(one, thread_);
         made_.phases.back()[thread_].push_back(std::move(one));
     }
@@ -210,6 +218,7 @@ private:
     world world_;
     order_model certain_{{.automatic = true, .reuse = false}};
     order_model possible_{{.automatic = true, .reuse = true}};
+    poison_model poison_;
     std::size_t thread_ = 0;
     bool alone_ = true;
     int next_number_ = 1;

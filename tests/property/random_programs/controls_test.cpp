@@ -19,6 +19,8 @@ TEST(random_programs_control, without_ordering_programs_compute_something_else) 
     int racing = 0;
     int racing_wrong = 0;
     int wrong = 0;
+    int spread = 0;
+    int spread_wrong = 0;
     for_each_serial_seed(5, [&](std::uint64_t seed) {
         dog.start(seed);
         const program completed = complete(generate(seed));
@@ -29,22 +31,47 @@ TEST(random_programs_control, without_ordering_programs_compute_something_else) 
         if (bare.overtakings > 0) {
             ++racing;
             racing_wrong += failed ? 1 : 0;
+            spread += completed.devices > 1 ? 1 : 0;
+            spread_wrong += completed.devices > 1 && failed ? 1 : 0;
         }
     });
-    std::printf("without ordering %d of %d programs went wrong; of the %d in which a gate makes it certain, %d\n",
-                wrong, programs, racing, racing_wrong);
+    std::printf(
+        "without ordering %d of %d programs went wrong; of the %d in which a gate makes it certain, %d; of the %d of "
+        "these on several devices, %d\n",
+        wrong, programs, racing, racing_wrong, spread, spread_wrong);
     if (programs >= 100) {
+        EXPECT_GE(spread * 100, programs * 5);
+        EXPECT_GE(spread_wrong * 100, spread * 80);
         EXPECT_GE(racing * 100, programs * 30);
     }
     // Not all: what one access gets wrong another may overwrite before anybody looks.
     EXPECT_GE(racing_wrong * 100, racing * 80);
 }
 
+TEST(random_programs_control, K4_who_expects_dependents_of_a_failure_to_run_is_wrong) {
+    watchdog dog("random_programs_control.K4_who_expects_dependents_of_a_failure_to_run_is_wrong");
+    int programs = 0;
+    int failing = 0;
+    for_each_serial_seed(20, [&](std::uint64_t seed) {
+        dog.start(seed);
+        const program completed = complete(generate(seed));
+        const bool fails = !expected(completed).failed.empty();
+        const bool agrees = run(completed, expected(completed, dependents::run)).ok();
+        EXPECT_EQ(agrees, !fails) << "seed " << seed;
+        ++programs;
+        failing += fails ? 1 : 0;
+    });
+    std::printf("%d of %d programs have operations that fail\n", failing, programs);
+    if (programs >= 100) {
+        EXPECT_GE(failing * 100, programs * 5);
+    }
+}
+
 TEST(random_programs_control, without_death_frontiers_programs_compute_something_else) {
     watchdog dog("random_programs_control.without_death_frontiers_programs_compute_something_else");
     int programs = 0;
     int wrong = 0;
-    for_each_serial_seed(5, [&](std::uint64_t seed) {
+    for_each_serial_seed(10, [&](std::uint64_t seed) {
         dog.start(seed);
         program completed = complete(generate_reuse(seed));
         // Memory enough: a pool that is short of it would give back to the system what is still written to.

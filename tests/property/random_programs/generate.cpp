@@ -23,6 +23,17 @@ public:
             made_.tight = shape_ == shape::alone ? 4 + random_(4) : slots + 1;
         }
     }
+    /// Gives the program more to do: accelerators, and operations that fail.
+    void vary() {
+        if (random_.chance(30)) {
+            made_.devices = most_devices;
+            world_ = world(made_);
+        }
+        // Where all threads change the same elements, who depends on what failed is luck.
+        if (shape_ != shape::accumulate && random_.chance(30)) {
+            failing_ = 3 + random_(15);
+        }
+    }
     void make() { shape_ == shape::alone ? make_serial(serial_weights) : make_threaded(); }
     void make_reuse() {
         allocating_stream_ = 1;
@@ -33,11 +44,9 @@ public:
 private:
     void make_serial(std::span<const weight> weights) {
         begin_phase(1);
-        const int streams = 2 + random_(3);
-        for (int i = 1; i <= streams; ++i) {
-            put({.kind = step_kind::make_stream, .stream = i});
-        }
-        for (int i = 0; i < 2 + random_(2); ++i) {
+        const int streams = made_.devices == 1 ? 2 + random_(3) : 3 + random_(3);
+        make_streams(streams);
+        for (int i = 0; i < (made_.devices == 1 ? 2 : 4) + random_(2); ++i) {
             allocate(i);
         }
         for (int left = 10 + random_(50); left > 0; --left) {
@@ -47,9 +56,7 @@ private:
 
     void make_threaded() {
         begin_phase(1);
-        for (int i = 1; i <= 3; ++i) {
-            put({.kind = step_kind::make_stream, .stream = i});
-        }
+        make_streams(3);
         const int arrays = 1 + random_(3);
         for (int i = 0; i < arrays; ++i) {
             allocate(i);
@@ -65,6 +72,13 @@ private:
                     adding_ ? random_step(adding_weights) : random_step(threaded_weights);
                 }
             }
+        }
+    }
+
+    /// So many, in turn on each device.
+    void make_streams(int count) {
+        for (int i = 0; i < count; ++i) {
+            put({.kind = step_kind::make_stream, .stream = made_.devices + i, .device = i % made_.devices});
         }
     }
 
@@ -108,37 +122,43 @@ private:
 
     [[nodiscard]] int own_slot() { return shared_slots + thread_ * private_slots + random_(private_slots); }
     [[nodiscard]] int any_slot() { return alone_ ? random_(shared_slots) : own_slot(); }
-    /// A stream to use: any that there is.
-    [[nodiscard]] int some_stream() {
+    /// A stream to use: any that there is, of any device or of one.
+    [[nodiscard]] int some_stream(int device = none) {
         for (;;) {
             const int slot = !alone_ && random_.chance(30) ? own_slot() : random_(shared_slots);
-            if (world_.has_stream(slot)) {
+            if (world_.has_stream(slot) && (device == none || world_.device_of_stream(slot) == device)) {
                 return slot;
             }
         }
     }
+    /// The device of a stream that is to touch memory.
+    [[nodiscard]] int device_of(int stream) const { return world_.device_of_stream(stream); }
     /// Where nobody else records, the events say what the program thinks they say.
     [[nodiscard]] int some_event() { return alone_ || random_.chance(50) ? own_slot() : random_(shared_slots); }
     [[nodiscard]] int own_gate() { return 2 * thread_ + random_(2); }
 
-    /// A range of elements that may be read, or written. Its slot is `none` if there is nothing.
-    [[nodiscard]] range some_range(bool write) {
-        range whole;
+    /// An array, or what a thread has of one. Its slot is `none` if there is none.
+    [[nodiscard]] range some_array(bool write) {
         if (alone_ || (!adding_ && random_.chance(40))) {
-            whole.slot = any_slot();
-            for (int tries = 0; tries < 8 && world_.array(whole.slot).memory == none; ++tries) {
-                whole.slot = any_slot();
-            }
-            whole.last = world_.array(whole.slot).size;
-            if (world_.array(whole.slot).memory == none) {
-                return {};
-            }
-        } else {
-            const std::vector<range>& parts = (write ? writable_ : readable_)[at(thread_)];
-            if (parts.empty()) {
-                return {};
-            }
-            whole = parts[at(random_(static_cast<int>(parts.size())))];
+            const int slot = any_slot();
+            return world_.array(slot).memory == none ? range() : range{slot, 0, world_.array(slot).size};
+        }
+        const std::vector<range>& parts = (write ? writable_ : readable_)[at(thread_)];
+        return parts.empty() ? range() : parts[at(random_(static_cast<int>(parts.size())))];
+    }
+
+    /// A range of elements that may be read, or written, on any device or on one. Its slot is `none` if there is nothing.
+    [[nodiscard]] range some_range(bool write, int device = none) {
+        const auto fits = [&](const range& one) {
+            return one.slot != none && world_.array(one.slot).memory != none &&
+                   (device == none || world_.device_of_array(one.slot) == device);
+        };
+        range whole = some_array(write);
+        for (int tries = 0; tries < 12 && !fits(whole); ++tries) {
+            whole = some_array(write);
+        }
+        if (!fits(whole)) {
+            return {};
         }
         const int size = whole.last - whole.first;
         switch (random_(4)) {
@@ -180,9 +200,10 @@ private:
     }
 
     void allocate(int slot) {
+        const int on = allocating_stream_ == none ? some_stream() : allocating_stream_;
         put({.kind = step_kind::allocate,
-             .stream = some_stream(),
-             .other = allocating_stream_ == none ? some_stream() : allocating_stream_,
+             .stream = some_stream(device_of(on)),
+             .other = on,
              .array = slot,
              .size = size_});
     }
@@ -194,6 +215,7 @@ private:
             case step_kind::drop_stream:
             case step_kind::order_stream:
                 one.stream = any_slot();
+                one.device = kind == step_kind::make_stream ? random_(made_.devices) : 0;
                 one.mode = some_mode();
                 if (shape_ == shape::accumulate && one.mode == weir::ordering_mode::manual) {
                     one.mode = weir::ordering_mode::automatic;  // nobody can order what all threads change by hand
@@ -216,27 +238,33 @@ private:
                 break;
             case step_kind::copy:
                 one.stream = some_stream();
-                one.reads.push_back(some_range(false));
-                one.writes.push_back(some_range(true));
                 {
+                    const int own = device_of(one.stream);
+                    const bool brings = random_.chance(50);  // or takes away
+                    one.reads.push_back(some_range(false, brings ? none : own));
+                    one.writes.push_back(some_range(true, brings ? own : none));
                     const int size = std::min(size_of(one.reads[0]), size_of(one.writes[0]));
                     one.reads[0].last = one.reads[0].first + size;
                     one.writes[0].last = one.writes[0].first + size;
                 }
                 break;
             case step_kind::fill:
+                one.stream = some_stream();
+                one.writes.push_back(some_range(true, device_of(one.stream)));
+                break;
             case step_kind::copy_from_host:
                 one.stream = some_stream();
-                [[fallthrough]];
+                one.writes.push_back(some_range(true, device_of(one.stream) == 0 ? none : device_of(one.stream)));
+                break;
             case step_kind::write_host:
-                one.writes.push_back(some_range(true));
+                one.writes.push_back(some_range(true, 0));
                 break;
             case step_kind::read_host:
                 one.reads.push_back(some_range(false));
                 break;
             case step_kind::open_view:
                 one.other = random_(2);
-                (random_.chance(50) ? one.reads : one.writes).push_back(some_range(true));
+                (random_.chance(50) ? one.reads : one.writes).push_back(some_range(true, 0));
                 break;
             case step_kind::touch_view:
             case step_kind::close_view:
@@ -287,6 +315,8 @@ private:
                 one.other = own_gate();
                 break;
             case step_kind::synchronize_device:
+                one.device = random_(made_.devices);
+                break;
             case step_kind::pop_current:
                 break;
         }
@@ -298,11 +328,13 @@ private:
         one.how = static_cast<form>(random_(20) == 0 ? 2 : random_(2));
         one.spin = random_.chance(20) ? random_(3000) : 0;
         one.adds = adding_;
+        one.fails = random_.chance(failing_);
+        const int device = one.how == form::host_task ? 0 : device_of(one.stream);
         for (int reads = adding_ ? 0 : random_(3); reads > 0; --reads) {
-            one.reads.push_back(some_range(false));
+            one.reads.push_back(some_range(false, device));
         }
         for (int writes = 1 + random_(2); writes > 0; --writes) {
-            one.writes.push_back(some_range(true));
+            one.writes.push_back(some_range(true, device));
         }
         if (random_.chance(15)) {
             one.after.push_back(some_operation());
@@ -341,8 +373,9 @@ private:
     program made_;
     dice random_;
     shape shape_;
-    world world_;
+    world world_{made_};
     int size_ = 0;
+    int failing_ = 0;  ///< so many of a hundred operations
     int thread_ = 0;
     int allocating_stream_ = none;  ///< if all arrays are made on one, which is never held
     bool alone_ = true;
@@ -361,6 +394,7 @@ shape shape_of(std::uint64_t seed) noexcept {
 
 program generate(std::uint64_t seed) {
     generator one(seed, shape_of(seed));
+    one.vary();
     one.make();
     return std::move(one).made();
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "random_programs/interpret.hpp"
+#include "random_programs/judge.hpp"
 #include "random_programs/ledger.hpp"
 #include "random_programs/oracle.hpp"
 #include "random_programs/work.hpp"
@@ -44,7 +45,7 @@ struct shared_state {
 template <class Memory>
 class host_thread {
 public:
-    explicit host_thread(shared_state& all) : all_(&all) {}
+    explicit host_thread(shared_state& all) : all_(&all), judge_(*all.wanted, all.notes) {}
 
     /// Calls `before` and `after` around each step.
     template <class Before, class After>
@@ -52,7 +53,7 @@ public:
         for (const step& one : steps) {
             try {
                 before(one);
-                run(one);
+                judge_.told(one, reason_of([&] { run(one); }));
                 after(one);
             } catch (const std::exception& error) {
                 all_->notes.wrong("step #" + std::to_string(one.number) + " " + std::string(name_of(one.kind)) +
@@ -73,7 +74,7 @@ public:
             try {
                 // Back to automatic ordering, which is safe at once (rule O5).
                 all_->arrays[at(slot)].set_ordering(std::nullopt);
-                compare(none, all_->arrays[at(slot)].template read<double>().span(), values);
+                judge_.compare_left(all_->arrays[at(slot)], values, all_->wanted->poisoned.at(slot));
             } catch (const std::exception& error) {
                 all_->notes.wrong(std::string("at the end: ") + error.what());
             }
@@ -82,7 +83,8 @@ public:
 
 private:
     [[nodiscard]] weir::stream stream_of(const step& one) const {
-        return one.current ? weir::current_stream(all_->options.on) : *all_->streams[at(one.stream)];
+        const weir::stream& named = *all_->streams[at(one.stream)];
+        return one.current ? weir::current_stream(named.device()) : named;
     }
     [[nodiscard]] weir::array part(const range& of, const step& one) const {
         return part_of(all_->arrays[at(of.slot)], of, one.number);
@@ -91,6 +93,16 @@ private:
     [[nodiscard]] weir::host_view<const double> to_read(const range& of, const step& one) const {
         const weir::array all = part(of, one);
         return all.read<double>(place(one));
+    }
+    void read(const step& one) {
+        if (!all_->options.racing) {
+            judge_.compare(one.number, to_read(one.reads[0], one).span(), judge_.seen(one));
+            return;
+        }
+        // Element by element: Weir would copy memory that the host does not reach while others change it.
+        const weir::array what = part(one.reads[0], one);
+        const weir::host_access access(what.buffer(), what.footprint(), weir::order::access_mode::read, place(one));
+        judge_.compare(one.number, what.view<double>().device_span(), judge_.seen(one));
     }
     [[nodiscard]] weir::host_view<double> to_write(const range& of, const step& one) const {
         const weir::array all = part(of, one);
@@ -170,7 +182,9 @@ private:
 
     /// Weir's own operations cannot say that they ran.
     weir::completion noted(const step& one, weir::completion end) {
-        all_->notes.ran(one.number);
+        if (!all_->notes.is_idle(one.number)) {
+            all_->notes.ran(one.number);
+        }
         return end;
     }
 
@@ -178,7 +192,7 @@ private:
     bool run_on_stream(const step& one) {
         switch (one.kind) {
             case step_kind::make_stream:
-                all_->streams[at(one.stream)].emplace(all_->options.on,
+                all_->streams[at(one.stream)].emplace(all_->options.on[at(one.device)],
                                                       weir::stream_options{0, "s" + std::to_string(one.stream_number)});
                 return true;
             case step_kind::drop_stream:
@@ -264,7 +278,7 @@ private:
                 all_->arrays[at(one.array)] = weir::array();
                 break;
             case step_kind::read_host:
-                compare(one.number, to_read(one.reads[0], one).span(), seen(one));
+                read(one);
                 break;
             case step_kind::write_host:
                 change(one, to_write(one.writes[0], one).span());
@@ -278,10 +292,10 @@ private:
                 break;
             case step_kind::touch_view:
                 if (const auto& view = all_->writing[at(one.other)]) {
-                    compare(one.number, view->span(), seen(one));
+                    judge_.compare(one.number, view->span(), judge_.seen(one));
                     change(one, view->span());
                 } else {
-                    compare(one.number, all_->reading[at(one.other)]->span(), seen(one));
+                    judge_.compare(one.number, all_->reading[at(one.other)]->span(), judge_.seen(one));
                 }
                 break;
             case step_kind::close_view:
@@ -298,7 +312,7 @@ private:
                 all_->ends[at(one.other)].synchronize(place(one));
                 break;
             case step_kind::synchronize_device:
-                all_->options.on.synchronize(place(one));
+                all_->options.on[at(one.device)].synchronize(place(one));
                 break;
             case step_kind::keep_alive:
                 weir::keep_alive(all_->ends[at(one.other)], token(all_->notes, one.other));
@@ -321,20 +335,6 @@ private:
         }
     }
 
-    [[nodiscard]] const std::vector<double>& seen(const step& one) const { return all_->wanted->seen.at(one.number); }
-
-    void compare(int number, std::span<const double> got, const std::vector<double>& wanted) {
-        for (std::size_t i = 0; i < wanted.size(); ++i) {
-            const double value = Memory::load(got[i]);
-            if (std::bit_cast<std::uint64_t>(value) != std::bit_cast<std::uint64_t>(wanted[i])) {
-                all_->notes.wrong((number == none ? "at the end" : "step #" + std::to_string(number)) + ": element " +
-                                  std::to_string(i) + " is " + std::to_string(value) + ", not " +
-                                  std::to_string(wanted[i]));
-                return;
-            }
-        }
-    }
-
     void change(const step& one, std::span<double> target) {
         const std::array targets{target};
         for (std::size_t i = 0; i < target.size(); ++i) {
@@ -343,6 +343,7 @@ private:
     }
 
     shared_state* all_;
+    judge<Memory> judge_;
     std::vector<std::unique_ptr<weir::use>> currents_;
     std::vector<std::unique_ptr<weir::ordering_scope>> scopes_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "random_programs/oracle.hpp"
@@ -14,8 +15,8 @@ struct run_options {
     bool racing = false;
     /// Memory is freed as other pools free it (memory::allocating_stream).
     bool forget_frontiers = false;
-    /// Where its streams and arrays are.
-    weir::device on = weir::cpu();
+    /// Its devices.
+    std::array<weir::device, most_devices> on{weir::cpu(), weir::sim(4), weir::sim(5)};
 };
 
 struct outcome {
@@ -25,8 +26,9 @@ struct outcome {
     [[nodiscard]] bool ok() const noexcept { return wrong.empty(); }
 };
 
-/// Runs a completed program on Weir's public interface and compares what the host sees with what is expected. Calls and
-/// operations carry the step's number as their line. Returns once everything is over.
+/// Runs a completed program on Weir's public interface and compares what the host sees and which operations run with what is
+/// expected. Calls and operations carry the step's number as their line. Returns once everything is over. Accelerators
+/// beside the host behave badly, by the program's seed.
 [[nodiscard]] outcome run(const program& completed, const expectation& wanted, run_options options = {});
 
 }  // namespace random_programs

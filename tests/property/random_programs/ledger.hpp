@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -12,7 +13,8 @@
 
 namespace random_programs {
 
-/// What the threads and operations of one run note: what went wrong, which operations ran, which objects are still kept.
+/// What the threads and operations of one run note: what went wrong, which operations ran, which objects are still kept,
+/// which failures the host was told of.
 class ledger {
 public:
     /// The first one counts.
@@ -33,12 +35,26 @@ public:
         return ran_[static_cast<std::size_t>(number)].load(std::memory_order_relaxed);
     }
 
+    /// These operations are not to run. Before any is enqueued.
+    void expect_idle(int number) { idle_.insert(number); }
+    [[nodiscard]] bool is_idle(int number) const { return idle_.contains(number); }
+
+    /// The host was told that this step failed.
+    void told(int failing) {
+        const std::lock_guard lock(mutex_);
+        told_.insert(failing);
+    }
+    [[nodiscard]] bool was_told(int failing) {
+        const std::lock_guard lock(mutex_);
+        return told_.contains(failing);
+    }
+
     void kept() {
         const std::lock_guard lock(mutex_);
         ++kept_;
     }
     void released(int until) {
-        if (!has_run(until)) {
+        if (!has_run(until) && !is_idle(until)) {
             wrong("an object was released before operation #" + std::to_string(until) + " had run");
         }
         const std::lock_guard lock(mutex_);
@@ -59,6 +75,8 @@ private:
     std::condition_variable released_;
     std::string wrong_;
     int kept_ = 0;
+    std::set<int> told_;
+    std::set<int> idle_;
     std::array<std::atomic<bool>, most_steps> ran_{};
 };
 

@@ -5,23 +5,122 @@
 #include <span>
 
 #include "random_programs/arithmetic.hpp"
+#include "random_programs/poison_model.hpp"
 
 namespace random_programs {
 
 namespace {
 
+/// What the host is told of failures where it waits. For programs of one thread.
+class messenger {
+public:
+    void add(const step& one, int failed_by) {
+        switch (one.kind) {
+            case step_kind::make_stream:
+                streams_[one.stream_number].device = one.device;
+                break;
+            case step_kind::drop_stream:
+                streams_[one.stream_number].dropped = true;  // nobody is told any more, sooner or later
+                break;
+            case step_kind::record:
+                events_[one.other] = reasons_on(one.stream_number);
+                break;
+            case step_kind::synchronize_stream:
+                told_[one.number] = {reasons_on(one.stream_number), reasons_on(one.stream_number)};
+                break;
+            case step_kind::synchronize_event:
+                told_[one.number].possible = events_[one.other];
+                break;
+            case step_kind::synchronize_operation:
+                told_[one.number].possible = operations_[one.other];
+                break;
+            case step_kind::synchronize_device:
+                synchronize_device(one);
+                break;
+            default:
+                break;
+        }
+        if (is_operation(one.kind)) {
+            if (failed_by != none) {
+                streams_[one.stream_number].reasons.insert(failed_by);
+            }
+            operations_[one.number] = reasons_on(one.stream_number);
+        }
+    }
+    [[nodiscard]] const std::map<int, tidings>& told() const noexcept { return told_; }
+
+private:
+    struct stream_state {
+        std::set<int> reasons;
+        int device = none;  ///< none: it is the default stream of the device of its number
+        bool dropped = false;
+    };
+    [[nodiscard]] const std::set<int>& reasons_on(int stream) { return streams_[stream].reasons; }
+    void synchronize_device(const step& one) {
+        for (const auto& [number, stream] : streams_) {
+            if ((stream.device == none ? number : stream.device) == one.device) {
+                told_[one.number].possible.insert(stream.reasons.begin(), stream.reasons.end());
+                if (!stream.dropped) {
+                    told_[one.number].due.insert(stream.reasons.begin(), stream.reasons.end());
+                }
+            }
+        }
+    }
+
+    std::map<int, stream_state> streams_;
+    std::map<int, std::set<int>> events_;
+    std::map<int, std::set<int>> operations_;
+    std::map<int, tidings> told_;
+};
+
 class serial_machine {
 public:
+    explicit serial_machine(dependents of_failures) : of_failures_(of_failures) {}
+
     void run(const step& one) {
+        if (is_operation(one.kind)) {
+            result_.operations.push_back(one.number);
+        }
+        const int reason = of_failures_ == dependents::rest ? poison_.add(one) : none;
+        messages_.add(one, is_operation(one.kind) ? reason : none);
+        if (one.kind == step_kind::allocate) {
+            memory_[one.memory].resize(static_cast<std::size_t>(one.size));
+            slots_[at(one.array)] = {one.memory, 0, one.size, true, false};
+        }
+        if (reason != none) {
+            result_.failed[one.number] = reason;
+        }
+        if (reason == none || reason == one.number) {
+            do_work(one, reason != none);
+        }
+    }
+
+    expectation result(bool alone) && {
+        for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+            if (slots_[slot].memory != none) {
+                const std::span<double> left = elements(slots_[slot]);
+                result_.finally[static_cast<int>(slot)].assign(left.begin(), left.end());
+                result_.poisoned[static_cast<int>(slot)] = of_failures_ == dependents::rest
+                                                               ? poison_.reasons_in(slots_[slot])
+                                                               : std::vector<int>(left.size(), none);
+            }
+        }
+        result_.healings = poison_.healings();
+        if (alone) {
+            result_.told = messages_.told();
+        }
+        return std::move(result_);
+    }
+
+private:
+    static std::size_t at(int slot) noexcept { return static_cast<std::size_t>(slot); }
+
+    /// All of it, or what it does before it fails.
+    void do_work(const step& one, bool fails) {
         std::vector<std::span<const double>> reads;
         std::vector<std::span<double>> writes;
         for (const touch& part : one.touches) {
-            std::vector<double>& memory = memory_[part.memory];
-            if (one.kind == step_kind::allocate) {
-                memory.resize(static_cast<std::size_t>(one.size));
-            }
-            const auto at = std::span(memory).subspan(static_cast<std::size_t>(part.begin),
-                                                      static_cast<std::size_t>(part.end - part.begin));
+            const std::span<double> at = elements(part);
             if (part.write) {
                 writes.push_back(at);
             } else {
@@ -30,8 +129,6 @@ public:
         }
         switch (one.kind) {
             case step_kind::allocate:
-                slots_[at(one.array)] = {one.memory, 0, one.size, true, false};
-                [[fallthrough]];
             case step_kind::copy_from_host:
                 for (std::size_t i = 0; i < writes[0].size(); ++i) {
                     writes[0][i] = fresh(one.number, 0, i);
@@ -47,7 +144,7 @@ public:
             }
             case step_kind::operate:
             case step_kind::write_host:
-                compute(one, reads, writes);
+                compute(one, reads, writes, fails);
                 break;
             case step_kind::alias:
                 slots_[at(one.array)] = one.touches[0];
@@ -69,27 +166,15 @@ public:
         }
     }
 
-    expectation result() && {
-        for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-            if (slots_[slot].memory != none) {
-                const std::span<double> left = elements(slots_[slot]);
-                result_.finally[static_cast<int>(slot)].assign(left.begin(), left.end());
-            }
-        }
-        return std::move(result_);
-    }
-
-private:
-    static std::size_t at(int slot) noexcept { return static_cast<std::size_t>(slot); }
-
     std::span<double> elements(const touch& part) {
         return std::span(memory_[part.memory])
             .subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.end - part.begin));
     }
 
     static void compute(const step& one, std::span<const std::span<const double>> reads,
-                        std::span<const std::span<double>> writes) {
-        for (std::size_t i = 0; i < extent(writes); ++i) {
+                        std::span<const std::span<double>> writes, bool fails = false) {
+        const std::size_t all = extent(writes);
+        for (std::size_t i = 0; i < (fails ? done_before_failure(all) : all); ++i) {
             compute_at<plain_memory>(one.number, one.adds, i, reads, writes);
         }
     }
@@ -103,6 +188,9 @@ private:
         }
     }
 
+    dependents of_failures_;
+    poison_model poison_;
+    messenger messages_;
     std::map<int, std::vector<double>> memory_;
     std::array<touch, slots> slots_{};
     std::array<touch, slots> views_{};
@@ -111,8 +199,8 @@ private:
 
 }  // namespace
 
-expectation expected(const program& completed) {
-    serial_machine machine;
+expectation expected(const program& completed, dependents of_failures) {
+    serial_machine machine(of_failures);
     for (const auto& phase : completed.phases) {
         for (const auto& thread : phase) {
             for (const step& one : thread) {
@@ -120,7 +208,7 @@ expectation expected(const program& completed) {
             }
         }
     }
-    return std::move(machine).result();
+    return std::move(machine).result(completed.threads() == 1);
 }
 
 }  // namespace random_programs

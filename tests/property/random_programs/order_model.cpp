@@ -22,6 +22,11 @@ step_set order_model::tail(int stream, std::size_t thread) const {
     return (found == streams_.end() ? step_set() : found->second.tail[thread]) | host_[thread];
 }
 
+int order_model::device_of(int stream) const {
+    const auto found = streams_.find(stream);
+    return found == streams_.end() || found->second.device == none ? stream : found->second.device;
+}
+
 step_set order_model::event(int slot) const {
     const auto found = events_.find(slot);
     return found == events_.end() ? step_set() : found->second;
@@ -68,8 +73,14 @@ step_set order_model::past_of(const step& one, std::size_t thread, const step_se
 }
 
 void order_model::add_node(const step& one, std::size_t thread, const step_set& tail, bool on_host) {
-    node made{one.number,  on_host ? none : one.stream_number, thread, phase_,
-              one.touches, past_of(one, thread, tail),         tail};
+    node made{one.number,
+              on_host ? none : one.stream_number,
+              on_host ? none : device_of(one.stream_number),
+              thread,
+              phase_,
+              one.touches,
+              past_of(one, thread, tail),
+              tail};
     if (on_host) {
         host_[thread] |= made.past;
     }
@@ -94,7 +105,7 @@ step_set order_model::waited_for(const step& one, std::size_t thread) const {
         case step_kind::synchronize_device: {
             step_set all = host_[thread];
             for (const auto& [number, stream] : streams_) {
-                all |= stream.tail[thread];
+                all |= device_of(number) == one.device ? stream.tail[thread] : step_set();
             }
             return all;
         }
@@ -117,6 +128,9 @@ void order_model::add(const step& one, std::size_t thread) {
         return;
     }
     switch (one.kind) {
+        case step_kind::make_stream:
+            streams_[one.stream_number].device = one.device;
+            break;
         case step_kind::hold:
             add_node(one, thread, tail(one.stream_number, thread), false);
             break;

@@ -37,6 +37,7 @@ public:
     struct node {
         int number = none;
         int stream = none;  ///< `none` for the host
+        int device = none;  ///< the stream's
         std::size_t thread = 0;
         int phase = 0;
         std::vector<touch> touches;
@@ -76,7 +77,9 @@ public:
 private:
     struct stream_state {
         std::array<step_set, most_threads> tail;
+        int device = none;  ///< none: it is the default stream of the device of its number
     };
+    [[nodiscard]] int device_of(int stream) const;
     void add_node(const step& one, std::size_t thread, const step_set& tail, bool on_host);
 
     order_rules rules_;

@@ -72,6 +72,12 @@ std::string text_of(const step& one) {
     if (one.adds) {
         text += " adds";
     }
+    if (one.fails) {
+        text += " and fails";
+    }
+    if (one.device != 0) {
+        text += " on device " + std::to_string(one.device);
+    }
     if (one.mode) {
         text += *one.mode == weir::ordering_mode::manual ? " manual" : " automatic";
     }
@@ -102,7 +108,8 @@ std::size_t program::steps() const noexcept {
 
 std::string to_string(const program& of) {
     std::string text = "program of seed " + std::to_string(of.seed) +
-                       (of.tight ? ", memory for " + std::to_string(*of.tight) + " arrays" : "") + "\n";
+                       (of.tight ? ", memory for " + std::to_string(*of.tight) + " arrays" : "") +
+                       (of.devices > 1 ? ", " + std::to_string(of.devices) + " devices" : "") + "\n";
     for (std::size_t phase = 0; phase < of.phases.size(); ++phase) {
         for (std::size_t thread = 0; thread < of.phases[phase].size(); ++thread) {
             if (of.phases[phase][thread].empty()) {

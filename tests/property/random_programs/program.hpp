@@ -75,6 +75,7 @@ struct touch {
     int end = 0;
     bool write = false;
     bool manual = false;  ///< the program orders it itself
+    int device = 0;       ///< where the memory is
 
     [[nodiscard]] bool conflicts_with(const touch& other) const noexcept {
         return memory == other.memory && (write || other.write) && begin < other.end && other.begin < end;
@@ -93,8 +94,10 @@ struct step {
     std::vector<range> writes{};
     std::vector<int> after{};  ///< operations, by their numbers
     form how = form::parallel_for;
-    int spin = 0;       ///< how long the operation dawdles
-    bool adds = false;  ///< adds a number to what it writes, so that the order does not matter
+    int spin = 0;        ///< how long the operation dawdles
+    bool adds = false;   ///< adds a number to what it writes, so that the order does not matter
+    bool fails = false;  ///< throws when half of its work is done
+    int device = 0;      ///< of the stream that is made, or the one that is synchronized
     std::optional<weir::ordering_mode> mode{};
 
     // Filled in by `complete`.
@@ -109,6 +112,10 @@ struct step {
 [[nodiscard]] constexpr bool is_operation(step_kind kind) noexcept {
     return kind == step_kind::allocate || kind == step_kind::operate || kind == step_kind::copy ||
            kind == step_kind::fill || kind == step_kind::copy_from_host;
+}
+/// Whether an operation gives this range new values whatever it holds, so that it does not depend on who wrote it before.
+[[nodiscard]] constexpr bool overwrites(step_kind kind, bool write) noexcept {
+    return write && is_operation(kind) && kind != step_kind::operate;
 }
 /// Whether the host itself touches memory.
 [[nodiscard]] constexpr bool is_host_access(step_kind kind) noexcept {
@@ -127,16 +134,20 @@ inline constexpr int shared_slots = 8;
 inline constexpr int private_slots = 4;
 inline constexpr int slots = shared_slots + most_threads * private_slots;
 inline constexpr int gates = 8;  ///< two for each thread
-inline constexpr int default_stream = 0;
+inline constexpr int most_devices = 3;
 
 /// Steps that are numbered in one program, at most.
 inline constexpr int most_steps = 1024;
 
 struct program {
     std::uint64_t seed = 0;
-    /// How many arrays of `tight_elements` elements the pool may hold; none if it may hold what it likes. Then memory is
-    /// soon handed on while other streams still use it.
+    /// How many arrays of `tight_elements` elements the pool of a device may hold; none if it may hold what it likes. Then
+    /// memory is soon handed on while other streams still use it.
     std::optional<int> tight;
+    /// The devices it works on. Device 0 is the host's own unless `has_host` is false; the others are accelerators, whose
+    /// memory the host does not reach. The slots and numbers of their default streams are those of the devices.
+    int devices = 1;
+    bool has_host = true;
     /// What each thread does in each phase. All threads end a phase before any begins the next.
     std::vector<std::vector<std::vector<step>>> phases;
 

@@ -46,18 +46,20 @@ TEST(random_programs, compute_what_the_serial_program_computes) {
         if (is_replay()) {
             std::printf("%s", to_string(completed).c_str());
         }
-        const outcome result = run_completed(completed);
+        const expectation wanted = expected(completed);
+        const outcome result = run(completed, wanted);
         if (!result.ok()) {
             ADD_FAILURE() << explain(raw, result.wrong, name);
             break;
         }
-        counted.count(completed, result.reuses);
+        counted.count(completed, wanted, result.reuses);
     }
     std::printf("seeds from %llu: %s", static_cast<unsigned long long>(first_seed()), counted.to_string().c_str());
     if (counted.programs() < 500) {
         return;
     }
     EXPECT_GE(counted.with_hazard_between_streams() * 100, counted.programs() * 30);
+    EXPECT_EQ(counted.rare_features(), "");
     for (int kind = 0; kind < hazards; ++kind) {
         EXPECT_GT(counted.with(static_cast<hazard>(kind)), 0) << name_of(static_cast<hazard>(kind));
     }

@@ -1,7 +1,10 @@
 // The same random programs on simulated accelerators, whose streams do what luck does not do on the CPU.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdio>
+#include <memory>
+#include <vector>
 
 #include "random_programs/complete.hpp"
 #include "random_programs/generate.hpp"
@@ -14,15 +17,12 @@
 namespace random_programs {
 namespace {
 
-/// The program without what cannot be done with memory that the host does not reach: changing it in place, and looking at
-/// it for longer than a moment.
+/// The program without what only the host can do: completing it leaves out what the host cannot do with memory that it does
+/// not reach, which is to change it in place, and to look at it for longer than a moment.
 program for_accelerators(program raw) {
+    raw.has_host = false;
     for (auto& phase : raw.phases) {
         for (auto& steps : phase) {
-            std::erase_if(steps, [](const step& one) {
-                return one.kind == step_kind::write_host || one.kind == step_kind::open_view ||
-                       one.kind == step_kind::touch_view || one.kind == step_kind::close_view;
-            });
             for (step& one : steps) {
                 one.how = one.how == form::host_task ? form::access : one.how;
             }
@@ -39,15 +39,31 @@ weir::testing::sim_settings settings_of(std::uint64_t seed, bool virtual_clock) 
             .virtual_clock = virtual_clock};
 }
 
+using accelerators = std::array<weir::device, most_devices>;
+
+/// Each behaves as it likes, while this lives.
+class behaviours {
+public:
+    behaviours(const accelerators& all, std::uint64_t seed, bool virtual_clock) {
+        for (const weir::device& one : all) {
+            all_.push_back(std::make_unique<weir::testing::simulated>(one, settings_of(seed++, virtual_clock)));
+        }
+    }
+
+private:
+    std::vector<std::unique_ptr<weir::testing::simulated>> all_;
+};
+
 void expect_all_right(const char* test, bool virtual_clock) {
     watchdog dog(test);
-    const weir::device sim = weir::sim(virtual_clock ? 8 : 9);
+    const int first = virtual_clock ? 8 : 11;
+    const accelerators on{weir::sim(first), weir::sim(first + 1), weir::sim(first + 2)};
     for (std::uint64_t i = 0; i < wanted_programs(10); ++i) {
         const std::uint64_t seed = first_seed() + i;
         dog.start(seed);
         const program completed = complete(for_accelerators(generate(seed)));
-        const weir::testing::simulated behaviour(sim, settings_of(seed, virtual_clock));
-        const outcome result = run(completed, expected(completed), {.on = sim});
+        const behaviours hostile(on, seed, virtual_clock);
+        const outcome result = run(completed, expected(completed), {.on = on});
         ASSERT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, test) << "\n" << to_string(completed);
     }
 }
@@ -62,16 +78,16 @@ TEST(random_programs_sim, compute_the_same_under_the_virtual_clock) {
 
 TEST(random_programs_sim, control_without_ordering_they_compute_something_else) {
     watchdog dog("random_programs_sim.control_without_ordering_they_compute_something_else");
-    const weir::device sim = weir::sim(8);
+    const accelerators on{weir::sim(8), weir::sim(9), weir::sim(10)};
     int programs = 0;
     int wrong = 0;
     for_each_serial_seed(20, [&](std::uint64_t seed) {
         dog.start(seed);
         const program completed = complete(for_accelerators(generate(seed)));
         const stripped_program bare = strip(completed, gate_opening::as_written);
-        const weir::testing::simulated behaviour(sim, settings_of(seed, true));
+        const behaviours hostile(on, seed, true);
         ++programs;
-        wrong += run(bare.steps, expected(bare.steps), {.racing = true, .on = sim}).ok() ? 0 : 1;
+        wrong += run(bare.steps, expected(bare.steps), {.racing = true, .on = on}).ok() ? 0 : 1;
     });
     std::printf("without ordering %d of %d programs went wrong under the virtual clock\n", wrong, programs);
     if (programs >= 100) {

@@ -38,8 +38,10 @@ bool orders(step_kind kind) noexcept {
 
 class stripper {
 public:
-    stripper(const program& completed, gate_opening when) : when_(when) {
+    stripper(const program& completed, gate_opening when) : when_(when), world_(completed) {
         made_.steps.seed = completed.seed;
+        made_.steps.devices = completed.devices;
+        made_.steps.has_host = completed.has_host;
         made_.steps.phases.resize(1);
         made_.steps.phases[0].resize(1);
         for (const step& one : completed.phases[0][0]) {

@@ -1,9 +1,11 @@
 // How one operation of a random program is enqueued.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "random_programs/arithmetic.hpp"
@@ -51,6 +53,7 @@ struct body {
     int number;
     int spin;
     bool adds;
+    bool fails;
     std::size_t count;
     ledger* notes;
 
@@ -61,12 +64,16 @@ struct body {
         }
     }
     template <class... T>
-    void at(std::size_t i, const std::span<T>&... spans) const noexcept {
+    void at(std::size_t i, const std::span<T>&... spans) const {
+        if (fails && i == done_before_failure(count)) {
+            notes->ran(number);
+            throw std::runtime_error("it is to fail");
+        }
         const operands all(spans...);
         compute_at<Memory>(number, adds, i, all.reads(), all.writes());
     }
     template <class... T>
-    void all(const std::span<T>&... spans) const noexcept {
+    void all(const std::span<T>&... spans) const {
         begin();
         for (std::size_t i = 0; i < count; ++i) {
             at(i, spans...);
@@ -81,7 +88,7 @@ weir::completion enqueue(const step& one, const weir::on& where, ledger& notes, 
     for (const range& write : one.writes) {
         count = std::max(count, static_cast<std::size_t>(write.last - write.first));
     }
-    const body<Memory> work{one.number, one.spin, one.adds, count, &notes};
+    const body<Memory> work{one.number, one.spin, one.adds, one.fails, count, &notes};
     switch (one.how) {
         case form::access:
             return weir::access(where, arguments...,
@@ -129,24 +136,35 @@ weir::completion operate(const step& one, const weir::on& where, ledger& notes, 
     return with_writes<Memory>(one, where, notes, writes, first, weir::in(reads[1].view<double>()));
 }
 
+/// Enqueues `work()`, which finds its memory itself: to Weir a task of the host's, whose memory may be another device's.
+template <class Work, class... A>
+weir::completion on_any_device(const weir::on& where, Work work, const A&... arguments) {
+    return weir::host_task(
+        where, [work](const auto&...) { work(); }, arguments...);
+}
+
 /// Sets each element to what `value(i)` says.
 template <class Memory, class Value>
 weir::completion assign(const step& one, const weir::on& where, ledger& notes, const weir::array& target, Value value) {
-    return weir::access(where, weir::out(target.view<double>()),
-                        [number = one.number, notes = &notes, value](weir::native_stream, const std::span<double>& to) {
-                            for (std::size_t i = 0; i < to.size(); ++i) {
-                                Memory::store(to[i], value(i));
-                            }
-                            notes->ran(number);
-                        });
+    const auto work = [number = one.number, notes = &notes, value, to = target.view<double>().device_span()] {
+        for (std::size_t i = 0; i < to.size(); ++i) {
+            Memory::store(to[i], value(i));
+        }
+        notes->ran(number);
+    };
+    const auto written = weir::out(target.view<double>());
+    if (where.stream().device() != target.device()) {
+        return on_any_device(where, work, written);
+    }
+    return weir::access(where, written, [work](const auto&...) { work(); });
 }
 
 /// What weir::copy does, by accesses of the test's own.
 template <class Memory>
 weir::completion copy_by_hand(const step& one, const weir::on& where, ledger& notes, const weir::array& target,
                               const weir::array& source) {
-    const auto work = [number = one.number, notes = &notes](weir::native_stream, const std::span<const double>& from,
-                                                            const std::span<double>& to) {
+    const auto work = [number = one.number, notes = &notes, from = source.view<double>().device_span(),
+                       to = target.view<double>().device_span()] {
         std::vector<double> taken(from.size());
         for (std::size_t i = 0; i < from.size(); ++i) {
             taken[i] = Memory::load(from[i]);
@@ -156,7 +174,12 @@ weir::completion copy_by_hand(const step& one, const weir::on& where, ledger& no
         }
         notes->ran(number);
     };
-    return weir::access(where, weir::in(source.view<double>()), weir::out(target.view<double>()), work);
+    const auto read = weir::in(source.view<double>());
+    const auto written = weir::out(target.view<double>());
+    if (source.device() != target.device()) {
+        return on_any_device(where, work, read, written);
+    }
+    return weir::access(where, read, written, [work](const auto&...) { work(); });
 }
 
 }  // namespace random_programs

@@ -7,9 +7,11 @@ namespace random_programs {
 
 using weir::ordering_mode;
 
-world::world() {
-    streams_[default_stream].number = 0;
-    stream_modes_.emplace_back();
+world::world(const program& of) : devices_(of.devices), has_host_(of.has_host) {
+    for (int device = 0; device < devices_; ++device) {
+        streams_[index(device)].number = device;
+        streams_of_all_times_.push_back({device, std::nullopt});
+    }
 }
 
 int world::slot_of(int stream_number) const noexcept {
@@ -21,9 +23,9 @@ int world::slot_of(int stream_number) const noexcept {
     return none;
 }
 
-int world::live_memories() const noexcept {
-    return static_cast<int>(
-        std::count_if(memories_.begin(), memories_.end(), [](const memory_state& m) { return m.owners > 0; }));
+int world::live_memories(int device) const noexcept {
+    return static_cast<int>(std::count_if(memories_.begin(), memories_.end(),
+                                          [&](const memory_state& m) { return m.owners > 0 && m.device == device; }));
 }
 
 bool world::resolve_stream(step& one, std::size_t thread) const {
@@ -31,15 +33,36 @@ bool world::resolve_stream(step& one, std::size_t thread) const {
         return false;
     }
     one.stream_number = streams_[index(one.stream)].number;
-    const std::vector<int>& current = threads_[thread].current;
-    one.current = one.stream_number == (current.empty() ? 0 : current.back());
+    const int device = device_of_stream(one.stream);
+    const std::vector<int>& all = threads_[thread].current;
+    const auto latest = std::find_if(all.rbegin(), all.rend(),
+                                     [&](int number) { return streams_of_all_times_[index(number)].device == device; });
+    one.current = one.stream_number == (latest == all.rend() ? device : *latest);
     return true;
 }
 
 weir::ordering_mode world::mode_of(const step& one, std::size_t thread) const {
     const std::vector<ordering_mode>& scopes = threads_[thread].scopes;
     const ordering_mode mode = scopes.empty() ? process_ : scopes.back();
-    return is_operation(one.kind) ? stream_modes_[index(one.stream_number)].value_or(mode) : mode;
+    return is_operation(one.kind) ? streams_of_all_times_[index(one.stream_number)].mode.value_or(mode) : mode;
+}
+
+bool world::host_reaches_all(const step& one) const {
+    return has_host_ &&
+           std::all_of(one.touches.begin(), one.touches.end(), [](const touch& part) { return part.device == 0; });
+}
+
+bool world::reaches_all(const step& one) const {
+    const int own = streams_of_all_times_[index(one.stream_number)].device;
+    const auto is_own = [&](const touch& part) { return part.device == own; };
+    if (one.kind == step_kind::copy) {
+        return std::any_of(one.touches.begin(), one.touches.end(), is_own);
+    }
+    if (one.kind == step_kind::operate && one.how == form::host_task) {
+        return host_reaches_all(one);
+    }
+    const bool from_host = one.kind == step_kind::copy_from_host && own == 0 && has_host_;
+    return from_host || std::all_of(one.touches.begin(), one.touches.end(), is_own);
 }
 
 bool world::resolve_ranges(step& one, std::size_t thread) const {
@@ -52,9 +75,10 @@ bool world::resolve_ranges(step& one, std::size_t thread) const {
         if (slot.memory == none || part.first < 0 || part.first >= part.last || part.last > slot.size) {
             return false;
         }
-        const ordering_mode mode = memories_[index(slot.memory)].mode.value_or(mode_of(one, thread));
-        one.touches.push_back(
-            {slot.memory, slot.offset + part.first, slot.offset + part.last, write, mode == ordering_mode::manual});
+        const memory_state& memory = memories_[index(slot.memory)];
+        const ordering_mode mode = memory.mode.value_or(mode_of(one, thread));
+        one.touches.push_back({slot.memory, slot.offset + part.first, slot.offset + part.last, write,
+                               mode == ordering_mode::manual, memory.device});
         return true;
     };
     for (const range& read : one.reads) {
@@ -68,17 +92,19 @@ bool world::resolve_ranges(step& one, std::size_t thread) const {
 bool world::resolve(step& one, std::size_t thread) const {
     switch (one.kind) {
         case step_kind::make_stream:
-            one.stream_number = static_cast<int>(stream_modes_.size());
+            one.stream_number = static_cast<int>(streams_of_all_times_.size());
             return !has_stream(one.stream);
         case step_kind::drop_stream:
-            return one.stream != default_stream && resolve_stream(one, thread);
+            return !is_default(one.stream) && resolve_stream(one, thread);
         case step_kind::allocate: {
             one.memory = static_cast<int>(memories_.size());
-            if (array(one.array).memory != none || !resolve_stream(one, thread) || !has_stream(one.other)) {
+            if (array(one.array).memory != none || !resolve_stream(one, thread) || !has_stream(one.other) ||
+                device_of_stream(one.stream) != device_of_stream(one.other)) {
                 return false;
             }
             // Nobody else has the memory yet: this orders nothing but what its former owner did.
-            one.touches = {{one.memory, 0, one.size, true, mode_of(one, thread) == ordering_mode::manual}};
+            one.touches = {{one.memory, 0, one.size, true, mode_of(one, thread) == ordering_mode::manual,
+                            device_of_stream(one.other)}};
             one.other_number = streams_[index(one.other)].number;
             return true;
         }
@@ -93,14 +119,15 @@ bool world::resolve(step& one, std::size_t thread) const {
         case step_kind::copy:
         case step_kind::fill:
         case step_kind::copy_from_host:
-            return resolve_stream(one, thread) && resolve_ranges(one, thread) &&
+            return resolve_stream(one, thread) && resolve_ranges(one, thread) && reaches_all(one) &&
                    (one.kind != step_kind::copy ||
                     one.reads[0].last - one.reads[0].first == one.writes[0].last - one.writes[0].first);
         case step_kind::read_host:
-        case step_kind::write_host:
             return resolve_ranges(one, thread);
+        case step_kind::write_host:
+            return resolve_ranges(one, thread) && host_reaches_all(one);
         case step_kind::open_view:
-            return views_[index(one.other)].memory == none && resolve_ranges(one, thread);
+            return views_[index(one.other)].memory == none && resolve_ranges(one, thread) && host_reaches_all(one);
         case step_kind::touch_view:
             return views_[index(one.other)].memory != none;
         case step_kind::close_view: {
@@ -122,7 +149,7 @@ bool world::resolve(step& one, std::size_t thread) const {
         case step_kind::push_current:
             return resolve_stream(one, thread);
         case step_kind::hold:
-            return one.stream != default_stream && resolve_stream(one, thread);
+            return !is_default(one.stream) && resolve_stream(one, thread);
         case step_kind::open:
             return is_closed(one.other);
         case step_kind::order_array:
@@ -148,13 +175,13 @@ void world::apply(const step& one, std::size_t thread) {
     switch (one.kind) {
         case step_kind::make_stream:
             streams_[index(one.stream)].number = one.stream_number;
-            stream_modes_.emplace_back();
+            streams_of_all_times_.push_back({one.device, std::nullopt});
             break;
         case step_kind::drop_stream:
             streams_[index(one.stream)].number = none;
             break;
         case step_kind::allocate:
-            memories_.push_back({1, std::nullopt});
+            memories_.push_back({1, one.touches[0].device, std::nullopt});
             arrays_[index(one.array)] = {one.memory, 0, one.size};
             break;
         case step_kind::alias:
@@ -184,7 +211,7 @@ void world::apply(const step& one, std::size_t thread) {
             memories_[index(array(one.array).memory)].mode = one.mode;
             break;
         case step_kind::order_stream:
-            stream_modes_[index(one.stream_number)] = one.mode;
+            streams_of_all_times_[index(one.stream_number)].mode = one.mode;
             break;
         case step_kind::order_scope:
             if (one.mode) {

@@ -12,7 +12,8 @@ namespace random_programs {
 /// order.
 class world {
 public:
-    world();
+    /// With the devices of the program.
+    explicit world(const program& of);
 
     struct stream_slot {
         int number = none;  ///< none: empty
@@ -37,7 +38,12 @@ public:
     [[nodiscard]] const std::vector<int>& holds(int gate) const noexcept { return holds_[index(gate)]; }
     /// The slot of a stream; none if no slot has it any more.
     [[nodiscard]] int slot_of(int stream_number) const noexcept;
-    [[nodiscard]] int live_memories() const noexcept;
+    [[nodiscard]] int device_of_stream(int slot) const noexcept {
+        return streams_of_all_times_[index(streams_[index(slot)].number)].device;
+    }
+    [[nodiscard]] int device_of_array(int slot) const noexcept { return memories_[index(array(slot).memory)].device; }
+    /// How many pieces of memory of a device have owners.
+    [[nodiscard]] int live_memories(int device) const noexcept;
     [[nodiscard]] bool has_scope(std::size_t thread) const noexcept { return !threads_[thread].scopes.empty(); }
     [[nodiscard]] bool has_current(std::size_t thread) const noexcept { return !threads_[thread].current.empty(); }
 
@@ -52,18 +58,29 @@ private:
     [[nodiscard]] weir::ordering_mode mode_of(const step& one, std::size_t thread) const;
     [[nodiscard]] bool resolve_ranges(step& one, std::size_t thread) const;
     [[nodiscard]] bool resolve_stream(step& one, std::size_t thread) const;
+    [[nodiscard]] bool is_default(int slot) const noexcept { return slot < devices_; }
+    /// Whether the code of an operation reaches the memory that it touches.
+    [[nodiscard]] bool reaches_all(const step& one) const;
+    [[nodiscard]] bool host_reaches_all(const step& one) const;
     [[nodiscard]] bool is_last_owner(int memory) const noexcept { return memories_[index(memory)].owners == 1; }
 
     struct memory_state {
         int owners = 0;
+        int device = 0;
+        std::optional<weir::ordering_mode> mode;
+    };
+    struct stream_state {
+        int device = 0;
         std::optional<weir::ordering_mode> mode;
     };
     struct thread_state {
         std::vector<int> current;  ///< stream numbers
         std::vector<weir::ordering_mode> scopes;
     };
+    int devices_;
+    bool has_host_;
     std::array<stream_slot, slots> streams_{};
-    std::vector<std::optional<weir::ordering_mode>> stream_modes_;  ///< by stream number
+    std::vector<stream_state> streams_of_all_times_;  ///< by stream number
     std::array<array_slot, slots> arrays_{};
     std::vector<memory_state> memories_;
     std::array<view, slots> views_{};
