@@ -6,7 +6,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 root=$PWD/build/chroot
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+# From where apt gets Debian 12 here, unless DEBIAN_MIRROR says otherwise; nothing: debootstrap's own choice.
+# shellcheck disable=SC2016  # apt's variable, not the shell's
+mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Release: bookworm' 2>/dev/null | head -n 1)}
 
 say() { printf '==> %s\n' "$*"; }
 fail() {
@@ -64,7 +66,7 @@ shift
 rm -rf --one-file-system "$root"
 mkdir -p "$root"
 start=$SECONDS
-debootstrap --variant=minbase --include=git,ca-certificates bookworm "$root" "$mirror" >build/chroot.log ||
+debootstrap --variant=minbase --include=git,ca-certificates bookworm "$root" ${mirror:+"$mirror"} >build/chroot.log ||
     fail "debootstrap failed, see build/chroot.log"
 times+=("$(printf '%5d s  debootstrap' $((SECONDS - start)))")
 mount -t proc proc "$root/proc"
