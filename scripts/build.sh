@@ -30,9 +30,11 @@ build() {
     local preset=$1 parts=$2 folder=build/$1 part settings=()
     shift 2
     find_cmake || fail "no cmake of version 3.25 or newer"
+    # What a configuration left behind that failed does not count.
     [ -f "$folder/build.ninja" ] || settings=("-DWEIR_BUILD_"{CLI,TESTS,BENCH,EXAMPLES}"=OFF")
     for part in $parts; do
-        grep -qs "^WEIR_BUILD_$part:BOOL=ON" "$folder/CMakeCache.txt" || settings+=("-DWEIR_BUILD_$part=ON")
+        [ ${#settings[@]} -eq 0 ] && grep -qs "^WEIR_BUILD_$part:BOOL=ON" "$folder/CMakeCache.txt" ||
+            settings+=("-DWEIR_BUILD_$part=ON")
     done
     [ ${#settings[@]} -eq 0 ] || "$CMAKE" --preset "$preset" "${settings[@]}"
     "$CMAKE" --build "$folder" --parallel "$(nproc)" --target "$@"
