@@ -47,13 +47,15 @@ counts& counts::operator+=(const counts& more) noexcept {
     return *this;
 }
 
-program::program(std::uint32_t seed, ordered_by who) : random_(seed), who_(who) {
+program::program(std::uint32_t seed, ordered_by who, const weir::device& on)
+    : on_(on), random_(seed), who_(who), maker_(on) {
     for (int i = 0; i < 3; ++i) {
-        streams_.emplace_back();
+        streams_.emplace_back(on_);
         ++agents_;
     }
     for (int i = 0; i < 2; ++i) {
         libraries_.push_back(std::make_unique<library>());
+        libraries_.back()->self = std::make_shared<producer>(on_);
         libraries_.back()->queue = agents_++;
     }
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
@@ -98,8 +100,8 @@ void program::make(std::size_t which) {
         one.elements = one.theirs.elements();
         from->fill(one.theirs, 1);
         from->current()->drain();
-        one.ours = weir::array(weir::import_live(one.theirs.data(), one.theirs.bytes(), weir::cpu(), from,
-                                                 one.theirs.owner(), weir::package_use::writes, here()),
+        one.ours = weir::array(weir::import_live(one.theirs.data(), one.theirs.bytes(), on_, from, one.theirs.owner(),
+                                                 weir::package_use::writes, here()),
                                weir::dtype::float64, {n});
         tell([&](order& about) { about.used_on(one.memory, one.with->queue); });
     } else {
@@ -122,7 +124,7 @@ std::string program::run(bool safe) {
         one_step(safe);
     }
     open_all();
-    weir::cpu().synchronize();
+    on_.synchronize();
     for (const auto& one : libraries_) {
         one->self->current()->drain();
     }

@@ -43,7 +43,7 @@ struct counts {
 /// One program, made as it runs: the same for a seed.
 class program {
 public:
-    program(std::uint32_t seed, ordered_by who);
+    program(std::uint32_t seed, ordered_by who, const weir::device& on = weir::cpu());
     ~program();
     program(const program&) = delete;
     program& operator=(const program&) = delete;
@@ -64,7 +64,7 @@ private:
     using latch = weir::test::thread_queue::latch;
 
     struct library {
-        std::shared_ptr<producer> self = std::make_shared<producer>();
+        std::shared_ptr<producer> self;
         int queue = none;  ///< the agent that its current queue is
         std::vector<producer::queue> former;
     };
@@ -112,6 +112,7 @@ private:
         about(own_);
     }
 
+    weir::device on_;
     std::mt19937 random_;
     ordered_by who_;
     counts seen_;

@@ -22,20 +22,26 @@ void expect_all_kinds(const counts& seen, std::uint32_t programs) {
     EXPECT_TRUE(often(seen.host_reads, 10)) << seen.host_reads;
 }
 
-TEST(SharingPrograms, X6_X7_resultsAreThoseOfTheStepsOneAfterTheOther) {
+class SharingPrograms : public ::testing::TestWithParam<weir::device (*)()> {};
+
+weir::device first_sim() { return weir::sim(0); }
+INSTANTIATE_TEST_SUITE_P(On, SharingPrograms, ::testing::Values(&weir::cpu, &first_sim),
+                         [](const auto& one) { return one.param == &weir::cpu ? "cpu" : "sim"; });
+
+TEST_P(SharingPrograms, X6_X7_resultsAreThoseOfTheStepsOneAfterTheOther) {
     counts all;
     for (std::uint32_t seed = 0; seed < programs(150); ++seed) {
-        program one(seed, ordered_by::weir);
+        program one(seed, ordered_by::weir, GetParam()());
         ASSERT_EQ(one.run(true), "") << "seed " << seed;
         all += one.seen();
     }
     expect_all_kinds(all, programs(150));
 }
 
-TEST(SharingPrograms, ControlWithoutOrderTheyAreNot) {
+TEST_P(SharingPrograms, ControlWithoutOrderTheyAreNot) {
     int wrong = 0;
     for (std::uint32_t seed = 0; seed < 100; ++seed) {
-        wrong += program(seed, ordered_by::nobody).run(false).empty() ? 0 : 1;
+        wrong += program(seed, ordered_by::nobody, GetParam()()).run(false).empty() ? 0 : 1;
     }
     EXPECT_GT(wrong, 50);
 }
