@@ -70,8 +70,8 @@ void read_and_audit(benchmark::State& state) {
             state.SkipWithError("the log is good, and the verifier found something");
         }
     }
-    state.counters["operations/s"] =
-        benchmark::Counter(static_cast<double>(operations * state.iterations()), benchmark::Counter::kIsRate);
+    state.counters["operations/s"] = benchmark::Counter(
+        static_cast<double>(operations) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
 BENCHMARK(read_and_audit)->Arg(1)->Arg(8)->Arg(64)->Unit(benchmark::kMillisecond);
 
@@ -91,8 +91,8 @@ void audit_alone(benchmark::State& state) {
         }
         benchmark::DoNotOptimize(one.found().all().size());
     }
-    state.counters["operations/s"] =
-        benchmark::Counter(static_cast<double>(operations * state.iterations()), benchmark::Counter::kIsRate);
+    state.counters["operations/s"] = benchmark::Counter(
+        static_cast<double>(operations) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
 BENCHMARK(audit_alone)->Arg(1)->Arg(8)->Arg(64)->Unit(benchmark::kMillisecond);
 
