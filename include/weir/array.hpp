@@ -76,7 +76,7 @@ public:
     /// The dimensions in another order: dimension i of the result is dimension axes[i]; negative ones count from the end.
     /// Throws argument_error unless each is named once.
     [[nodiscard]] array transpose(std::span<const std::int64_t> axes) const;
-    /// The same.
+    /// The same: `x.transpose({1, 0})`.
     [[nodiscard]] array transpose(std::initializer_list<std::int64_t> axes) const {
         return transpose(std::span(axes.begin(), axes.size()));
     }
@@ -289,22 +289,23 @@ private:
 [[nodiscard]] WEIR_EXPORT array empty(const shape& extents, dtype type = dtype::float64,
                                       const stream_ref& on = current_stream(),
                                       source_location where = source_location::current());
-/// An array of zeros; the filling is enqueued on `on`. Blocks and throws as `empty` does, like all that follow.
+/// An array of zeros; the filling is enqueued on `on`. Blocks and throws as `empty` does.
 [[nodiscard]] WEIR_EXPORT array zeros(const shape& extents, dtype type = dtype::float64,
                                       const stream_ref& on = current_stream(),
                                       source_location where = source_location::current());
-/// An array of ones; the filling is enqueued on `on`.
+/// An array of ones; the filling is enqueued on `on`. Blocks and throws as `empty` does.
 [[nodiscard]] WEIR_EXPORT array ones(const shape& extents, dtype type = dtype::float64,
                                      const stream_ref& on = current_stream(),
                                      source_location where = source_location::current());
 /// The numbers start, start + step, ... before stop, as NumPy's arange gives them. Without a type: int64 if all three are
 /// integers, else float64. Throws argument_error (a step of 0, a number out of range, more elements than can be
-/// addressed), argument_type_error (bool, complex).
+/// addressed), argument_type_error (bool, complex); blocks as `empty` does.
 [[nodiscard]] WEIR_EXPORT array arange(const scalar& start, const scalar& stop, const scalar& step = 1,
                                        std::optional<dtype> type = std::nullopt,
                                        const stream_ref& on = current_stream(),
                                        source_location where = source_location::current());
-/// An array whose elements all are `value`. Throws argument_error as scalar::expect_fits does.
+/// An array whose elements all are `value`; the filling is enqueued on `on`. Throws argument_error as scalar::expect_fits
+/// does; blocks as `empty` does.
 [[nodiscard]] WEIR_EXPORT array full(const shape& extents, const scalar& value, dtype type = dtype::float64,
                                      const stream_ref& on = current_stream(),
                                      source_location where = source_location::current());

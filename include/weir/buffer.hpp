@@ -142,7 +142,7 @@ private:
 class WEIR_EXPORT host_access {
 public:
     /// The host reads or, with access_mode::write, changes `where` of `of`. Blocks as said above. Throws operation_error if
-    /// what wrote there failed (rule K4), std::bad_alloc.
+    /// it reads what a failed operation was to write (rule K4), std::bad_alloc.
     host_access(const buffer& of, const order::footprint& where, order::access_mode mode, source_location from);
     /// Takes over the access of `other`.
     host_access(host_access&& other) noexcept;

@@ -47,7 +47,7 @@ public:
     memory_limit(double part);  // NOLINT(google-explicit-constructor): reads as a value
     /// Throws argument_error for what it cannot read. Letters may be small or capital.
     memory_limit(std::string_view text);  // NOLINT(google-explicit-constructor): reads as a value
-    /// The same.
+    /// The same: `.memory_limit = "80%"`.
     memory_limit(const char* text)  // NOLINT(google-explicit-constructor): reads as a value
         : memory_limit(std::string_view(text)) {}
 

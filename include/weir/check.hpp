@@ -137,8 +137,7 @@ public:
     check_scope(const check_scope&) = delete;
     check_scope& operator=(const check_scope&) = delete;
 
-    /// What was found up to now. Any thread; blocks on no device. Throws
-    /// std::bad_alloc.
+    /// What was found up to now. Any thread; blocks on no device.
     [[nodiscard]] weir::report report() const;
 
 private:

@@ -15,8 +15,7 @@ class frontier;
 }
 
 /// The end of one enqueued operation: a symbolic event. Costs no driver object and no allocation; copies are cheap.
-/// An empty completion stands for "nothing to wait for". It may outlive its stream. Any
-/// thread.
+/// An empty completion stands for "nothing to wait for". It may outlive its stream. Any thread.
 class WEIR_EXPORT completion {
 public:
     /// Nothing to wait for.

@@ -25,11 +25,11 @@ struct event_options {
 /// waiting for it is no wait. Any thread may use it.
 class WEIR_EXPORT event {
 public:
-    /// Not recorded yet. Throws std::bad_alloc, as the next two.
+    /// Not recorded yet. Throws std::bad_alloc.
     event();
-    /// The same with options: `event({.timing = true})`.
+    /// The same with options: `event({.timing = true})`. Throws std::bad_alloc.
     explicit event(event_options options);
-    /// The event of an operation that was just enqueued.
+    /// The event of an operation that was just enqueued. Throws std::bad_alloc.
     event(const completion& of);  // NOLINT(google-explicit-constructor): an operation's end *is* an event
 
     /// Holds from now on the tail of `on` at this moment, whatever it held before. Does not block, but on devices without

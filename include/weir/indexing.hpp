@@ -11,10 +11,9 @@ namespace weir {
 /// NumPy's `start:stop:step`: negative numbers count from the end, what is beyond an end is cut off, what is left out is
 /// everything. `slice{1, 5}`, `slice{{}, {}, -1}`.
 struct slice {
-    std::optional<std::int64_t>
-        start{};  ///< the first index; left out: the first there is, or the last for a negative step
-    std::optional<std::int64_t> stop{};  ///< behind the last index; left out: behind all
-    std::int64_t step = 1;               ///< not 0
+    std::optional<std::int64_t> start{};  ///< the first index
+    std::optional<std::int64_t> stop{};   ///< behind the last index; for a negative step before it
+    std::int64_t step = 1;                ///< not 0
 };
 
 /// A new dimension of extent 1.
@@ -39,10 +38,10 @@ public:
     index_term(const slice& part) noexcept : term_(part) {}                    // NOLINT(google-explicit-constructor)
     index_term(new_axis_t one) noexcept : term_(one) {}                        // NOLINT(google-explicit-constructor)
     index_term(ellipsis_t rest) noexcept : term_(rest) {}                      // NOLINT(google-explicit-constructor)
+    /// @}
 
     /// Which of them it is.
     [[nodiscard]] const any& term() const noexcept { return term_; }
-    /// @}
 
 private:
     any term_;

@@ -254,15 +254,16 @@ WEIR_EXPORT completion copy_from_host(const on& where, const array& dst, std::sp
 /// does.
 WEIR_EXPORT completion fill(const on& where, const array& dst, const scalar& value);
 
-/// A new array in C order with the elements of `x`. Reads x; returns once enqueued, as those below. Throws argument_error
+/// A new array in C order with the elements of `x`. Reads x; returns once enqueued. Throws argument_error
 /// for a stream of another device, and as `empty` does.
 [[nodiscard]] WEIR_EXPORT array copy(const on& where, const array& x);
-/// The same with elements of another type, as NumPy's astype does: integers wrap, fractions and imaginary parts go.
+/// The same with elements of another type, as NumPy's astype does: integers wrap, fractions and imaginary parts go. Reads
+/// x; returns once enqueued.
 [[nodiscard]] WEIR_EXPORT array astype(const on& where, const array& x, dtype type);
 /// A new array in C order on the device `to` with the elements of `x`, made on a stream of either device. Reads x. Throws
 /// as `copy` does.
 [[nodiscard]] WEIR_EXPORT array to(const on& where, const array& x, device to);
-/// `x` itself if its elements lie in C order, else a copy in which they do.
+/// `x` itself if its elements lie in C order, else a copy in which they do, as `copy` makes it.
 [[nodiscard]] WEIR_EXPORT array contiguous(const on& where, const array& x);
 /// The elements of `x` in C order under another shape: the same memory if strides can say it, else a copy. Throws
 /// argument_error.

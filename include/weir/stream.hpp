@@ -86,7 +86,7 @@ private:
 /// same stream, pending work keeps it alive, dropping the last copy neither blocks nor cancels (rule S4).
 class WEIR_EXPORT stream : public stream_ref {
 public:
-    /// A new stream. Throws std::bad_alloc.
+    /// A new stream. Does not block. Throws std::bad_alloc.
     explicit stream(weir::device on = cpu(), stream_options options = {});
 
     /// The stream of a queue that others own and use as well (rule S5): they may put work into it that Weir never sees, so

@@ -1,6 +1,11 @@
 // Everything that Weir offers to C++ programs. Layer: umbrella.
 #pragma once
 
+/// \mainpage Weir: the reference
+/// One page for each class, and one for \ref weir "namespace weir" with the functions and with what holds for all of them. The
+/// <a href="../index.html">guide</a> says how things work together; start there with
+/// <a href="../first-program/index.html">ten minutes to the first program</a>.
+
 /// \namespace weir
 /// Everything that Weir offers. Unless a declaration says otherwise,
 ///  - any thread may call it, several at once (rule O8); one object that is no handle (a scope, a plan, a report) is for one
