@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "weir/testing.hpp"
 #include "weir/weir.hpp"
 
 namespace {
@@ -80,5 +81,30 @@ BENCHMARK(soak)
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
+
+/// One array handed on, twice, through streams that a gate holds: nothing is over, and each operation is ordered after all
+/// before it.
+void held_chain(benchmark::State& state) {
+    const auto stream_count = static_cast<std::size_t>(state.range(0));
+    double taken = 0;
+    for (auto _ : state) {
+        const std::vector<stream> streams(stream_count);
+        const array x = empty(64, dtype::float64, streams[0]);
+        testing::gate gate;
+        for (const stream& one : streams) {
+            gate.hold(one);
+        }
+        const double before = resident();
+        for (std::size_t i = 0; i < 2 * stream_count; ++i) {
+            access(streams[i % stream_count], inout(x.view<double>()), [](native_stream, auto) {});
+        }
+        taken = resident() - before;
+        gate.open();
+        cpu().synchronize();
+    }
+    state.counters["MiB for what is pending"] = taken;
+}
+
+BENCHMARK(held_chain)->ArgName("streams")->Arg(1000)->Arg(10000)->Iterations(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
