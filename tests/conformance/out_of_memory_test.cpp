@@ -516,10 +516,12 @@ TEST(L6OutOfMemoryDeathTest, AtTheFirstUseOfEverythingToo) {
 /// A function that forgets something when it runs out of memory.
 void forgetful(world& /*w*/) {
     static auto* const forgotten = new std::vector<std::unique_ptr<int>>;  // NOLINT: on purpose
+    static const int* volatile seen = nullptr;  // what nobody sees may never be allocated
     auto first = std::make_unique<int>(1);
     forgotten->reserve(100);
     try {
         const auto second = std::make_unique<int>(2);
+        seen = second.get();
     } catch (...) {
         forgotten->push_back(std::move(first));
         throw;

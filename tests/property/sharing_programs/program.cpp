@@ -247,6 +247,9 @@ void program::wait() {
 }
 
 void program::read(const slot& from, ordering_mode mode, bool safe) {
+    if (!safe && on_ != weir::cpu()) {
+        return;  // the copy for the host is no kernel of this program: where it races, it races for the language, too
+    }
     open_all();
     const auto view = from.ours.read<double>(here());
     for (std::size_t j = 0; j < n && safe; ++j) {
