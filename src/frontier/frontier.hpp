@@ -63,14 +63,14 @@ public:
         if (is_tree() && ++merges_ < prune_at_) {
             return;
         }
-        const std::uint32_t interval = prune_at_;
+        const std::size_t interval = prune_at_;
         const std::size_t before = size();
         prune(complete);
         const bool was_worth_it = size() <= before - before / 4;
         merges_ = 0;
         prune_at_ = was_worth_it || !is_tree()
                         ? 1
-                        : static_cast<std::uint32_t>(std::min<std::size_t>(2 * interval, merges_for_each * size()));
+                        : static_cast<std::uint32_t>(std::min(2 * interval, merges_for_each * size()));
     }
 
     [[nodiscard]] bool empty() const noexcept { return few_.empty() && !is_tree(); }

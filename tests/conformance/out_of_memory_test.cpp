@@ -513,10 +513,11 @@ TEST(L6OutOfMemoryDeathTest, AtTheFirstUseOfEverythingToo) {
 
 // --- the control --------------------------------------------------------------------------------------------------
 
+[[maybe_unused]] const int* volatile seen = nullptr;  ///< what nobody sees may never be allocated
+
 /// A function that forgets something when it runs out of memory.
 void forgetful(world& /*w*/) {
     static auto* const forgotten = new std::vector<std::unique_ptr<int>>;  // NOLINT: on purpose
-    static const int* volatile seen = nullptr;  // what nobody sees may never be allocated
     auto first = std::make_unique<int>(1);
     forgotten->reserve(100);
     try {
