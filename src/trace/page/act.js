@@ -313,6 +313,9 @@ function showLegend() {
     if (log.failed) {
         all.push(entry("span", "", { color: theme.failed }, "failed", ""));
     }
+    if (log.simulated) {
+        all.push(element("span", "simulated time: the host's marks and memory are placed by the device's clock"));
+    }
     if (!all.length) {
         all.push(element("span", "Nothing to explain: the log holds no operations."));
     }

@@ -10,8 +10,8 @@ const x = t => gutter + (t - left) * scale, timeAt = px => left + (px - gutter) 
 const memoryHeight = () => log.peak === 0 ? 36 : Math.min(110, Math.max(52, height() * 0.16));
 const runningHeight = () => log.most === 0 ? 36 : Math.min(70, Math.max(36, height() * 0.1));
 const lanesTop = () => ruler, lanesBottom = () => height() - memoryHeight() - runningHeight();
-const laneHeight = () => Math.min(60, Math.max(30, Math.floor((lanesBottom() - lanesTop()) / Math.max(1, log.lanes.length))));
-const barHeight = () => Math.min(30, laneHeight() - 12);
+const laneHeight = () => Math.min(72, Math.max(30, Math.floor((lanesBottom() - lanesTop()) / Math.max(1, log.lanes.length))));
+const barHeight = () => Math.min(34, laneHeight() - 12);
 const y = lane => lanesTop() + lane.index * laneHeight() - top_;
 
 function readTheme() {
@@ -146,10 +146,11 @@ function paintBars(lane, w) {
             context.strokeRect(from - 0.5, py - 1.5, Math.max(2, size + 1), tall + 3);
             context.lineWidth = 1;
         }
-        const start = Math.max(from, gutter), room = Math.min(to, w) - start - 10;
-        if (room > 24 && o.ran) {
+        const start = Math.max(from, gutter), room = Math.min(to, w) - start - 8;
+        const text = room > 20 && o.ran ? shortened(o.label, room) : "";
+        if (text.length > 3 || text === o.label) {
             context.fillStyle = theme["bar-ink"];
-            context.fillText(shortened(o.label, room), start + 5, py + tall / 2 + 0.5);
+            context.fillText(text, start + 5, py + tall / 2 + 0.5);
         }
     }
     context.globalAlpha = 1;
