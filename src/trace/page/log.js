@@ -1,6 +1,6 @@
 /* ---- The log: from its records to lanes, operations, arrows and curves ---- */
 function readLog(text) {
-    const log = { lanes: [], operations: [], byMoment: new Map(), arrows: [], ticks: [], memory: [], running: [], peak: 0,
+    const log = { lanes: [], operations: [], byMoment: new Map(), allocated: new Map(), arrows: [], ticks: [], memory: [], running: [], peak: 0,
         peakAt: 0, most: 0, lost: 0, failed: 0, issued: 0, elidedCount: 0, begin: Infinity, end: -Infinity };
     const lanes = new Map(), sizes = new Map(), starts = [], executions = [], failures = [];
     const lane = id => {
@@ -54,6 +54,7 @@ function readLog(text) {
                 file: r.file, line: r.line, function: r.function });
             break;
         case "allocation":
+            log.allocated.set(r.resource, place(r));
             if (r.address !== 0) {
                 sizes.set(r.resource, r.bytes);
                 live += r.bytes;
@@ -210,9 +211,7 @@ function shared(arrow) {
     for (const a of arrow.from.accesses) {
         for (const b of arrow.to.accesses) {
             if (a.resource === b.resource && a.begin < b.end && b.begin < a.end && (a.mode === "write" || b.mode === "write")) {
-                const begin = Math.max(a.begin, b.begin), end = Math.min(a.end, b.end);
-                const all = begin === 0 && end === a.bytes;
-                found.add(`memory #${a.resource}, ` + (all ? `all ${bytes(a.bytes)}` : `bytes [${begin}, ${end}) of ${a.bytes}`));
+                found.add(memoryText(a, Math.max(a.begin, b.begin), Math.min(a.end, b.end)));
             }
         }
     }

@@ -146,11 +146,11 @@ function paintBars(lane, w) {
             context.strokeRect(from - 0.5, py - 1.5, Math.max(2, size + 1), tall + 3);
             context.lineWidth = 1;
         }
-        const start = Math.max(from, gutter), room = Math.min(to, w) - start - 8;
+        const start = Math.max(from, gutter), room = Math.min(to, w) - start - 6;
         const text = room > 20 && o.ran ? shortened(o.label, room) : "";
         if (text.length > 3 || text === o.label) {
             context.fillStyle = theme["bar-ink"];
-            context.fillText(text, start + 5, py + tall / 2 + 0.5);
+            context.fillText(text, start + 3, py + tall / 2 + 0.5);
         }
     }
     context.globalAlpha = 1;

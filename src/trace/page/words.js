@@ -100,6 +100,12 @@ function witnessText(arrow) {
     const o = log.byMoment.get(arrow.witness[0] + ":" + arrow.witness[1]);
     return o ? `: ${o.label} on ${o.lane.name}, ${place(o)}` : "";
 }
+/* A part of some memory, and the line that allocated it. */
+function memoryText(access, begin, end) {
+    const part = begin === 0 && end === access.bytes ? `all ${bytes(access.bytes)}` : `bytes [${begin}, ${end})`;
+    const line = log.allocated.get(access.resource);
+    return `${part} of memory #${access.resource}` + (line ? ` (${line})` : "");
+}
 function describeOperation(o, row, link, operation, most) {
     row("stream", `${o.lane.name} (epoch ${o.epoch})`);
     row("line", `${o.file}:${o.line}` + (o.function ? ` in ${o.function}` : ""));
@@ -114,11 +120,10 @@ function describeOperation(o, row, link, operation, most) {
             row("", `and ${list.length - most} more`);
         }
     };
-    some(o.accesses, a => row(a.mode === "read" ? "reads" : "writes", `memory #${a.resource}, ` +
-        (a.begin === 0 && a.end === a.bytes ? `all ${bytes(a.bytes)}` : `bytes [${a.begin}, ${a.end}) of ${a.bytes}`)));
+    some(o.accesses, a => row(a.mode === "read" ? "reads" : "writes", memoryText(a, a.begin, a.end)));
     const wait = (name, other) => arrow => row(name, ...operation(other(arrow)), " (", link(reasonText(arrow), arrow), ")",
         arrow.elided ? element("small", " not issued: " + becauseText(arrow)) : "");
     some(o.waits, wait("waits for", arrow => arrow.from));
     some(o.elisions, wait("needs", arrow => arrow.from));
-    some(o.next.filter(arrow => !arrow.elided), wait("before", arrow => arrow.to));
+    some(o.next.filter(arrow => !arrow.elided), wait("waited for by", arrow => arrow.to));
 }
