@@ -314,7 +314,7 @@ function showLegend() {
         all.push(entry("span", "", { color: theme.failed }, "failed", ""));
     }
     if (log.simulated) {
-        all.push(element("span", "simulated time: the host's marks and memory are placed by the device's clock"));
+        all.push(element("span", "simulated time", { title: "What the host did, and memory, stand at the device's time." }));
     }
     if (!all.length) {
         all.push(element("span", "Nothing to explain: the log holds no operations."));

@@ -146,11 +146,11 @@ function paintBars(lane, w) {
             context.strokeRect(from - 0.5, py - 1.5, Math.max(2, size + 1), tall + 3);
             context.lineWidth = 1;
         }
-        const start = Math.max(from, gutter), room = Math.min(to, w) - start - 6;
+        const start = Math.max(from, gutter), room = Math.min(to, w) - start - 3;
         const text = room > 20 && o.ran ? shortened(o.label, room) : "";
         if (text.length > 3 || text === o.label) {
             context.fillStyle = theme["bar-ink"];
-            context.fillText(text, start + 3, py + tall / 2 + 0.5);
+            context.fillText(text, start + 2, py + tall / 2 + 0.5);
         }
     }
     context.globalAlpha = 1;
@@ -169,12 +169,17 @@ function paintTicks(w) {
         }
     }
 }
-/* The arrows to paint. To the pixel, those that look the same are painted once: far out there are many more arrows than
-   pixels. Those of what is kept or under the pointer are `mine`; they are shown whatever else is hidden. */
+/* The arrows to paint. Those that look the same are painted once: far out there are many more arrows than pixels. Those
+   of what is kept or under the pointer are `mine`; they are shown whatever else is hidden. */
 function visibleArrows() {
     const right = width() + 2, shown = kept || hovered, lanes = log.lanes.length, list = [], seen = new Map();
     const clamp = px => Math.min(right, Math.max(gutter - 2, px));
     const middle = log.lanes.map(lane => y(lane) + laneHeight() / 2);
+    let count = 0;
+    for (const arrow of log.arrows) {
+        count += x(arrow.to.start) >= gutter && x(arrow.from.end) <= right ? 1 : 0;
+    }
+    const grain = count > 1500 ? 6 : 1;  // pixels
     const wanted = { issued: byId("issued").checked, elided: byId("elided").checked };
     for (const arrow of log.arrows) {
         const mine = shown !== null && (arrow === shown || arrow.to === shown || arrow.from === shown);
@@ -185,7 +190,7 @@ function visibleArrows() {
         if (Math.max(x1, x2) < gutter || Math.min(x1, x2) > right) {
             continue;
         }
-        const look = ((Math.round(clamp(x1)) * 10000 + Math.round(clamp(x2))) * lanes + arrow.from.lane.index) * lanes +
+        const look = ((Math.round(clamp(x1) / grain) * 10000 + Math.round(clamp(x2) / grain)) * lanes + arrow.from.lane.index) * lanes +
             arrow.to.lane.index;
         const kind = arrow.reason + arrow.elided;
         seen.has(kind) || seen.set(kind, new Set());

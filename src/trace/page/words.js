@@ -29,7 +29,7 @@ const becauseText = arrow => because[arrow.because] || "implied, or it was over"
 const hues = 14;
 function takeColors(labels) {
     const taken = new Set();
-    theme.hues = new Map();
+    theme.colors = new Map();
     for (const label of labels) {
         let hash = 7;
         for (const c of label) {
@@ -40,10 +40,10 @@ function takeColors(labels) {
             hue = (hash + 5 * i) % hues;
         }
         taken.add(hue);
-        theme.hues.set(label, hue);
+        theme.colors.set(label, `hsl(${hue * 360 / hues} 58% ${theme["bar-light"]})`);
     }
 }
-const colorOf = label => `hsl(${theme.hues.get(label) * 360 / hues} 58% ${theme["bar-light"]})`;
+const colorOf = label => theme.colors.get(label);
 function element(name, text = "", properties = {}) {
     const made = Object.assign(document.createElement(name), properties);
     made.textContent = text;
@@ -121,8 +121,8 @@ function describeOperation(o, row, link, operation, most) {
         }
     };
     some(o.accesses, a => row(a.mode === "read" ? "reads" : "writes", memoryText(a, a.begin, a.end)));
-    const wait = (name, other) => arrow => row(name, ...operation(other(arrow)), " (", link(reasonText(arrow), arrow), ")",
-        arrow.elided ? element("small", " not issued: " + becauseText(arrow)) : "");
+    const wait = (name, other) => arrow => row(name, ...operation(other(arrow)), " · ", link(reasonText(arrow), arrow),
+        arrow.elided ? element("small", " · not issued: " + becauseText(arrow)) : "");
     some(o.waits, wait("waits for", arrow => arrow.from));
     some(o.elisions, wait("needs", arrow => arrow.from));
     some(o.next.filter(arrow => !arrow.elided), wait("waited for by", arrow => arrow.to));
