@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks format, style, layers and scripts; called by `./run lint`. Goes on after a failure, and says at the end what
-# failed. Usage: lint.sh [CHECK...], each of: layers shell format headers tidy; all of them by default.
+# failed. Usage: lint.sh [CHECK...], each of: layers shell format headers cppcheck tidy; all of them by default.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -37,8 +37,14 @@ check_tidy() {
         2> >(grep -Ev '^[0-9]+ warnings?( and [0-9]+ errors?)? generated|^Error while processing' >&2)
 }
 
+check_cppcheck() {
+    cppcheck --quiet --error-exitcode=1 --std=c++20 --language=c++ --enable=warning,performance,portability \
+        --suppressions-list=scripts/cppcheck.txt --template='{file}:{line}: {severity}: {message} [{id}]' \
+        -j "$(nproc)" -I include -I src -I tools src tools
+}
+
 failed=()
-[ $# -gt 0 ] || set -- layers shell format headers tidy
+[ $# -gt 0 ] || set -- layers shell format headers cppcheck tidy
 for check in "$@"; do
     printf '==> %s\n' "$check"
     "check_$check" || failed+=("$check")

@@ -99,6 +99,7 @@ void frontier::merge_trees(const frontier& other) {
         other.for_each([&](const point& p) { many_.merge(p); });
     }
     merges_ = std::max(merges_, other.merges_);
+    prune_at_ = std::max(prune_at_, other.prune_at_);  // what either has learnt about how little is complete
 }
 
 }  // namespace weir::frontiers

@@ -46,13 +46,21 @@ public:
         }
     }
 
-    /// The same, but where there are many points only now and then: so that looking at all of them costs each merge a
-    /// bounded amount, and frontiers that grow from each other go on sharing their points.
+    /// The same, but where there are many points, and few of them turned out to be complete, only now and then: so that
+    /// frontiers stay small where work gets over, and where it does not, looking at all points costs each merge little.
     template <class Complete>
     void prune_at_times(Complete&& complete) {
-        if (!is_tree() || ++merges_ > merges_for_each * size()) {
-            prune(complete);
+        if (is_tree() && ++merges_ < prune_at_) {
+            return;
         }
+        const std::uint32_t interval = prune_at_;
+        const std::size_t before = size();
+        prune(complete);
+        const bool was_worth_it = size() <= before - before / 4;
+        merges_ = 0;
+        prune_at_ = was_worth_it || !is_tree()
+                        ? 1
+                        : static_cast<std::uint32_t>(std::min<std::size_t>(2 * interval, merges_for_each * size()));
     }
 
     [[nodiscard]] bool empty() const noexcept { return size() == 0; }
@@ -91,7 +99,8 @@ private:
 
     small few_;  ///< all points, or none
     point_tree many_;
-    std::uint32_t merges_ = 0;  ///< since a tree was pruned
+    std::uint32_t merges_ = 0;    ///< since a tree was pruned
+    std::uint32_t prune_at_ = 1;  ///< so many merges
 };
 
 }  // namespace weir::frontiers

@@ -102,10 +102,13 @@ clock plan::clock_after() const {
     if (waits_.empty()) {
         return *known_;
     }
-    // Whoever is ordered after this stream's last operation knows all that this stream knows.
-    const bool implied = std::any_of(waits_.begin(), waits_.end(), [&](const wait& issued) {
-        return issued.target.known && issued.target.known->covers({self_, tail_});
-    });
+    // Whoever is ordered after this stream's last operation knows all that this stream knows; and once that operation is
+    // over, so is all that it is ordered after.
+    const point last{self_, tail_};
+    const bool implied =
+        completed_->is_complete(last) || std::any_of(waits_.begin(), waits_.end(), [&](const wait& issued) {
+            return issued.target.known && issued.target.known->covers(last);
+        });
     const auto merged = *known_ && !implied ? std::make_shared<frontier>(**known_) : std::make_shared<frontier>();
     for (const wait& issued : waits_) {
         if (issued.target.known) {
