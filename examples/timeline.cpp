@@ -55,7 +55,7 @@ float program() {
 
 int main(int count, char** arguments) {
     using namespace std::chrono_literals;
-    const std::filesystem::path folder = count > 1 ? arguments[1] : std::filesystem::temp_directory_path();
+    const std::filesystem::path folder = count > 1 ? arguments[1] : ".";
     weir::trace_scope trace(
         {folder / "weir-timeline.html", folder / "weir-timeline.json", folder / "weir-timeline.weirlog"});
     // How long an operation takes, by its label: "load", "coarse part", and so on. What has none is a copy to the host.

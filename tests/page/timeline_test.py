@@ -1,9 +1,10 @@
 """The timeline's page, used as a person would. Usage: timeline_test.py EXAMPLE CHROMIUM
 
-EXAMPLE is the program examples/timeline.cpp.
+EXAMPLE is the program examples/timeline.cpp. Exits with 77 if the second argument is no program.
 """
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,7 +14,10 @@ from pathlib import Path
 from browser import Browser
 
 EXAMPLE = Path(sys.argv[1]).resolve()
-CHROMIUM = sys.argv[2]
+CHROMIUM = shutil.which(sys.argv[2])
+if CHROMIUM is None:
+    print("install chromium to test the timeline's page")
+    sys.exit(77)
 
 # Where things are, in pixels of the window.
 CORNER = "(r => [r.left, r.top])(canvas.getBoundingClientRect())"
@@ -46,9 +50,7 @@ class Page(unittest.TestCase):
         cls.addClassCleanup(cls.folder.cleanup)
         subprocess.run([EXAMPLE, cls.folder.name], check=True)
         cls.address = (Path(cls.folder.name) / "weir-timeline.html").as_uri()
-        cls.browser = cls.enterClassContext(Browser(CHROMIUM)) if hasattr(cls, "enterClassContext") else Browser(CHROMIUM)
-        if not hasattr(cls, "enterClassContext"):
-            cls.addClassCleanup(cls.browser.__exit__)
+        cls.browser = cls.enterClassContext(Browser(CHROMIUM))
 
     def setUp(self):
         self.browser.errors.clear()
