@@ -263,7 +263,7 @@ function say(text) {
 function showNumbers() {
     const numbers = [["operations", log.operations.length], ["streams", log.lanes.filter(l => l.id !== "host").length],
         ["at once", log.most], ["waits", log.issued], ["elided", log.elidedCount],
-        ["span", Number.isFinite(log.span) ? duration(log.span) : "nothing ran"]];
+        ["span", Number.isFinite(log.span) ? duration(log.span) : "no"]];
     if (log.peak) {
         numbers.push(["peak memory", bytes(log.peak)]);
     }

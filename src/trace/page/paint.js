@@ -61,6 +61,7 @@ function paint() {
             paintTicks(w);
             paintArrows(drawn.filter(one => one.mine), true);
         });
+        paintScroll(w);
     });
     paintRuler(w);
     const memoryTop = h - memoryHeight();
@@ -87,6 +88,16 @@ function paintLanes(w) {
         if (!lane.operations.length && lane.id !== "host") {
             context.fillText("no operations", gutter + 10, middle);
         }
+    }
+}
+/* Where the picture is among streams that do not fit into it. */
+function paintScroll(w) {
+    const room = lanesBottom() - lanesTop(), all = log.lanes.length * laneHeight();
+    if (all > room) {
+        context.fillStyle = theme.faint;
+        context.globalAlpha = 0.6;
+        context.fillRect(w - 7, lanesTop() + room * top_ / all, 5, room * room / all);
+        context.globalAlpha = 1;
     }
 }
 function laneText(lane) {
