@@ -34,7 +34,7 @@ install(FILES ${PROJECT_BINARY_DIR}/weir.pc DESTINATION ${pkgconfig_folder})
 
 set(doc_folder ${CMAKE_INSTALL_DATADIR}/doc/weir)
 install(FILES LICENSE NOTICE README.md DESTINATION ${doc_folder})
-install(DIRECTORY docs DESTINATION ${doc_folder} FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
+install(DIRECTORY docs DESTINATION ${doc_folder} FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg")
 # Licences of the headers that are compiled in, from where Debian keeps them.
 foreach(package IN ITEMS libcli11-dev libstb-dev nlohmann-json3-dev)
     if(EXISTS /usr/share/doc/${package}/copyright)

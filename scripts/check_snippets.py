@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Check that the code in the documentation is the code that the tests run.
 
-A block of code below a line `<!-- PATH -->` must stand, line for line, in the file PATH. Prints each block that does not,
-and exits with 1 if there is one.
+A block of code below a line `<!-- PATH -->` must stand, line for line, in the file PATH, and each block of C++ must have
+such a line. Prints each block that does not, and exits with 1 if there is one.
 
 Usage: check_snippets.py [ROOT]
 """
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 BLOCK = re.compile(r"<!-- (?P<path>\S+) -->\n```\w*\n(?P<code>.*?)```", re.DOTALL)
+UNTESTED = re.compile(r"(?<! -->\n)```cpp\n")
 
 
 def main():
@@ -27,6 +28,10 @@ def main():
                 line = text.count("\n", 0, block.start()) + 1
                 print(f"{page.relative_to(root)}:{line}: the code differs from {block['path']}")
                 mistakes += 1
+        for block in UNTESTED.finditer(text):
+            line = text.count("\n", 0, block.start()) + 1
+            print(f"{page.relative_to(root)}:{line}: the code is of no file: put it into an example, and name that above it")
+            mistakes += 1
     print(f"snippets: {count} blocks, {mistakes} that differ")
     return 1 if mistakes or not count else 0
 

@@ -44,6 +44,8 @@ enum class unary_operation : std::uint8_t {
 /// program that made it.
 class operand {
 public:
+    /// @{
+    /// From an array, which must outlive the call that takes the operand, or from a number.
     operand(const array& x,  // NOLINT(google-explicit-constructor): for arguments
             source_location where = source_location::current()) noexcept
         : value_(&x), where_(where) {}
@@ -52,10 +54,15 @@ public:
     operand(const Number& number,  // NOLINT(google-explicit-constructor): for arguments
             source_location where = source_location::current())
     noexcept : value_(scalar(number)), where_(where) {}
+    /// @}
 
+    /// Whether it is an array.
     [[nodiscard]] bool is_array() const noexcept { return value_.index() == 0; }
+    /// The array, if it is one.
     [[nodiscard]] const array& of_array() const noexcept { return **std::get_if<0>(&value_); }
+    /// The number, if it is one.
     [[nodiscard]] const scalar& number() const noexcept { return *std::get_if<1>(&value_); }
+    /// The line of the program that made it.
     [[nodiscard]] const source_location& where() const noexcept { return where_; }
 
 private:
@@ -73,14 +80,18 @@ private:
 /// computed first, and converted within the same kind of numbers or to a higher one (else argument_type_error).
 WEIR_EXPORT completion compute(const on& where, binary_operation what, const operand& a, const operand& b,
                                const array& out);
+/// The same of one array.
 [[nodiscard]] WEIR_EXPORT array compute(const on& where, unary_operation what, const array& x);
+/// The same of one array, into an array that there is.
 WEIR_EXPORT completion compute(const on& where, unary_operation what, const array& x, const array& out);
 
-/// Elements of `x` where `condition` is true (not 0), else of `y`. Shapes and types as for arithmetic.
+/// Elements of `x` where `condition` is true (not 0), else of `y`: a new array. Shapes, types and errors as for
+/// arithmetic. Reads the arrays, never blocks.
 [[nodiscard]] WEIR_EXPORT array select(const on& where, const array& condition, const operand& x, const operand& y);
 
-/// The same by name. Operators (`a + b`, `a += b`, `a < b`, `-a`, ...; see array.hpp) work on the current stream of the
-/// device of their first array; `a += b` changes the elements of `a`, whoever else sees them.
+/// @{
+/// `compute` by name: the same rules and errors. Operators (`a + b`, `a += b`, `a < b`, `-a`, ...; see array) work on the
+/// current stream of the device of their first array; `a += b` changes the elements of `a`, whoever else sees them.
 [[nodiscard]] inline array add(const on& where, const operand& a, const operand& b) {
     return compute(where, binary_operation::add, a, b);
 }
@@ -96,5 +107,6 @@ WEIR_EXPORT completion compute(const on& where, unary_operation what, const arra
 [[nodiscard]] inline array power(const on& where, const operand& a, const operand& b) {
     return compute(where, binary_operation::power, a, b);
 }
+/// @}
 
 }  // namespace weir

@@ -38,18 +38,23 @@ public:
     /// No array: no elements, no memory.
     array() = default;
 
+    /// The element type.
     [[nodiscard]] weir::dtype dtype() const noexcept { return dtype_; }
+    /// The extents, outermost first.
     [[nodiscard]] const weir::shape& shape() const noexcept { return shape_; }
     /// Bytes from one index to the next, for each dimension; may be negative, or 0 where an element stands for many.
     [[nodiscard]] std::span<const std::int64_t> strides() const noexcept { return strides_.values(); }
+    /// The number of dimensions.
     [[nodiscard]] std::size_t dimensions() const noexcept { return shape_.dimensions(); }
     /// The number of elements.
     [[nodiscard]] std::int64_t size() const noexcept { return shape_.elements(); }
     /// Bytes of all elements, packed.
     [[nodiscard]] std::size_t nbytes() const noexcept;
+    /// The device whose memory holds the elements.
     [[nodiscard]] weir::device device() const noexcept { return buffer_.device(); }
     /// The bytes it occupies in its buffer: exactly its elements, not what lies between them (rule O3).
     [[nodiscard]] const order::footprint& footprint() const noexcept { return footprint_; }
+    /// The memory that it is a window onto, which other arrays may share.
     [[nodiscard]] const weir::buffer& buffer() const noexcept { return buffer_; }
     /// Whether the elements lie one after the other in C order.
     [[nodiscard]] bool is_contiguous() const noexcept { return contiguous_; }
@@ -63,6 +68,7 @@ public:
     [[nodiscard]] array operator[](std::initializer_list<index_term> index) const {
         return at(std::span(index.begin(), index.size()));
     }
+    /// The same for one index.
     [[nodiscard]] array operator[](const index_term& index) const { return at(std::span(&index, 1)); }
     /// The same, for an index made at run time.
     [[nodiscard]] array at(std::span<const index_term> index) const;
@@ -70,6 +76,7 @@ public:
     /// The dimensions in another order: dimension i of the result is dimension axes[i]; negative ones count from the end.
     /// Throws argument_error unless each is named once.
     [[nodiscard]] array transpose(std::span<const std::int64_t> axes) const;
+    /// The same: `x.transpose({1, 0})`.
     [[nodiscard]] array transpose(std::initializer_list<std::int64_t> axes) const {
         return transpose(std::span(axes.begin(), axes.size()));
     }
@@ -110,7 +117,8 @@ public:
     }
 
     /// The host's window for reading: blocks until pending writes to these elements are over (rule O6). A copy, as
-    /// they are then, of elements that do not lie in C order or that the host cannot reach. Throws argument_type_error; operation_error if what wrote them failed.
+    /// they are then, of elements that do not lie in C order or that the host cannot reach. Throws argument_type_error;
+    /// operation_error if what wrote them failed (rule K4).
     template <class T>
     [[nodiscard]] host_view<const T> read(source_location where = source_location::current()) const {
         expect(dtype_of<T>);
@@ -127,6 +135,7 @@ public:
 
     /// Whether nothing pending conflicts with reading it now. Never blocks.
     [[nodiscard]] bool ready() const;
+    /// Who orders operations on its memory: buffer::set_ordering.
     void set_ordering(std::optional<ordering_mode> mode) const noexcept { buffer_.set_ordering(mode); }
     /// `<weir.array float32 (3, 4) on cpu>`. Never blocks.
     [[nodiscard]] std::string to_string() const;
@@ -144,7 +153,10 @@ public:
     /// For Weir's own use: the device's address of that element, for code that runs in a stream.
     [[nodiscard]] std::byte* device_data() const noexcept { return buffer_.device_data() + offset_; }
 
-    // Arithmetic: see arithmetic.hpp, which defines what an operand is.
+    /// @{
+    /// Arithmetic, element by element, on the current stream of the device of the first array: `compute` of arithmetic.hpp,
+    /// which says what an operand is, and has the rules and errors. Reads its operands; the forms with = write `a`, and are
+    /// the only ones that change it. Never blocks.
     friend WEIR_EXPORT array operator+(const operand& a, const operand& b);
     friend WEIR_EXPORT array operator-(const operand& a, const operand& b);
     friend WEIR_EXPORT array operator*(const operand& a, const operand& b);
@@ -167,6 +179,7 @@ public:
     friend WEIR_EXPORT const array& operator&=(const array& a, const operand& b);
     friend WEIR_EXPORT const array& operator|=(const array& a, const operand& b);
     friend WEIR_EXPORT const array& operator^=(const array& a, const operand& b);
+    /// @}
 
 private:
     void expect(weir::dtype wanted) const;
@@ -190,7 +203,9 @@ private:
 template <class T>
 class array_view {
 public:
+    /// For array: what it has checked.
     explicit array_view(array of) : array_(std::move(of)) {}
+    /// The array.
     [[nodiscard]] const array& base() const noexcept { return array_; }
     /// Device memory: for code that runs in a stream.
     [[nodiscard]] std::span<T> device_span() const noexcept {
@@ -206,7 +221,9 @@ private:
 template <class T, std::size_t Rank>
 class strided_view {
 public:
+    /// For array: what it has checked.
     explicit strided_view(array of) : array_(std::move(of)) {}
+    /// The array.
     [[nodiscard]] const array& base() const noexcept { return array_; }
     /// Device memory: for code that runs in a stream.
     [[nodiscard]] strided_span<T, Rank> device_span() const noexcept {
@@ -245,12 +262,19 @@ private:
 template <class T>
 class host_view {
 public:
+    /// The elements. Valid while the view lives.
     [[nodiscard]] std::span<T> span() const noexcept { return span_; }
+    /// An element; the index is not checked.
     [[nodiscard]] T& operator[](std::size_t i) const noexcept { return span_[i]; }
+    /// The number of elements.
     [[nodiscard]] std::size_t size() const noexcept { return span_.size(); }
+    /// @{
+    /// For loops over the elements.
     [[nodiscard]] auto begin() const noexcept { return span_.begin(); }
     [[nodiscard]] auto end() const noexcept { return span_.end(); }
+    /// @}
 
+    /// What array::read and array::write make; blocks as they say.
     host_view(const array& of, source_location where)
         : window_(of, std::is_const_v<T> ? order::access_mode::read : order::access_mode::write, where),
           span_(reinterpret_cast<T*>(window_.data()), static_cast<std::size_t>(of.size())) {}
@@ -265,22 +289,23 @@ private:
 [[nodiscard]] WEIR_EXPORT array empty(const shape& extents, dtype type = dtype::float64,
                                       const stream_ref& on = current_stream(),
                                       source_location where = source_location::current());
-/// An array of zeros; the filling is enqueued on `on`.
+/// An array of zeros; the filling is enqueued on `on`. Blocks and throws as `empty` does.
 [[nodiscard]] WEIR_EXPORT array zeros(const shape& extents, dtype type = dtype::float64,
                                       const stream_ref& on = current_stream(),
                                       source_location where = source_location::current());
-/// An array of ones; the filling is enqueued on `on`.
+/// An array of ones; the filling is enqueued on `on`. Blocks and throws as `empty` does.
 [[nodiscard]] WEIR_EXPORT array ones(const shape& extents, dtype type = dtype::float64,
                                      const stream_ref& on = current_stream(),
                                      source_location where = source_location::current());
 /// The numbers start, start + step, ... before stop, as NumPy's arange gives them. Without a type: int64 if all three are
 /// integers, else float64. Throws argument_error (a step of 0, a number out of range, more elements than can be
-/// addressed), argument_type_error (bool, complex).
+/// addressed), argument_type_error (bool, complex); blocks as `empty` does.
 [[nodiscard]] WEIR_EXPORT array arange(const scalar& start, const scalar& stop, const scalar& step = 1,
                                        std::optional<dtype> type = std::nullopt,
                                        const stream_ref& on = current_stream(),
                                        source_location where = source_location::current());
-/// An array whose elements all are `value`. Throws argument_error as scalar::expect_fits does.
+/// An array whose elements all are `value`; the filling is enqueued on `on`. Throws argument_error as scalar::expect_fits
+/// does; blocks as `empty` does.
 [[nodiscard]] WEIR_EXPORT array full(const shape& extents, const scalar& value, dtype type = dtype::float64,
                                      const stream_ref& on = current_stream(),
                                      source_location where = source_location::current());

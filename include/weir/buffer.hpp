@@ -54,11 +54,12 @@ private:
 
 }  // namespace detail
 
-/// A piece of device memory, from Weir's pool or, by `wrap`, of somebody else. Copies are the same memory. Dropping the last copy never blocks, never
-/// stalls a stream, and the memory is not handed on before every access to it is over or ordered before the next owner's
-/// (rule L1). Any thread.
+/// A piece of device memory, from Weir's pool or, by `wrap`, of somebody else. Copies are the same memory. Dropping the
+/// last copy never blocks, never stalls a stream, and the memory is not handed on before every access to it is over or
+/// ordered before the next owner's (rule L1). Any thread.
 class WEIR_EXPORT buffer {
 public:
+    /// No memory.
     buffer() noexcept;
     /// `bytes` of uninitialised memory, aligned to 256 bytes, on the device of `on`, taken from what is best for that
     /// stream: from its pool, unless a memory::use says otherwise. 0 bytes is no memory. Does not block as long as memory
@@ -83,16 +84,21 @@ public:
                                      source_location where = source_location::current()) {
         return wrap_lent(pointer, bytes, on, std::make_unique<detail::lender_of<Owner>>(std::move(owner)), where);
     }
+    /// @{
+    /// The same memory.
     buffer(const buffer&) noexcept;
     buffer(buffer&&) noexcept;
     buffer& operator=(const buffer&) noexcept;
     buffer& operator=(buffer&&) noexcept;
     ~buffer();
+    /// @}
 
     /// The host's address of the first byte; null if there is no memory. The host must not touch it while operations may
     /// be pending: host views wait, this does not. Memory that the host cannot reach faults when it is touched.
     [[nodiscard]] std::byte* data() const noexcept;
+    /// Its size, as asked for.
     [[nodiscard]] std::size_t bytes() const noexcept;
+    /// The device whose memory it is; the CPU if there is none.
     [[nodiscard]] weir::device device() const noexcept;
     /// Unique in the process: a later owner of the same memory has another.
     [[nodiscard]] std::uint64_t unique_id() const noexcept;
@@ -106,6 +112,7 @@ public:
     /// `<weir.buffer #12 4096 bytes at 0x7f... on cpu>`. Never blocks.
     [[nodiscard]] std::string to_string() const;
 
+    /// Whether there is memory.
     explicit operator bool() const noexcept { return static_cast<bool>(block_); }
 
     /// For Weir's own use. Takes null.
@@ -134,9 +141,13 @@ private:
 /// enqueues it returns, so that the host never sees memory change under its hands. Use `host_view` of array.hpp.
 class WEIR_EXPORT host_access {
 public:
+    /// The host reads or, with access_mode::write, changes `where` of `of`. Blocks as said above. Throws operation_error if
+    /// it reads what a failed operation was to write (rule K4), std::bad_alloc.
     host_access(const buffer& of, const order::footprint& where, order::access_mode mode, source_location from);
+    /// Takes over the access of `other`.
     host_access(host_access&& other) noexcept;
     host_access& operator=(host_access&&) = delete;
+    /// The access is over: what is enqueued later is ordered after it. Never blocks.
     ~host_access();
 
 private:

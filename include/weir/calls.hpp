@@ -36,6 +36,7 @@ using execution_target = std::variant<std::monostate, device_kind, device>;
 /// \endcode
 class WEIR_EXPORT memory_limit {
 public:
+    /// "80%".
     memory_limit() = default;
     /// Throws argument_error if it is negative.
     template <std::integral Integer>
@@ -46,7 +47,8 @@ public:
     memory_limit(double part);  // NOLINT(google-explicit-constructor): reads as a value
     /// Throws argument_error for what it cannot read. Letters may be small or capital.
     memory_limit(std::string_view text);  // NOLINT(google-explicit-constructor): reads as a value
-    memory_limit(const char* text)        // NOLINT(google-explicit-constructor): reads as a value
+    /// The same: `.memory_limit = "80%"`.
+    memory_limit(const char* text)  // NOLINT(google-explicit-constructor): reads as a value
         : memory_limit(std::string_view(text)) {}
 
     /// What it comes to on a device: a part is one of what the device's pool may hold (rule L6).

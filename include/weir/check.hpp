@@ -23,8 +23,9 @@ enum class check_mode : std::uint8_t {
     raise,    ///< the call that completes it throws race_error, each time. Its operation is enqueued, safely
 };
 
+/// How a check_scope works.
 struct check_options {
-    check_mode mode = check_mode::collect;
+    check_mode mode = check_mode::collect;  ///< what it does about a race
     /// Counts none of the waits that Weir inserts: reports what would go wrong if the whole program ran under
     /// `ordering_mode::manual`.
     bool assume_manual = false;
@@ -34,17 +35,17 @@ struct check_options {
 /// they belong to, so that `file`, `line` and `function` are those of the allocation then, and `stream` is the stream on
 /// which it was made, where others free.
 struct race_access {
-    std::string file;
-    std::uint32_t line = 0;
-    std::string function;
-    std::string stream;           ///< its name; "host" for an access of the host's
-    std::uint64_t stream_id = 0;  ///< stream_ref::unique_id; 0 for the host
-    std::string label;            ///< the operation's label; empty if it has none
-    order::access_mode mode = order::access_mode::read;
-    std::uint64_t resource = 0;  ///< buffer::unique_id of the memory
-    std::string array;           ///< the memory in words: its number, size and where it was allocated
-    order::footprint range;      ///< bytes of the memory
-    bool is_drop = false;        ///< it is no operation, but the end of the memory
+    std::string file;                                    ///< the source file of the call that enqueued it
+    std::uint32_t line = 0;                              ///< the line there
+    std::string function;                                ///< the function that the call stands in
+    std::string stream;                                  ///< its name; "host" for an access of the host's
+    std::uint64_t stream_id = 0;                         ///< stream_ref::unique_id; 0 for the host
+    std::string label;                                   ///< the operation's label; empty if it has none
+    order::access_mode mode = order::access_mode::read;  ///< whether it reads or writes
+    std::uint64_t resource = 0;                          ///< buffer::unique_id of the memory
+    std::string array;       ///< the memory in words: its number, size and where it was allocated
+    order::footprint range;  ///< bytes of the memory
+    bool is_drop = false;    ///< it is no operation, but the end of the memory
 };
 
 /// Two accesses to the same bytes, at least one a write, that nothing in the program orders (rule V1).
@@ -67,10 +68,12 @@ struct race {
     std::uint64_t times = 1;  ///< how often accesses from this pair of source lines raced
 };
 
-/// What a check_scope has found. A value: later races do not show in it.
+/// What a check_scope has found. A value: later races do not show in it. Nothing here blocks.
 class WEIR_EXPORT report {
 public:
+    /// Nothing found.
     report() = default;
+    /// With these races and these words about what was not seen.
     report(std::vector<race> races, std::vector<std::string> unseen)
         : races_(std::move(races)), unseen_(std::move(unseen)) {}
 
@@ -78,10 +81,15 @@ public:
     [[nodiscard]] const std::vector<race>& races() const noexcept { return races_; }
     /// What could not be seen, in words. Where this is not empty, silence proves less.
     [[nodiscard]] const std::vector<std::string>& unseen() const noexcept { return unseen_; }
+    /// The number of races.
     [[nodiscard]] std::size_t size() const noexcept { return races_.size(); }
+    /// Whether no race was found.
     [[nodiscard]] bool empty() const noexcept { return races_.empty(); }
+    /// @{
+    /// For loops over the races.
     [[nodiscard]] auto begin() const noexcept { return races_.begin(); }
     [[nodiscard]] auto end() const noexcept { return races_.end(); }
+    /// @}
 
     /// For people: what raced, why it matters, what to add where.
     [[nodiscard]] std::string to_string() const;

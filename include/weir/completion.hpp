@@ -15,9 +15,10 @@ class frontier;
 }
 
 /// The end of one enqueued operation: a symbolic event. Costs no driver object and no allocation; copies are cheap.
-/// An empty completion stands for "nothing to wait for". It may outlive its stream.
+/// An empty completion stands for "nothing to wait for". It may outlive its stream. Any thread.
 class WEIR_EXPORT completion {
 public:
+    /// Nothing to wait for.
     completion() = default;
 
     /// Whether the operation is over. Never blocks. An answer of true orders what the program does next (rule V1).
@@ -30,12 +31,14 @@ public:
     /// `<weir.completion epoch 7 of "load" on cpu, not over>`. Never blocks.
     [[nodiscard]] std::string to_string() const;
 
-    /// Position and past of the operation, for Weir's own use.
+    /// @{
+    /// For Weir's own use: position and past of the operation.
     [[nodiscard]] std::uint32_t timeline() const noexcept { return timeline_; }
     [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
     [[nodiscard]] const std::shared_ptr<const frontiers::frontier>& known() const noexcept { return known_; }
     completion(std::uint32_t timeline, std::uint64_t epoch, std::shared_ptr<const frontiers::frontier> known) noexcept
         : known_(std::move(known)), epoch_(epoch), timeline_(timeline) {}
+    /// @}
 
 private:
     std::shared_ptr<const frontiers::frontier> known_;

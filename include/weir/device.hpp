@@ -22,9 +22,10 @@ namespace runtime {
 class device_state;
 }
 
-/// One device. A small value: copies are the same device. Valid until the process ends.
+/// One device. A small value: copies are the same device. Valid until the process ends. Any thread.
 class WEIR_EXPORT device {
 public:
+    /// What kind of device it is.
     [[nodiscard]] device_kind kind() const noexcept;
     /// The number among the devices of its kind, from 0.
     [[nodiscard]] int id() const noexcept;
@@ -39,10 +40,12 @@ public:
     /// Throws operation_error if any of it failed and nobody was told yet.
     void synchronize(source_location where = source_location::current()) const;
 
+    /// Whether both are the same device.
     friend bool operator==(const device&, const device&) = default;
 
     /// For Weir's own use.
     explicit device(runtime::device_state& state) noexcept : state_(&state) {}
+    /// For Weir's own use.
     [[nodiscard]] runtime::device_state& state() const noexcept { return *state_; }
 
 private:

@@ -36,6 +36,7 @@ enum class dtype : std::uint8_t {
 /// What kind of numbers elements are, in the order in which NumPy's promotion goes up.
 enum class dtype_kind : std::uint8_t { boolean, unsigned_integer, signed_integer, real, complex };
 
+/// What kind of numbers elements of this type are.
 [[nodiscard]] constexpr dtype_kind kind_of(dtype type) noexcept {
     if (type == dtype::bool_) {
         return dtype_kind::boolean;

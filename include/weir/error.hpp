@@ -48,6 +48,7 @@ public:
 /// An operation failed while it ran; found when its result, or its stream, was asked for (rule K4).
 class WEIR_EXPORT operation_error : public error {
 public:
+    /// The failure of the operation `label`, enqueued at `where`.
     operation_error(const std::string& message, std::string label, source_location where);
     ~operation_error() override;
 

@@ -25,18 +25,21 @@ struct event_options {
 /// waiting for it is no wait. Any thread may use it.
 class WEIR_EXPORT event {
 public:
+    /// Not recorded yet. Throws std::bad_alloc.
     event();
+    /// The same with options: `event({.timing = true})`. Throws std::bad_alloc.
     explicit event(event_options options);
-    /// The event of an operation that was just enqueued.
+    /// The event of an operation that was just enqueued. Throws std::bad_alloc.
     event(const completion& of);  // NOLINT(google-explicit-constructor): an operation's end *is* an event
 
     /// Holds from now on the tail of `on` at this moment, whatever it held before. Does not block, but on devices without
     /// queues. Throws state_error if the stream is closed, std::bad_alloc: then it holds what it held before.
     void record(const stream_ref& on, source_location where = source_location::current());
 
-    /// Blocks the calling thread until the recorded moment is over. Throws operation_error as stream::synchronize does.
+    /// Blocks the calling thread until the recorded moment is over (rule S3). Throws operation_error as stream::synchronize
+    /// does.
     void wait(source_location where = source_location::current()) const;
-    /// Device-side: `waiter.wait(*this)`.
+    /// Device-side: `waiter.wait(*this)`. Does not block the caller (rule S3). Throws as stream_ref::wait does.
     void wait(const stream_ref& waiter, source_location where = source_location::current()) const;
     /// The same as wait().
     void synchronize(source_location where = source_location::current()) const { wait(where); }
@@ -51,7 +54,7 @@ public:
     /// Whether it was made with timing.
     [[nodiscard]] bool is_timed() const noexcept;
 
-    /// What was recorded last. Empty if nothing was.
+    /// What was recorded last. Empty if nothing was. Never blocks on a device.
     [[nodiscard]] completion recorded() const;
 
     /// Unlike an address, never used again for another event.

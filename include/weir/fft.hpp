@@ -20,6 +20,7 @@ namespace weir {
 /// Where the factor 1/n goes, as in NumPy: with the inverse transform, its square root with both, with the forward one.
 enum class fft_norm : std::uint8_t { backward, ortho, forward };
 
+/// Which way a plan transforms.
 enum class fft_direction : std::uint8_t {
     forward,  ///< X[k] = sum of x[j] exp(-2 pi i j k / n)
     inverse,  ///< the same with +
@@ -40,6 +41,7 @@ enum class fft_direction : std::uint8_t {
 /// operation_error if the work failed.
 namespace fft {
 
+/// How a transform is made.
 struct options {
     /// The length of the transform along its only axis. A longer axis of the operand is cut, a shorter one filled up
     /// with zeros; the length of the axis by default (for irfft and irfftn: 2 (length - 1) for the last one).
@@ -51,10 +53,10 @@ struct options {
     /// The axes to transform, each at most once. By default the last one for fft, ifft, rfft and irfft, and all for the
     /// others and for plans. Real transforms halve the last one of them.
     std::vector<std::int64_t> axes{};
-    fft_norm norm = fft_norm::backward;
-    execution_target execution{};  ///< where to compute
-    call_blocking blocking = call_blocking::automatic;
-    weir::memory_limit memory_limit{};
+    fft_norm norm = fft_norm::backward;                 ///< where the factor 1/n goes
+    execution_target execution{};                       ///< where to compute
+    call_blocking blocking = call_blocking::automatic;  ///< whether the call returns before its work is over
+    weir::memory_limit memory_limit{};                  ///< what it may take besides operand and result
 };
 
 /// The forward transform of complex or real elements: (..., n, ...) complex.
@@ -66,13 +68,16 @@ struct options {
 /// The inverse of rfft: n/2 + 1 complex elements of the axis are read, the result is (..., n, ...) real. The imaginary
 /// parts of the first element and, for even n, of the last one are taken to be 0.
 [[nodiscard]] WEIR_EXPORT array irfft(const on& where, const array& a, const options& how = {});
+/// @{
 /// The same over all axes unless `axes` says otherwise. rfftn is rfft along the last of them and fft along the others;
 /// irfftn undoes it.
 [[nodiscard]] WEIR_EXPORT array fftn(const on& where, const array& a, const options& how = {});
 [[nodiscard]] WEIR_EXPORT array ifftn(const on& where, const array& a, const options& how = {});
 [[nodiscard]] WEIR_EXPORT array rfftn(const on& where, const array& a, const options& how = {});
 [[nodiscard]] WEIR_EXPORT array irfftn(const on& where, const array& a, const options& how = {});
+/// @}
 
+/// @{
 /// The same into `out`, an array of the result's shape and element type on the operand's device, with any strides.
 ///
 /// In place, that is, over the operand: complex transforms without a change of length into the operand itself; real ones
@@ -87,7 +92,9 @@ WEIR_EXPORT completion fftn(const on& where, const array& a, const array& out, c
 WEIR_EXPORT completion ifftn(const on& where, const array& a, const array& out, const options& how = {});
 WEIR_EXPORT completion rfftn(const on& where, const array& a, const array& out, const options& how = {});
 WEIR_EXPORT completion irfftn(const on& where, const array& a, const array& out, const options& how = {});
+/// @}
 
+/// @{
 /// The same on the current stream of the device that computes.
 [[nodiscard]] WEIR_EXPORT array fft(const array& a, const options& how = {},
                                     source_location where = source_location::current());
@@ -105,6 +112,7 @@ WEIR_EXPORT completion irfftn(const on& where, const array& a, const array& out,
                                       source_location where = source_location::current());
 [[nodiscard]] WEIR_EXPORT array irfftn(const array& a, const options& how = {},
                                        source_location where = source_location::current());
+/// @}
 
 }  // namespace fft
 
@@ -145,8 +153,11 @@ public:
     /// Describes the transform and keeps a reference to the operand. By default, real operands get real_to_complex and
     /// complex ones complex_to_complex. Nothing is enqueued. Throws argument_error, argument_type_error.
     explicit fft_plan(const array& operand, const fft::options& how = {}, std::optional<fft_kind> kind = std::nullopt);
+    /// @{
+    /// Takes over the plan; `other` is a freed one then.
     fft_plan(fft_plan&& other) noexcept;
     fft_plan& operator=(fft_plan&& other) noexcept;
+    /// @}
     /// The same as free().
     ~fft_plan();
 

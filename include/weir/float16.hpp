@@ -80,18 +80,25 @@ constexpr float bfloat16_value(std::uint16_t bits) noexcept {
 template <std::uint16_t (*Narrow)(float) noexcept, float (*Widen)(std::uint16_t) noexcept>
 class short_float {
 public:
+    /// Any value; 0 if made with {}.
     short_float() = default;
+    /// @{
+    /// Rounds once, to nearest, ties to even; what is too large becomes infinite.
     explicit constexpr short_float(float value) noexcept : bits_(Narrow(value)) {}
     explicit constexpr short_float(double value) noexcept : bits_(Narrow(round_to_odd(value))) {}
     template <std::integral Integer>
     explicit constexpr short_float(Integer value) noexcept : short_float(round_to_odd_double(value)) {}
+    /// @}
 
+    /// The number with these bits.
     [[nodiscard]] static constexpr short_float from_bits(std::uint16_t bits) noexcept {
         short_float made{};
         made.bits_ = bits;
         return made;
     }
+    /// The bits of the format.
     [[nodiscard]] constexpr std::uint16_t bits() const noexcept { return bits_; }
+    /// The same number as a float: exact.
     constexpr operator float() const noexcept {  // NOLINT(google-explicit-constructor): loses nothing
         return Widen(bits_);
     }
@@ -107,6 +114,7 @@ class float16 : public detail::short_float<detail::float16_bits, detail::float16
 public:
     using short_float::short_float;
     float16() = default;
+    /// The same number.
     constexpr float16(const short_float& same) noexcept : short_float(same) {}  // NOLINT(google-explicit-constructor)
 };
 
@@ -115,6 +123,7 @@ class bfloat16 : public detail::short_float<detail::bfloat16_bits, detail::bfloa
 public:
     using short_float::short_float;
     bfloat16() = default;
+    /// The same number.
     constexpr bfloat16(const short_float& same) noexcept : short_float(same) {}  // NOLINT(google-explicit-constructor)
 };
 

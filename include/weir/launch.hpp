@@ -29,6 +29,7 @@ namespace weir {
 /// \endcode
 class on {
 public:
+    /// To this stream, which must outlive the call that takes it, from this line of the program.
     on(const stream_ref& stream,  // NOLINT(google-explicit-constructor): a stream alone is the common case
        source_location where = source_location::current()) noexcept
         : stream_(stream), site_{nullptr, where} {}
@@ -52,8 +53,11 @@ public:
         return moved;
     }
 
+    /// The stream.
     [[nodiscard]] const stream_ref& stream() const noexcept { return stream_; }
+    /// Its label and the line of the program.
     [[nodiscard]] const runtime::site& site() const noexcept { return site_; }
+    /// What `after` was told.
     [[nodiscard]] std::span<const completion> dependencies() const noexcept { return after_; }
 
 private:
@@ -66,9 +70,9 @@ private:
 /// gets.
 template <class T, class Data = std::span<T>>
 struct access_argument {
-    runtime::access_request request;
-    Data data;                   ///< as the device sees it
-    std::ptrdiff_t to_host = 0;  ///< bytes from there to where the host looks
+    runtime::access_request request;  ///< for Weir's own use: what is touched, and how
+    Data data;                        ///< as the device sees it
+    std::ptrdiff_t to_host = 0;       ///< bytes from there to where the host looks
 
     /// The same elements for code that runs on the host. Memory that the host cannot reach faults when it is touched.
     [[nodiscard]] Data host_data() const noexcept;
@@ -122,6 +126,7 @@ template <class T>
 [[nodiscard]] access_argument<T> inout(const array_view<T>& x) noexcept {
     return detail::argument_of<T>(x.base(), x.device_span(), order::access_mode::write);
 }
+/// @{
 /// The same for elements with any strides: the body gets a strided_span, and the operation touches these elements alone,
 /// not what lies between them. To be written, each must have memory of its own: argument_error.
 template <class T, std::size_t Rank>
@@ -139,25 +144,30 @@ template <class T, std::size_t Rank>
     detail::expect_own_elements(x.base());
     return detail::argument_of<T>(x.base(), x.device_span(), order::access_mode::write);
 }
+/// @}
+/// @{
 /// The same for an array without a type: the body gets the bytes. Throws argument_error if they do not lie in C order.
 [[nodiscard]] WEIR_EXPORT access_argument<const std::byte> in(const array& x);
 [[nodiscard]] WEIR_EXPORT access_argument<std::byte> out(const array& x);
 [[nodiscard]] WEIR_EXPORT access_argument<std::byte> inout(const array& x);
+/// @}
 
 /// The half-open range of indices [begin, end). An empty one if the count is not positive.
 struct range {
-    std::size_t begin = 0;
-    std::size_t end = 0;
+    std::size_t begin = 0;  ///< the first index
+    std::size_t end = 0;    ///< behind the last one
+    /// The indices 0 to count - 1.
     template <std::integral Integer>
     range(Integer count) noexcept  // NOLINT(google-explicit-constructor): a number alone is the common case
         : end(count > 0 ? static_cast<std::size_t>(count) : 0) {}
+    /// The indices first to last - 1.
     range(std::size_t first, std::size_t last) noexcept : begin(first), end(last) {}
 };
 
 /// A stream as its device's own interfaces know it, for `access`. On the CPU there is none: the handle is null and the
 /// function itself runs in stream order.
 struct native_stream {
-    void* handle = nullptr;
+    void* handle = nullptr;  ///< the driver's handle
 };
 
 namespace detail {
@@ -198,7 +208,8 @@ completion parallel_for(const on& where, range over, F body, const access_argume
 }
 
 /// Declares accesses around work of somebody else: `fn(native_stream, spans...)` gets the stream's native handle and the
-/// operands, and either does the work (CPU) or puts it into that stream. Arguments: accesses, then the function.
+/// operands, and either does the work (CPU) or puts it into that stream. Arguments: accesses, then the function. Returns
+/// once enqueued. Throws as parallel_for does.
 template <class... Arguments>
 completion access(const on& where, Arguments&&... arguments) {
     constexpr std::size_t accesses = sizeof...(Arguments) - 1;
@@ -217,7 +228,8 @@ completion access(const on& where, Arguments&&... arguments) {
 
 /// Enqueues `fn(spans...)` as a host task: it may block (on input and output, on locks of the program) and may enqueue
 /// work; it must not wait for its own stream. Runs on a worker of its own, so that only its stream waits for it. It is
-/// code of the host: spans of memory that the host cannot reach fault when they are touched.
+/// code of the host: spans of memory that the host cannot reach fault when they are touched. Returns once enqueued; an
+/// exception of `fn` fails the operation (rule K4). Throws state_error, std::bad_alloc: then nothing was enqueued.
 template <class F, class... T, class... Data>
 completion host_task(const on& where, F fn, const access_argument<T, Data>&... arguments) {
     return detail::submit_work(
@@ -232,21 +244,26 @@ completion host_task(const on& where, F fn, const access_argument<T, Data>&... a
 /// converted to its element type within the same kind of numbers or to a higher one (float64 to float32, int32 to float32;
 /// else `astype` says that it is meant). Where the two overlap, as if `src` had been copied first. Between devices too, on
 /// a stream of either: what strides or types ask for besides is done on the current streams of the two. Reads src, writes
-/// dst. Throws argument_error, argument_type_error.
+/// dst; returns once enqueued. Throws argument_error (shapes, devices), argument_type_error.
 WEIR_EXPORT completion copy(const on& where, const array& dst, const array& src);
 /// Copies host memory, packed in C order, into `dst`, on a stream of its device or of the CPU. The source is taken as it
-/// is at the call, and may then be changed at once.
+/// is at the call, and may then be changed at once. Writes dst; returns once enqueued. Throws argument_error (another number
+/// of bytes, a stream of another device), std::bad_alloc.
 WEIR_EXPORT completion copy_from_host(const on& where, const array& dst, std::span<const std::byte> src);
-/// Sets every element of `dst` to `value`. Writes dst. Throws argument_error as scalar::expect_fits does.
+/// Sets every element of `dst` to `value`. Writes dst; returns once enqueued. Throws argument_error as scalar::expect_fits
+/// does.
 WEIR_EXPORT completion fill(const on& where, const array& dst, const scalar& value);
 
-/// A new array in C order with the elements of `x`. Reads x.
+/// A new array in C order with the elements of `x`. Reads x; returns once enqueued. Throws argument_error
+/// for a stream of another device, and as `empty` does.
 [[nodiscard]] WEIR_EXPORT array copy(const on& where, const array& x);
-/// The same with elements of another type, as NumPy's astype does: integers wrap, fractions and imaginary parts go.
+/// The same with elements of another type, as NumPy's astype does: integers wrap, fractions and imaginary parts go. Reads
+/// x; returns once enqueued.
 [[nodiscard]] WEIR_EXPORT array astype(const on& where, const array& x, dtype type);
-/// A new array in C order on the device `to` with the elements of `x`, made on a stream of either device. Reads x.
+/// A new array in C order on the device `to` with the elements of `x`, made on a stream of either device. Reads x. Throws
+/// as `copy` does.
 [[nodiscard]] WEIR_EXPORT array to(const on& where, const array& x, device to);
-/// `x` itself if its elements lie in C order, else a copy in which they do.
+/// `x` itself if its elements lie in C order, else a copy in which they do, as `copy` makes it.
 [[nodiscard]] WEIR_EXPORT array contiguous(const on& where, const array& x);
 /// The elements of `x` in C order under another shape: the same memory if strides can say it, else a copy. Throws
 /// argument_error.

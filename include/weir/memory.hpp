@@ -25,6 +25,7 @@ struct statistics {
 
 /// Limits what the pool may take from the driver, live, pending and cached together (rule L6). At first the limit is the
 /// device's memory, and it is never more. What is beyond a lower limit stays until it is dropped and trimmed.
+/// Never waits for work of a device.
 WEIR_EXPORT void limit(device of, std::size_t bytes);
 
 /// Gives cached memory back to the driver, as far as whole pieces of it are free. Never waits for work of a device.

@@ -35,6 +35,7 @@ public:
     memory_resource() = default;
     memory_resource(const memory_resource&) = delete;
     memory_resource& operator=(const memory_resource&) = delete;
+    /// Buffers that it gave keep it alive: none is left.
     virtual ~memory_resource();
 
     /// `bytes` of uninitialised memory on the device of `on`, as `buffer` gives them; 0 bytes is no memory. The buffer keeps
@@ -69,6 +70,7 @@ public:
     explicit use(std::shared_ptr<memory_resource> resource) noexcept;
     /// For one device.
     use(std::shared_ptr<memory_resource> resource, const device& of) noexcept;
+    /// Restores what was in use before.
     ~use();
     use(const use&) = delete;
     use& operator=(const use&) = delete;
@@ -84,6 +86,7 @@ private:
     use* outer_;
 };
 
+/// How resources are passed; null is the device's pool.
 using resource_ptr = std::shared_ptr<memory_resource>;
 
 /// Lets no more than `most` bytes live at once: beyond that, out_of_memory. Counts what was asked for, from the allocation
@@ -102,19 +105,22 @@ using resource_ptr = std::shared_ptr<memory_resource>;
 /// Counts what goes through it.
 class WEIR_EXPORT counting_resource : public memory_resource {
 public:
+    /// One figure, in buffers and in bytes.
     struct figure {
         std::uint64_t count = 0;  ///< buffers
         std::uint64_t bytes = 0;  ///< as asked for
     };
+    /// What the resource has counted.
     struct figures {
-        figure live;
-        figure peak;  ///< each the most that it ever was
-        figure total;
+        figure live;    ///< of buffers that are not dropped yet
+        figure peak;    ///< each the most that it ever was
+        figure total;   ///< of all that were ever made
         figure failed;  ///< allocations that threw
     };
     /// The figures of this moment.
     [[nodiscard]] virtual figures counts() const = 0;
 };
+/// Counts what goes through it; any thread may ask at any time.
 [[nodiscard]] WEIR_EXPORT std::shared_ptr<counting_resource> counting(resource_ptr upstream = {});
 
 /// Which allocations fail on purpose.

@@ -20,6 +20,7 @@ public:
     package& operator=(const package&) = delete;
     virtual ~package();
 
+    /// Its name, for messages and traces. Constant, and valid as long as the object.
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
     /// The stream that the package would put the calling thread's next work on `device` into. It may be another one at

@@ -14,11 +14,15 @@ namespace weir {
 
 /// Which axes a reduction goes along.
 struct along {
+    /// All axes.
     along() = default;
+    /// @{
+    /// These axes.
     along(std::int64_t axis)
         : axes(std::vector<std::int64_t>{axis}) {}  // NOLINT(google-explicit-constructor): one axis is the common case
     along(std::initializer_list<std::int64_t> several) : axes(std::vector<std::int64_t>(several)) {}
     explicit along(std::vector<std::int64_t> several) : axes(std::move(several)) {}
+    /// @}
 
     std::optional<std::vector<std::int64_t>> axes;  ///< nothing: all of them; negative ones count from the end
     bool keep = false;                              ///< reduced axes stay, with the extent 1
@@ -37,6 +41,8 @@ enum class reduction : std::uint8_t {
 /// Throws argument_error: no such axis, an axis twice, an extreme of no elements, an array of another device.
 [[nodiscard]] WEIR_EXPORT array reduce(const on& where, reduction what, const array& x, const along& axes = {});
 
+/// @{
+/// `reduce` by name: the same rules and errors.
 [[nodiscard]] inline array sum(const on& where, const array& x, const along& axes = {}) {
     return reduce(where, reduction::sum, x, axes);
 }
@@ -49,5 +55,6 @@ enum class reduction : std::uint8_t {
 [[nodiscard]] inline array mean(const on& where, const array& x, const along& axes = {}) {
     return reduce(where, reduction::mean, x, axes);
 }
+/// @}
 
 }  // namespace weir

@@ -17,8 +17,11 @@ namespace weir {
 /// number. Beside an array it takes the array's type as far as that can be (NumPy's weak scalars, NEP 50).
 class WEIR_EXPORT scalar {
 public:
+    /// What it holds: every integer and real number as the widest of its kind.
     using any = std::variant<bool, std::int64_t, std::uint64_t, double, std::complex<double>>;
 
+    /// @{
+    /// From a number of C++, which is kept exactly; floating-point types wider than double are rounded to it.
     scalar(bool value) noexcept : value_(value) {}  // NOLINT(google-explicit-constructor): a number is the common case
     template <detail::integer_element Integer>
     scalar(Integer value) noexcept {  // NOLINT(google-explicit-constructor)
@@ -35,9 +38,13 @@ public:
     template <std::floating_point Real>
     scalar(std::complex<Real> value) noexcept  // NOLINT(google-explicit-constructor)
         : value_(std::complex<double>(value)) {}
+    /// @}
+    /// A complex number from its parts.
     scalar(double real, double imaginary) noexcept : value_(std::complex<double>(real, imaginary)) {}
 
+    /// The number.
     [[nodiscard]] const any& value() const noexcept { return value_; }
+    /// Its kind, which promotion goes by.
     [[nodiscard]] dtype_kind kind() const noexcept;
 
     /// Throws argument_error if elements of `type` cannot be this number: out of an integer's range, an imaginary part that

@@ -54,23 +54,29 @@ private:
 /// negative.
 class WEIR_EXPORT shape {
 public:
-    static constexpr std::size_t most = 32;
+    static constexpr std::size_t most = 32;  ///< dimensions
 
+    /// No dimensions: a single element.
     shape() = default;
     /// Throws argument_error for negative extents, too many dimensions, or more elements than can be addressed.
     shape(std::initializer_list<std::int64_t> extents) : shape(std::span(extents.begin(), extents.size())) {}
+    /// The same, from extents made at run time.
     explicit shape(std::span<const std::int64_t> extents);
     /// One dimension.
     shape(std::int64_t extent) : shape({extent}) {}  // NOLINT(google-explicit-constructor)
 
+    /// The number of dimensions.
     [[nodiscard]] std::size_t dimensions() const noexcept { return extents_.size(); }
+    /// The extent of a dimension, which is not checked.
     [[nodiscard]] std::int64_t operator[](std::size_t axis) const noexcept { return extents_[axis]; }
+    /// All extents. Valid as long as the shape.
     [[nodiscard]] std::span<const std::int64_t> extents() const noexcept { return extents_.values(); }
     /// The number of elements; 1 without dimensions.
     [[nodiscard]] std::int64_t elements() const noexcept;
     /// "(3, 4)", as NumPy prints it.
     [[nodiscard]] std::string to_string() const;
 
+    /// Whether both have the same extents.
     friend bool operator==(const shape&, const shape&) = default;
 
 private:

@@ -51,6 +51,7 @@ template <class Owner>
 /// What the package does on streams other than its current one needs `used_on`.
 class WEIR_EXPORT live_export {
 public:
+    /// Shares nothing.
     live_export() noexcept;
     /// The whole of `of` is shared from now on. Throws argument_error without a package, std::bad_alloc.
     live_export(const buffer& of, std::shared_ptr<package> with, package_use use = package_use::writes);
@@ -62,8 +63,11 @@ public:
         requires requires(const Array& a) { a.footprint(); }
     live_export(const Array& of, std::shared_ptr<package> with, package_use use = package_use::writes)
         : live_export(of.buffer(), of.footprint(), std::move(with), use) {}
+    /// @{
+    /// Takes over what `other` shares, and ends what this shared; `other` shares nothing then.
     live_export(live_export&& other) noexcept;
     live_export& operator=(live_export&& other) noexcept;
+    /// @}
     /// The package has let go: `end`. What cannot be ended, because memory runs out or the package fails, is kept for ever
     /// rather than handed on too early.
     ~live_export();

@@ -9,9 +9,9 @@ namespace weir {
 ///
 /// Holds pointers to string literals; copies are cheap and never dangle.
 struct source_location {
-    const char* file = "";
-    const char* function = "";
-    std::uint32_t line = 0;
+    const char* file = "";      ///< the source file, as the compiler was given it
+    const char* function = "";  ///< the function's name
+    std::uint32_t line = 0;     ///< from 1; 0 if nothing is known
 
     /// The place of the call in whose default argument this stands.
     static constexpr source_location current(const char* file = __builtin_FILE(),

@@ -30,7 +30,8 @@ struct stream_options {
     std::string name;  ///< for messages and timelines; "stream 3" if empty
 };
 
-/// A stream that somebody else owns: must not outlive it. What functions take that only use a stream.
+/// A stream that somebody else owns: must not outlive it. What functions take that only use a stream. Any thread may call,
+/// several at once (rule O8).
 class WEIR_EXPORT stream_ref {
 public:
     /// Blocks the calling thread until everything enqueued before the call is over (rule S3). Throws operation_error if
@@ -48,26 +49,33 @@ public:
     /// The same for one operation.
     void wait(const completion& what, source_location where = source_location::current()) const;
 
-    /// An event that holds the stream's tail at this moment (rule S2). Does not block.
+    /// An event that holds the stream's tail at this moment (rule S2). Does not block, but on devices without queues. Throws
+    /// state_error if closed, std::bad_alloc.
     [[nodiscard]] event record(source_location where = source_location::current()) const;
     /// The same, of an event with these options: `record({.timing = true})`.
     [[nodiscard]] event record(event_options options, source_location where = source_location::current()) const;
 
-    /// Who orders the operations of this stream; std::nullopt leaves it to the scope and the process (rule O5).
+    /// Who orders the operations of this stream; std::nullopt leaves it to the scope and the process (rule O5). Never
+    /// blocks; holds for operations that are enqueued later.
     void set_ordering(std::optional<ordering_mode> mode) const noexcept;
 
+    /// The device whose queue it is.
     [[nodiscard]] weir::device device() const noexcept;
+    /// As it was made: smaller is more urgent.
     [[nodiscard]] int priority() const noexcept;
+    /// Its name for messages and timelines. Valid as long as the stream.
     [[nodiscard]] std::string_view name() const noexcept;
     /// Unlike a handle, never used again for another stream (rule S5).
     [[nodiscard]] std::uint64_t unique_id() const noexcept;
     /// `<weir.stream cpu #3 "load" priority=0 owned>`. Never blocks.
     [[nodiscard]] std::string to_string() const;
 
+    /// Whether both are the same stream.
     friend bool operator==(const stream_ref&, const stream_ref&) = default;
 
     /// For Weir's own use.
     explicit stream_ref(runtime::stream_state& state) noexcept : state_(&state) {}
+    /// For Weir's own use.
     [[nodiscard]] runtime::stream_state& state() const noexcept { return *state_; }
 
 private:
@@ -78,7 +86,7 @@ private:
 /// same stream, pending work keeps it alive, dropping the last copy neither blocks nor cancels (rule S4).
 class WEIR_EXPORT stream : public stream_ref {
 public:
-    /// A new stream. Throws std::bad_alloc.
+    /// A new stream. Does not block. Throws std::bad_alloc.
     explicit stream(weir::device on = cpu(), stream_options options = {});
 
     /// The stream of a queue that others own and use as well (rule S5): they may put work into it that Weir never sees, so
@@ -89,9 +97,12 @@ public:
     /// It is let go of on a thread of Weir's. Does not block. Throws std::bad_alloc.
     [[nodiscard]] static stream adopt(native_queue& native, std::shared_ptr<void> owner = {});
 
+    /// @{
+    /// The same stream. Any thread may copy, assign and destroy copies of its own; never blocks.
     stream(const stream& other) noexcept;
     stream& operator=(const stream& other) noexcept;
     ~stream();
+    /// @}
 
     /// No more work is taken: any later use, through any copy, is a state_error. What is pending still runs. Idempotent,
     /// never blocks.
@@ -107,14 +118,16 @@ private:
 };
 
 /// The calling thread's current stream on a device: the innermost `use`, else the device's default stream, which all
-/// threads share (rule S7).
+/// threads share (rule S7). Never blocks. Throws std::bad_alloc.
 [[nodiscard]] WEIR_EXPORT stream current_stream(device on = cpu());
 
 /// Makes a stream current for the calling thread and its device while the object lives; then exactly what was there
 /// before (rule S7). Nests. Destroy on the thread that made it, innermost first.
 class WEIR_EXPORT use {
 public:
+    /// Does not block. Throws state_error if the stream is closed, std::bad_alloc.
     explicit use(const stream& current);
+    /// Restores what was current before. Never blocks.
     ~use();
     use(const use&) = delete;
     use& operator=(const use&) = delete;
@@ -126,11 +139,14 @@ private:
 
 }  // namespace weir
 
+/// Hashes the unique id, as equality compares it (rule S5).
 template <>
 struct std::hash<weir::stream_ref> {
+    /// The hash of `one`. Never blocks.
     [[nodiscard]] std::size_t operator()(const weir::stream_ref& one) const noexcept {
         return std::hash<std::uint64_t>()(one.unique_id());
     }
 };
+/// The same for owners.
 template <>
 struct std::hash<weir::stream> : std::hash<weir::stream_ref> {};

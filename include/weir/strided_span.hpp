@@ -14,8 +14,10 @@ namespace weir {
 template <class T, std::size_t Rank>
 class strided_span {
 public:
+    /// One number for each dimension.
     using extents_type = std::array<std::int64_t, Rank>;
 
+    /// From the element with all indices 0, and extents and strides in elements.
     strided_span(T* first, const extents_type& extents, const extents_type& strides) noexcept
         : first_(first), extents_(extents), strides_(strides) {}
 
@@ -25,6 +27,7 @@ public:
         return {first_, extents_, strides_};
     }
 
+    /// The element at these indices, which are not checked.
     template <std::integral... Index>
     [[nodiscard]] T& operator()(Index... index) const noexcept {
         static_assert(sizeof...(Index) == Rank, "one index for each dimension");
@@ -36,8 +39,11 @@ public:
 
     /// The element with all indices 0.
     [[nodiscard]] T* data() const noexcept { return first_; }
+    /// The number of indices of each dimension.
     [[nodiscard]] const extents_type& extents() const noexcept { return extents_; }
+    /// Elements, not bytes, from one index to the next, for each dimension.
     [[nodiscard]] const extents_type& strides() const noexcept { return strides_; }
+    /// The number of indices of one dimension.
     [[nodiscard]] std::int64_t extent(std::size_t axis) const noexcept { return extents_[axis]; }
     /// Elements, not bytes, from one index to the next.
     [[nodiscard]] std::int64_t stride(std::size_t axis) const noexcept { return strides_[axis]; }

@@ -10,15 +10,18 @@
 namespace weir::testing {
 
 /// Holds streams back until it is opened: makes a race certain where luck would decide. Device-side: a held stream keeps
-/// no thread busy, and neither `hold` nor `open` blocks. Destroying a gate opens it.
+/// no thread busy, and neither `hold` nor `open` blocks. Destroying a gate opens it. One thread at a time.
 class WEIR_EXPORT gate {
 public:
+    /// Closed. Throws std::bad_alloc.
     gate();
+    /// Opens it.
     ~gate();
     gate(const gate&) = delete;
     gate& operator=(const gate&) = delete;
 
-    /// What is enqueued on `stream` from now on does not start before the gate is open.
+    /// What is enqueued on `stream` from now on does not start before the gate is open. Does not block. Throws state_error
+    /// if the stream is closed, or of `cpu:inline`, which runs operations in the call; std::bad_alloc.
     void hold(const stream_ref& stream, source_location where = source_location::current());
     /// Lets all go on. Idempotent.
     void open() noexcept;

@@ -19,7 +19,7 @@ class log;
 
 /// What a trace holds, in numbers.
 struct trace_summary {
-    std::uint64_t operations = 0;
+    std::uint64_t operations = 0;    ///< that were enqueued meanwhile
     std::uint64_t streams = 0;       ///< that lived meanwhile, idle or not
     std::uint64_t waits_issued = 0;  ///< device-side waits between streams, but for those counted below
     /// Waits that were needed and not issued, because something else implied them or their target was over. An

@@ -1,6 +1,24 @@
 // Everything that Weir offers to C++ programs. Layer: umbrella.
 #pragma once
 
+/// \mainpage Weir: the reference
+/// One page for each class, and one for \ref weir "namespace weir" with the functions and with what holds for all of them. The
+/// <a href="../index.html">guide</a> says how things work together; start there with
+/// <a href="../first-program/index.html">ten minutes to the first program</a>.
+
+/// \namespace weir
+/// Everything that Weir offers. Unless a declaration says otherwise,
+///  - any thread may call it, several at once (rule O8); one object that is no handle (a scope, a plan, a report) is for one
+///    thread at a time, as standard containers are;
+///  - a call that enqueues work returns once it is enqueued, and neither it nor a question waits for work of a device.
+///    On `cpu:inline`, which has no queues, what is enqueued runs in the call (rule S8);
+///  - std::bad_alloc and out_of_memory may be thrown by whatever needs memory. A call that throws has done nothing;
+///  - what uses a stream throws state_error if it is closed, or if this process was forked from one that had used Weir
+///    (rule L3).
+///
+/// A `source_location` at the end of a function's parameters is the line of the program that reports and timelines name;
+/// leave it out. Rules such as O2 are those of the pages "How ordering works" and "The memory model".
+
 #include "weir/arithmetic.hpp"
 #include "weir/array.hpp"
 #include "weir/buffer.hpp"

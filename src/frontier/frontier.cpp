@@ -10,14 +10,6 @@ bool before(const point& p, timeline_id timeline) { return p.timeline < timeline
 
 }  // namespace
 
-epoch frontier::at(timeline_id timeline) const noexcept {
-    if (is_tree()) {
-        return many_.at(timeline);
-    }
-    const auto* const found = std::lower_bound(few_.begin(), few_.end(), timeline, before);
-    return found != few_.end() && found->timeline == timeline ? found->at : 0;
-}
-
 bool frontier::dominates(const frontier& other) const noexcept {
     bool all = true;
     other.for_each([&](const point& p) { all = all && covers(p); });

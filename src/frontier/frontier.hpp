@@ -21,7 +21,17 @@ public:
     frontier() = default;
 
     /// The epoch covered on `timeline`; 0 if none.
-    [[nodiscard]] epoch at(timeline_id timeline) const noexcept;
+    [[nodiscard]] epoch at(timeline_id timeline) const noexcept {
+        if (is_tree()) {
+            return many_.at(timeline);
+        }
+        for (const point& p : few_) {
+            if (p.timeline >= timeline) {
+                return p.timeline == timeline ? p.at : 0;
+            }
+        }
+        return 0;
+    }
 
     /// Whether `p` is at or before this frontier.
     [[nodiscard]] bool covers(point p) const noexcept { return p.at <= at(p.timeline); }
@@ -63,8 +73,8 @@ public:
                         : static_cast<std::uint32_t>(std::min<std::size_t>(2 * interval, merges_for_each * size()));
     }
 
-    [[nodiscard]] bool empty() const noexcept { return size() == 0; }
-    [[nodiscard]] std::size_t size() const noexcept { return few_.size() + many_.size(); }
+    [[nodiscard]] bool empty() const noexcept { return few_.empty() && !is_tree(); }
+    [[nodiscard]] std::size_t size() const noexcept { return is_tree() ? many_.size() : few_.size(); }
 
     /// Calls `visit(point)` for each, in the order of their timelines.
     template <class Visit>

@@ -212,7 +212,17 @@ void point_tree::merge(point p) {
         ++height;
     }
     grow(height);
-    node::raise(root_, height_, p);
+    if (root_ != nullptr) {
+        node::raise(root_, height_, p);
+        return;
+    }
+    // No tree is without points, not even where memory runs out.
+    struct fresh_tree {
+        node* root = nullptr;
+        ~fresh_tree() { node::disown(root); }
+    } made;
+    node::raise(made.root, height_, p);
+    std::swap(root_, made.root);
 }
 
 void point_tree::merge(const point_tree& other) {

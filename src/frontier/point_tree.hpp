@@ -28,7 +28,7 @@ public:
     }
     ~point_tree();
 
-    [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+    [[nodiscard]] bool empty() const noexcept { return root_ == nullptr; }
     [[nodiscard]] std::size_t size() const noexcept;
 
     /// The epoch of the point on `timeline`; 0 if there is none.

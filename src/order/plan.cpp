@@ -109,9 +109,11 @@ clock plan::clock_after() const {
         completed_->is_complete(last) || std::any_of(waits_.begin(), waits_.end(), [&](const wait& issued) {
             return issued.target.known && issued.target.known->covers(last);
         });
-    const auto merged = *known_ && !implied ? std::make_shared<frontier>(**known_) : std::make_shared<frontier>();
+    const frontier* const first = !implied ? known_->get() : waits_[0].target.known.get();
+    const auto merged = first != nullptr ? std::make_shared<frontier>(*first) : std::make_shared<frontier>();
     for (const wait& issued : waits_) {
-        if (issued.target.known) {
+        const frontier* const theirs = issued.target.known.get();
+        if (theirs != nullptr && theirs != first) {
             merged->merge(*issued.target.known);
         }
         merged->merge(issued.target.at);

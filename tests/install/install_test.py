@@ -149,6 +149,29 @@ class InstallTest(unittest.TestCase):
         self.run_ok(compiler, program, "-o", folder / "poorer", *poorer)
         self.assertFalse(self.traces(folder / "poorer"))
 
+    def test_first_program(self):
+        """The commands of docs/first-program.md do what the page says, in a shell, with what was installed."""
+        folder = self.fresh("first_program")
+        (folder / "bin").mkdir(parents=True)
+        (folder / "bin/c++").symlink_to(shutil.which(settings["compiler"]))
+        shutil.copy(ROOT / "examples/first_program.cpp", folder)
+        page = (ROOT / "docs/first-program.md").read_text(encoding="utf-8")
+        block = re.compile(r"<!-- (run|printed) by (?:tests/install/install_test.py|it) -->\n```\w+\n(.*?)```", re.DOTALL)
+        printed = ""
+        count = {"run": 0, "printed": 0}
+        for kind, text in block.findall(page):
+            count[kind] += 1
+            if kind == "run":
+                printed = self.run_ok(
+                    "bash", "-euc", f"exec 2>&1; cd {shlex.quote(str(folder))}; {text}",
+                    PATH=f"{folder / 'bin'}:{self.prefix / 'bin'}:{os.environ['PATH']}",
+                    PKG_CONFIG_LIBDIR=self.libdir / "pkgconfig", LD_LIBRARY_PATH=self.libdir)
+            else:
+                self.assertIn(text, printed)
+        self.assertEqual(count, {"run": 5, "printed": 4})
+        self.assertIn("verified", printed)
+        self.assertIn("<html", (folder / "timeline.html").read_text(encoding="utf-8"))
+
     def test_add_subdirectory(self):
         """Weir's source, added to a project, brings the library alone.
 

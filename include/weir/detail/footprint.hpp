@@ -20,12 +20,14 @@ class box;
 /// The bytes that one access may touch, relative to the start of the tracked memory: the half-open range [begin, end),
 /// or, with a `shape`, the parts of it that the shape selects (rule O3). An empty footprint touches nothing.
 struct footprint {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
+    std::uint64_t begin = 0;             ///< the first byte
+    std::uint64_t end = 0;               ///< behind the last one
     std::shared_ptr<const box> shape{};  ///< null: the whole range
 
+    /// Whether it touches nothing.
     [[nodiscard]] bool empty() const noexcept { return begin >= end; }
 
+    /// Whether both select the same bytes by the same object: no, if that is not seen.
     friend bool operator==(const footprint&, const footprint&) = default;
 };
 

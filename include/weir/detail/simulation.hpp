@@ -12,8 +12,8 @@ namespace weir::testing {
 
 /// What is known of an operation before it runs.
 struct sim_operation {
-    runtime::site from;  ///< its label and the call that enqueued it
-    runtime::work_kind kind = runtime::work_kind::device;
+    runtime::site from;                                    ///< its label and the call that enqueued it
+    runtime::work_kind kind = runtime::work_kind::device;  ///< a kernel, a copy, a host task
 };
 
 /// How a device `sim:N` behaves.
