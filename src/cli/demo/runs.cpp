@@ -62,8 +62,8 @@ checked_run run_checked(const recording& sound, int streams, way how) {
 
 recording run_traced(const recording& sound, int streams, way how, std::initializer_list<std::filesystem::path> files) {
     const ordering_scope ordering(mode_of(how));
+    trace_scope trace(files);  // before the program takes its memory
     pipeline program(sound, streams, how == way::by_hand);
-    trace_scope trace(files);
     program.enqueue();
     recording result = program.result();
     trace.close();

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Makes the pictures of docs/timeline.md and of the README anew, in a headless Chromium. Usage: timeline_images.sh BUILD,
+# a build directory with the examples. Needs chromium, and pngquant to make the files small.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+build=$(realpath "${1:?usage: timeline_images.sh BUILD}")
+images=$PWD/docs/images
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
+    echo "timeline_images.sh: install chromium" >&2
+    exit 1
+}
+
+# picture NAME WIDTH,HEIGHT WHAT: the page as the address WHAT asks for.
+picture() {
+    "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --force-color-profile=srgb \
+        --user-data-dir="$folder/profile" --virtual-time-budget=3000 --window-size="$2" \
+        --screenshot="$folder/$1" "file://$folder/weir-timeline.html#$3" 2>/dev/null
+    pngquant --force --output "$images/$1" 128 "$folder/$1"
+    printf '%s: %s bytes\n' "docs/images/$1" "$(stat -c %s "$images/$1")"
+}
+
+"$build/examples/example-timeline" "$folder"
+picture timeline.png 1280,600 "theme=light&elided"
+picture timeline-operation.png 1280,600 "theme=dark&at=2:4&from=0&to=72e6"
