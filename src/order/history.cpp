@@ -33,17 +33,16 @@ void history::record(const footprint& where, access_mode mode, const mark& when,
         return;
     }
     const auto forgotten = [&](const past_access& past) {
-        const bool same_kind = mode == access_mode::write || past.mode == access_mode::read;
         const bool ordered = !past.former_owner && weir::order::covers(when, past.when.at);
-        return same_kind && weir::order::covers(where, past.where) && (ordered || completed.is_complete(past.when.at));
+        return weir::order::covers(where, past.where) && (ordered || completed.is_complete(past.when.at));
     };
     const bool reads_only = mode == access_mode::read;
     if (reads_only && reads() >= bound) {
         add_to_many_reads({where, when, mode, false, by}, completed);
         return;
     }
-    // The first access of its kind that is covered is overwritten in place: with one stream, or one writer, nothing ever
-    // moves.
+    // A read makes reads forgotten, which stand behind the writes; a write both. The first access of its own kind is
+    // overwritten in place: with one stream, or one writer, nothing ever moves.
     std::size_t slot = reads_only ? writes_ : 0;
     while (slot < accesses_.size() && !forgotten(accesses_[slot])) {
         ++slot;
