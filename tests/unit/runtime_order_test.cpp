@@ -8,6 +8,7 @@
 #include "support/tracked.hpp"
 #include "weir/error.hpp"
 #include "weir/testing.hpp"
+#include "weir/trace.hpp"
 
 namespace weir {
 namespace {
@@ -159,7 +160,9 @@ TEST(O5, TheArraysModeWinsOverStreamScopeAndProcess) {
     memory.set_ordering(ordering_mode::automatic);
     held.hold(a);
     enqueue(a, {memory.writes()}, [] {});
+    const trace_scope trace;
     const completion ordered = enqueue(b, {memory.reads()}, [] {});
+    EXPECT_EQ(trace.summary().waits_issued, 1U);
     EXPECT_FALSE(ordered.done());
     held.open();
     ordered.synchronize();
