@@ -90,6 +90,7 @@ TEST(S2, RecordingAgainOverwritesAndAWaitTakesTheLastRecordBeforeIt) {
     const completion behind_second = enqueue(c, {}, [] {});
     first_held.open();
     behind_first.synchronize();  // the second recording came after this wait
+    EXPECT_FALSE(e.done()) << "it stands for the last record";
     EXPECT_FALSE(behind_second.done());
     second_held.open();
     behind_second.synchronize();
