@@ -278,8 +278,9 @@ bool is_served_beside_another(bool gives_back) {
             taken = tested.take(256, {2, nullptr}).taken;
         });
         while (!asks) {
+            std::this_thread::yield();
         }
-        for (int i = 0; i < 100; ++i) {  // not needed for the answer, only for it to be hard
+        for (int i = 0; i < 10; ++i) {  // not needed for the answer, only for it to be hard
             std::this_thread::yield();
         }
     };
@@ -299,7 +300,7 @@ bool is_served_beside_another(bool gives_back) {
 }
 
 TEST(L6, MemoryThatAnotherThreadBringsFromTheDriverOrBackIsNotGone) {
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < 50; ++i) {
         ASSERT_TRUE(is_served_beside_another(false)) << "it brings some, time " << i;
         ASSERT_TRUE(is_served_beside_another(true)) << "it gives some back, time " << i;
     }
