@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,7 +24,7 @@ constexpr int operations = 8;
 class TraceOverlap : public ::testing::TestWithParam<int> {
 protected:
     TraceOverlap() {
-        trace_scope trace({file("weirlog"), file("json")});
+        trace_scope trace(file("weirlog"));
         const testing::simulated device(sim(0), {.engines = GetParam(), .seed = 5, .virtual_clock = true});
         std::vector<stream> made;
         std::vector<array> arrays;
@@ -43,10 +42,7 @@ protected:
         arrays.clear();
         trace.close();
     }
-    ~TraceOverlap() override {
-        std::filesystem::remove(file("weirlog"));
-        std::filesystem::remove(file("json"));
-    }
+    ~TraceOverlap() override { std::filesystem::remove(file("weirlog")); }
 
     static std::filesystem::path file(const std::string& ending) {
         return std::filesystem::temp_directory_path() / ("weir_overlap_" + std::to_string(GetParam()) + "." + ending);
@@ -79,24 +75,6 @@ TEST_P(TraceOverlap, V2_the_log_shows_as_many_streams_at_once_as_there_are_engin
         most = std::max(most, at_once.size());
     }
     EXPECT_EQ(most, static_cast<std::size_t>(GetParam()));
-}
-
-TEST_P(TraceOverlap, V2_perfetto_gets_the_memory_by_the_clock_of_the_device) {
-    const auto events = nlohmann::json::parse(std::ifstream(file("json")))["traceEvents"];
-    double first = 1e300;
-    double last = 0;
-    std::vector<double> memory;
-    for (const auto& event : events) {
-        if (event["ph"] == "X") {
-            first = std::min(first, event["ts"].get<double>());
-            last = std::max(last, event["ts"].get<double>() + event["dur"].get<double>());
-        } else if (event["ph"] == "C") {
-            memory.push_back(event["ts"].get<double>());
-        }
-    }
-    ASSERT_EQ(memory.size(), 2U * streams);
-    EXPECT_NEAR(memory.front(), first, 0.01);
-    EXPECT_NEAR(memory.back(), last, 0.01) << "dropped once all was over";
 }
 
 // Four engines: at least three streams at once. One engine is the control: the same program, never two.
