@@ -2,14 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "trace/log_reader.hpp"
+#include "trace/perfetto_writer.hpp"
 #include "weir/launch.hpp"
 #include "weir/testing.hpp"
 #include "weir/trace.hpp"
@@ -48,9 +52,13 @@ protected:
         return std::filesystem::temp_directory_path() / ("weir_overlap_" + std::to_string(GetParam()) + "." + ending);
     }
 
-    static std::vector<trace::execution> executions() {
+    static trace::log logged() {
         std::ifstream from(file("weirlog"));
-        const trace::log log = trace::read_log(from);
+        return trace::read_log(from);
+    }
+
+    static std::vector<trace::execution> executions() {
+        const trace::log log = logged();
         std::vector<trace::execution> found;
         for (const trace::record& one : log.records) {
             if (const auto* ran = std::get_if<trace::execution>(&one.what)) {
@@ -75,6 +83,35 @@ TEST_P(TraceOverlap, V2_the_log_shows_as_many_streams_at_once_as_there_are_engin
         most = std::max(most, at_once.size());
     }
     EXPECT_EQ(most, static_cast<std::size_t>(GetParam()));
+}
+
+TEST_P(TraceOverlap, V2_perfetto_gets_the_memory_by_the_clock_of_the_device) {
+    // The host took no time at all, however slow it was: only the device's clock is left.
+    trace::log log = logged();
+    std::chrono::nanoseconds start = std::chrono::nanoseconds::max();
+    for (const trace::execution& one : executions()) {
+        start = std::min(start, one.start);
+    }
+    for (trace::record& one : log.records) {
+        one.when = start;
+    }
+    std::stringstream written;
+    trace::write_perfetto(written, log);
+    const auto events = nlohmann::json::parse(written)["traceEvents"];
+    double first = 1e300;
+    double last = 0;
+    std::vector<double> memory;
+    for (const auto& event : events) {
+        if (event["ph"] == "X") {
+            first = std::min(first, event["ts"].get<double>());
+            last = std::max(last, event["ts"].get<double>() + event["dur"].get<double>());
+        } else if (event["ph"] == "C") {
+            memory.push_back(event["ts"].get<double>());
+        }
+    }
+    ASSERT_EQ(memory.size(), 2U * streams);
+    EXPECT_NEAR(memory.front(), first, 0.01);
+    EXPECT_NEAR(memory.back(), last, 0.01) << "dropped once all was over";
 }
 
 // Four engines: at least three streams at once. One engine is the control: the same program, never two.
