@@ -181,6 +181,11 @@ completion submit_work(const on& where, runtime::work_kind kind, F&& body,
     });
 }
 
+template <class F>
+[[nodiscard]] native_task<F, task_nature::foreign> foreign_task(F fn) {
+    return {std::move(fn)};
+}
+
 }  // namespace detail
 
 /// Enqueues `body(i, spans...)` for each index i of `over`, spans as in, out and inout give them; `body(i)` if it takes
@@ -217,10 +222,12 @@ completion access(const on& where, Arguments&&... arguments) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
         return detail::submit_work(
             where, runtime::work_kind::device,
-            [fn = std::forward<std::tuple_element_t<accesses, decltype(all)>>(std::get<accesses>(all)),
-             spans = std::tuple(std::get<I>(all).data...)]() mutable {
-                std::apply([&](auto&... span) { fn(native_stream{}, span...); }, spans);
-            },
+            detail::foreign_task(
+                [fn = std::forward<std::tuple_element_t<accesses, decltype(all)>>(std::get<accesses>(all)),
+                 spans = std::tuple(std::get<I>(all).data...)]() mutable {
+                    const native_stream queue{detail::native_queue_handle()};
+                    std::apply([&](auto&... span) { fn(queue, span...); }, spans);
+                }),
             std::get<I>(all)...);
     }
     (std::make_index_sequence<accesses>());

@@ -2,12 +2,22 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
 
+#include "weir/export.hpp"
+
 namespace weir::detail {
+
+/// What a callable does when it is called.
+enum class task_nature : std::uint8_t {
+    work,  ///< the work itself
+    native,  ///< on a device with queues of its own it puts the work into the queue that it is called for: see native_task
+    foreign,  ///< the same, by code that is not Weir's: what it puts there may wait for anything
+};
 
 /// What can be done with a callable of some type that lies at an address.
 struct task_type {
@@ -16,7 +26,28 @@ struct task_type {
     void (*move)(void* from, void* to) noexcept;  ///< move-constructs at `to`; `from` stays to be destroyed
     void (*run)(void* object);
     void (*destroy)(void* object) noexcept;
+    task_nature nature;
+    bool trivial;  ///< need not be destroyed
 };
+
+/// Marks a callable that, on a device with queues of its own, does not do the work but puts it into the queue that it is
+/// called for (native_queue_handle). Anywhere else it does the work itself.
+template <class F, task_nature Nature = task_nature::native>
+struct native_task {
+    F body;
+    void operator()() { body(); }
+};
+template <class F>
+native_task(F) -> native_task<F>;
+
+template <class F>
+inline constexpr task_nature nature_of = task_nature::work;
+template <class F, task_nature Nature>
+inline constexpr task_nature nature_of<native_task<F, Nature>> = Nature;
+
+/// Inside the body of a native task: the driver's handle of the queue into which it puts work. Null where it does the work
+/// itself.
+[[nodiscard]] WEIR_EXPORT void* native_queue_handle() noexcept;
 
 /// A callable that its maker still owns and that a stream's queue moves into its own storage.
 struct task_ref {
@@ -29,8 +60,13 @@ inline constexpr std::size_t largest_inline_task = 512;
 
 template <class F>
 inline constexpr task_type task_type_of = {
-    sizeof(F), alignof(F), [](void* from, void* to) noexcept { ::new (to) F(std::move(*static_cast<F*>(from))); },
-    [](void* object) { (*static_cast<F*>(object))(); }, [](void* object) noexcept { static_cast<F*>(object)->~F(); }};
+    sizeof(F),
+    alignof(F),
+    [](void* from, void* to) noexcept { ::new (to) F(std::move(*static_cast<F*>(from))); },
+    [](void* object) { (*static_cast<F*>(object))(); },
+    [](void* object) noexcept { static_cast<F*>(object)->~F(); },
+    nature_of<F>,
+    std::is_trivially_destructible_v<F>};
 
 /// Whether a callable can be moved into a queue's storage, and out of it, without failing.
 template <class F>
@@ -50,7 +86,8 @@ decltype(auto) with_task(F&& fn, Use&& use) {
         stored kept(std::forward<F>(fn));
         return use(task_ref{&task_type_of<stored>, &kept});
     } else {
-        auto kept = [boxed = std::make_unique<stored>(std::forward<F>(fn))] { (*boxed)(); };
+        auto call = [boxed = std::make_unique<stored>(std::forward<F>(fn))] { (*boxed)(); };
+        native_task<decltype(call), nature_of<stored>> kept{std::move(call)};
         return use(task_ref{&task_type_of<decltype(kept)>, &kept});
     }
 }

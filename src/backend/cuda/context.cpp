@@ -1,0 +1,27 @@
+#include "backend/cuda/context.hpp"
+
+#include <array>
+
+namespace weir::backend::cuda {
+
+context::context(const driver_api& api, int number) : api_(&api), number_(number) {
+    expect(api.device_get(&device_, number), "cuDeviceGet");
+    expect(api.primary_context_retain(&handle_, device_), "cuDevicePrimaryCtxRetain");
+}
+
+int context::attribute(enum device_attribute which) const noexcept {
+    int value = 0;
+    return api_->device_attribute(&value, which, device_) == success ? value : 0;
+}
+
+std::string context::architecture() const {
+    return std::to_string(attribute(device_attribute::compute_capability_major)) +
+           std::to_string(attribute(device_attribute::compute_capability_minor));
+}
+
+std::string context::device_name() const {
+    std::array<char, 256> text{};
+    return api_->device_name(text.data(), static_cast<int>(text.size()) - 1, device_) == success ? text.data() : "";
+}
+
+}  // namespace weir::backend::cuda

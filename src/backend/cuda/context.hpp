@@ -1,0 +1,78 @@
+#pragma once
+
+#include <string>
+
+#include "backend/cuda/driver_api.hpp"
+
+namespace weir::backend::cuda {
+
+/// The primary context of one device: the one that all libraries of the process share. Kept until the process ends.
+class context {
+public:
+    /// Throws device_error.
+    context(const driver_api& api, int number);
+    context(const context&) = delete;
+    context& operator=(const context&) = delete;
+
+    [[nodiscard]] const driver_api& api() const noexcept { return *api_; }
+    [[nodiscard]] context_handle handle() const noexcept { return handle_; }
+    [[nodiscard]] int number() const noexcept { return number_; }
+    [[nodiscard]] device_number device() const noexcept { return device_; }
+    /// 0 if the driver does not know it.
+    [[nodiscard]] int attribute(device_attribute which) const noexcept;
+    /// "90" for compute capability 9.0.
+    [[nodiscard]] std::string architecture() const;
+    [[nodiscard]] std::string device_name() const;
+
+    /// Throws device_error or out_of_memory, which names the call, unless `what` is success.
+    void expect(result what, const char* call) const { cuda::expect(*api_, what, call); }
+
+private:
+    const driver_api* api_;
+    int number_;
+    device_number device_ = 0;
+    context_handle handle_ = nullptr;
+};
+
+/// Makes a context current on the calling thread while it lives. Every call of the driver that needs one is made in such
+/// a scope.
+class in_context {
+public:
+    explicit in_context(const context& of) noexcept : api_(&of.api()) {
+        api_->context_get_current(&before_);
+        if (before_ != of.handle()) {
+            api_->context_set_current(of.handle());
+            changed_ = true;
+        }
+    }
+    ~in_context() {
+        if (changed_) {
+            api_->context_set_current(before_);
+        }
+    }
+    in_context(const in_context&) = delete;
+    in_context& operator=(const in_context&) = delete;
+
+private:
+    const driver_api* api_;
+    context_handle before_ = nullptr;
+    bool changed_ = false;
+};
+
+/// The same for calls that could disturb a capture of others (queries, allocation, loading): they are made in relaxed
+/// capture mode (rule G1).
+class in_relaxed_context : in_context {
+public:
+    explicit in_relaxed_context(const context& of) noexcept : in_context(of), api_(&of.api()) {
+        api_->exchange_capture_mode(&mode_);
+    }
+    ~in_relaxed_context() { api_->exchange_capture_mode(&mode_); }
+    in_relaxed_context(const in_relaxed_context&) = delete;
+    in_relaxed_context& operator=(const in_relaxed_context&) = delete;
+
+private:
+    const driver_api* api_;
+    int mode_ = capture_mode_relaxed;
+};
+
+}  // namespace weir::backend::cuda

@@ -1,0 +1,180 @@
+#include "backend/cuda/driver_api.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+#include "weir/error.hpp"
+
+namespace weir::backend::cuda {
+
+namespace {
+
+/// What the driver calls the functions.
+struct symbol_finder {
+    void* library;
+    const char* missing = nullptr;
+
+    template <class Function>
+    void find(Function*& function, const char* name) {
+        try_find(function, name);
+        if (function == nullptr && missing == nullptr) {
+            missing = name;
+        }
+    }
+    template <class Function>
+    void try_find(Function*& function, const char* name) const {
+        function = reinterpret_cast<Function*>(::dlsym(library, name));
+    }
+};
+
+const char* find_all(void* library, driver_api& api) {
+    symbol_finder in{library};
+    in.find(api.init, "cuInit");
+    in.find(api.driver_version, "cuDriverGetVersion");
+    in.find(api.error_name, "cuGetErrorName");
+    in.find(api.error_string, "cuGetErrorString");
+    in.find(api.device_count, "cuDeviceGetCount");
+    in.find(api.device_get, "cuDeviceGet");
+    in.find(api.device_name, "cuDeviceGetName");
+    in.find(api.device_total_memory, "cuDeviceTotalMem_v2");
+    in.find(api.device_attribute, "cuDeviceGetAttribute");
+    in.find(api.device_can_access_peer, "cuDeviceCanAccessPeer");
+    in.find(api.primary_context_retain, "cuDevicePrimaryCtxRetain");
+    in.find(api.primary_context_release, "cuDevicePrimaryCtxRelease_v2");
+    in.find(api.context_get_current, "cuCtxGetCurrent");
+    in.find(api.context_set_current, "cuCtxSetCurrent");
+    in.find(api.context_enable_peer_access, "cuCtxEnablePeerAccess");
+    in.find(api.context_priority_range, "cuCtxGetStreamPriorityRange");
+    in.find(api.context_synchronize, "cuCtxSynchronize");
+    in.find(api.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
+    in.try_find(api.context_record_event, "cuCtxRecordEvent");
+
+    in.find(api.stream_create, "cuStreamCreateWithPriority");
+    in.find(api.stream_destroy, "cuStreamDestroy_v2");
+    in.try_find(api.stream_id, "cuStreamGetId");
+    in.find(api.stream_context, "cuStreamGetCtx");
+    in.find(api.stream_flags, "cuStreamGetFlags");
+    in.find(api.stream_priority, "cuStreamGetPriority");
+    in.find(api.stream_query, "cuStreamQuery");
+    in.find(api.stream_synchronize, "cuStreamSynchronize");
+    in.find(api.stream_is_capturing, "cuStreamIsCapturing");
+    in.find(api.stream_wait_event, "cuStreamWaitEvent");
+    in.find(api.stream_write_value, "cuStreamWriteValue64_v2");
+    in.find(api.stream_wait_value, "cuStreamWaitValue64_v2");
+    in.find(api.event_create, "cuEventCreate");
+    in.find(api.event_destroy, "cuEventDestroy_v2");
+    in.find(api.event_record, "cuEventRecord");
+    in.find(api.event_query, "cuEventQuery");
+    in.find(api.event_synchronize, "cuEventSynchronize");
+    in.find(api.event_elapsed, "cuEventElapsedTime");
+
+    in.find(api.memory_info, "cuMemGetInfo_v2");
+    in.find(api.memory_alloc, "cuMemAlloc_v2");
+    in.find(api.memory_free, "cuMemFree_v2");
+    in.find(api.memory_alloc_managed, "cuMemAllocManaged");
+    in.find(api.memory_alloc_async, "cuMemAllocAsync");
+    in.find(api.memory_free_async, "cuMemFreeAsync");
+    in.find(api.device_default_pool, "cuDeviceGetDefaultMemPool");
+    in.find(api.pool_trim, "cuMemPoolTrimTo");
+    in.find(api.pool_get_attribute, "cuMemPoolGetAttribute");
+    in.find(api.pool_set_attribute, "cuMemPoolSetAttribute");
+    in.find(api.host_alloc, "cuMemHostAlloc");
+    in.find(api.host_free, "cuMemFreeHost");
+    in.find(api.host_device_pointer, "cuMemHostGetDevicePointer_v2");
+    in.find(api.pointer_get_attribute, "cuPointerGetAttribute");
+    in.find(api.copy_async, "cuMemcpyAsync");
+    in.find(api.copy_to_device_async, "cuMemcpyHtoDAsync_v2");
+    in.find(api.copy_to_host_async, "cuMemcpyDtoHAsync_v2");
+    in.find(api.copy_peer_async, "cuMemcpyPeerAsync");
+    in.find(api.fill8_async, "cuMemsetD8Async");
+    in.find(api.fill16_async, "cuMemsetD16Async");
+    in.find(api.fill32_async, "cuMemsetD32Async");
+
+    in.find(api.module_load, "cuModuleLoadDataEx");
+    in.find(api.module_unload, "cuModuleUnload");
+    in.find(api.module_function, "cuModuleGetFunction");
+    in.find(api.function_get_attribute, "cuFuncGetAttribute");
+    in.find(api.function_set_attribute, "cuFuncSetAttribute");
+    in.find(api.launch, "cuLaunchKernel");
+    return in.missing;
+}
+
+std::string version_text(int version) {
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+/// Asks a driver for what there is.
+opened_driver start(const driver_api& api, const std::string& file) {
+    opened_driver opened;
+    if (const result failed = api.init(0); failed != success) {
+        opened.why_not = failed == error_no_device
+                             ? "the CUDA driver finds no device"
+                             : "the CUDA driver (" + file + ") does not start: " + describe(api, failed);
+        return opened;
+    }
+    api.driver_version(&opened.version);
+    if (opened.version < smallest_driver_version) {
+        opened.why_not = "the CUDA driver is for CUDA " + version_text(opened.version) + ", and Weir needs " +
+                         version_text(smallest_driver_version) + " or later: install a newer driver";
+        return opened;
+    }
+    if (api.device_count(&opened.devices) != success || opened.devices == 0) {
+        opened.devices = 0;
+        opened.why_not = "the CUDA driver finds no device";
+        return opened;
+    }
+    opened.api = &api;
+    return opened;
+}
+
+opened_driver open() {
+    std::string file = "libcuda.so.1";
+    if (const char* const other = std::getenv("WEIR_CUDA_DRIVER"); other != nullptr && *other != '\0') {
+        file = other;
+    }
+    opened_driver opened;
+    void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+        const char* const text = ::dlerror();
+        opened.why_not = "there is no CUDA driver on this machine (" + std::string(text != nullptr ? text : file) + ")";
+        return opened;
+    }
+    static driver_api api;
+    if (const char* const missing = find_all(library, api)) {
+        opened.why_not = file + " has no function " + missing + ": install the driver for CUDA " +
+                         version_text(smallest_driver_version) + " or later";
+        return opened;
+    }
+    return start(api, file);
+}
+
+}  // namespace
+
+const opened_driver& driver() {
+    static const auto* const opened = new opened_driver(open());  // lives for ever
+    return *opened;
+}
+
+std::string describe(const driver_api& api, result what) {
+    const char* name = nullptr;
+    const char* text = nullptr;
+    if (api.error_name(what, &name) != success || name == nullptr) {
+        return "CUDA error " + std::to_string(what);
+    }
+    api.error_string(what, &text);
+    return std::string(name) + (text != nullptr ? " (" + std::string(text) + ")" : "");
+}
+
+void expect(const driver_api& api, result what, const char* call) {
+    if (what == success) {
+        return;
+    }
+    const std::string message = std::string(call) + " failed: " + describe(api, what);
+    if (what == error_out_of_memory) {
+        throw out_of_memory(message);
+    }
+    throw device_error(message);
+}
+
+}  // namespace weir::backend::cuda

@@ -1,0 +1,179 @@
+// The folder backend/cuda/ runs work on NVIDIA's accelerators through the CUDA driver API, which is opened at run time:
+// this builds without a toolkit and runs without a GPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace weir::backend::cuda {
+
+// The driver's types and values, in our own words (CUDA Driver API reference manual, 13.0). Handles are opaque.
+using result = int;         ///< CUresult
+using device_number = int;  ///< CUdevice
+using context_handle = struct opaque_context*;
+using stream_handle = struct opaque_stream*;
+using event_handle = struct opaque_event*;
+using module_handle = struct opaque_module*;
+using function_handle = struct opaque_function*;
+using pool_handle = struct opaque_pool*;
+using device_pointer = std::uint64_t;  ///< CUdeviceptr
+using allocation_handle = std::uint64_t;
+
+inline constexpr result success = 0;
+inline constexpr result error_invalid_value = 1;
+inline constexpr result error_out_of_memory = 2;
+inline constexpr result error_deinitialized = 4;
+inline constexpr result error_no_device = 100;
+inline constexpr result error_invalid_context = 201;
+inline constexpr result error_not_found = 500;
+inline constexpr result error_not_ready = 600;
+inline constexpr result error_peer_access_already_enabled = 704;
+inline constexpr result error_not_permitted = 800;
+inline constexpr result error_not_supported = 801;
+
+inline constexpr unsigned stream_non_blocking = 1;
+inline constexpr unsigned event_disable_timing = 2;
+inline constexpr unsigned host_alloc_portable = 1;
+inline constexpr unsigned host_alloc_mapped = 2;
+inline constexpr unsigned memory_attach_global = 1;
+inline constexpr unsigned wait_value_greater_or_equal = 0;
+inline constexpr int capture_mode_relaxed = 2;
+inline stream_handle legacy_stream() noexcept { return reinterpret_cast<stream_handle>(std::uintptr_t{1}); }
+inline stream_handle per_thread_stream() noexcept { return reinterpret_cast<stream_handle>(std::uintptr_t{2}); }
+
+/// CUdevice_attribute.
+enum class device_attribute : int {
+    multiprocessor_count = 16,
+    can_map_host_memory = 19,
+    unified_addressing = 41,
+    compute_capability_major = 75,
+    compute_capability_minor = 76,
+    managed_memory = 83,
+    concurrent_managed_access = 89,
+    can_use_64_bit_stream_memory_operations = 122,
+    virtual_memory_management = 102,
+    memory_pools_supported = 115,
+};
+
+/// CUpointer_attribute.
+enum class pointer_attribute : int {
+    context = 1,
+    memory_type = 2,
+    on_device = 3,
+    on_host = 4,
+    is_managed = 8,
+    device_ordinal = 9
+};
+/// CUmemorytype.
+inline constexpr unsigned memory_type_host = 1;
+inline constexpr unsigned memory_type_device = 2;
+
+/// CUfunction_attribute.
+enum class function_attribute : int { max_threads_per_block = 0, shared_size = 1, max_dynamic_shared_size = 8 };
+
+/// CUmemPool_attribute.
+enum class pool_attribute : int { release_threshold = 4, reserved_now = 5, used_now = 7 };
+
+/// The functions of the CUDA driver. Names are the driver's, without the prefix "cu" and the version at the end, which
+/// says which of several interfaces of one name is meant: "_v2" is the one with 64-bit sizes, or the later semantics.
+///
+/// What may be null is said so; all else is there. Tests bring a library of their own (WEIR_CUDA_DRIVER).
+struct driver_api {
+    // Device and context
+    result (*init)(unsigned flags) = nullptr;
+    result (*driver_version)(int* version) = nullptr;
+    result (*error_name)(result, const char** text) = nullptr;
+    result (*error_string)(result, const char** text) = nullptr;
+    result (*device_count)(int* count) = nullptr;
+    result (*device_get)(device_number*, int ordinal) = nullptr;
+    result (*device_name)(char* name, int length, device_number) = nullptr;
+    result (*device_total_memory)(std::size_t* bytes, device_number) = nullptr;
+    result (*device_attribute)(int* value, enum device_attribute, device_number) = nullptr;
+    result (*device_can_access_peer)(int* can, device_number from, device_number to) = nullptr;
+    result (*primary_context_retain)(context_handle*, device_number) = nullptr;
+    result (*primary_context_release)(device_number) = nullptr;
+    result (*context_get_current)(context_handle*) = nullptr;
+    result (*context_set_current)(context_handle) = nullptr;
+    result (*context_enable_peer_access)(context_handle, unsigned flags) = nullptr;
+    result (*context_priority_range)(int* least, int* greatest) = nullptr;
+    result (*context_synchronize)() = nullptr;
+    result (*exchange_capture_mode)(int* mode) = nullptr;
+    result (*context_record_event)(context_handle, event_handle) = nullptr;  ///< driver 12.5 and later; may be null
+
+    // Streams and events
+    result (*stream_create)(stream_handle*, unsigned flags, int priority) = nullptr;
+    result (*stream_destroy)(stream_handle) = nullptr;
+    result (*stream_id)(stream_handle, unsigned long long* id) = nullptr;  ///< driver 12.0 and later; may be null
+    result (*stream_context)(stream_handle, context_handle*) = nullptr;
+    result (*stream_flags)(stream_handle, unsigned* flags) = nullptr;
+    result (*stream_priority)(stream_handle, int* priority) = nullptr;
+    result (*stream_query)(stream_handle) = nullptr;
+    result (*stream_synchronize)(stream_handle) = nullptr;
+    result (*stream_is_capturing)(stream_handle, int* status) = nullptr;
+    result (*stream_wait_event)(stream_handle, event_handle, unsigned flags) = nullptr;
+    result (*stream_write_value)(stream_handle, device_pointer, std::uint64_t value, unsigned flags) = nullptr;
+    result (*stream_wait_value)(stream_handle, device_pointer, std::uint64_t value, unsigned flags) = nullptr;
+    result (*event_create)(event_handle*, unsigned flags) = nullptr;
+    result (*event_destroy)(event_handle) = nullptr;
+    result (*event_record)(event_handle, stream_handle) = nullptr;
+    result (*event_query)(event_handle) = nullptr;
+    result (*event_synchronize)(event_handle) = nullptr;
+    result (*event_elapsed)(float* milliseconds, event_handle start, event_handle end) = nullptr;
+
+    // Memory
+    result (*memory_info)(std::size_t* free, std::size_t* total) = nullptr;
+    result (*memory_alloc)(device_pointer*, std::size_t bytes) = nullptr;
+    result (*memory_free)(device_pointer) = nullptr;
+    result (*memory_alloc_managed)(device_pointer*, std::size_t bytes, unsigned flags) = nullptr;
+    result (*memory_alloc_async)(device_pointer*, std::size_t bytes, stream_handle) = nullptr;
+    result (*memory_free_async)(device_pointer, stream_handle) = nullptr;
+    result (*device_default_pool)(pool_handle*, device_number) = nullptr;
+    result (*pool_trim)(pool_handle, std::size_t keep) = nullptr;
+    result (*pool_get_attribute)(pool_handle, pool_attribute, void* value) = nullptr;
+    result (*pool_set_attribute)(pool_handle, pool_attribute, void* value) = nullptr;
+    result (*host_alloc)(void**, std::size_t bytes, unsigned flags) = nullptr;
+    result (*host_free)(void*) = nullptr;
+    result (*host_device_pointer)(device_pointer*, void* host, unsigned flags) = nullptr;
+    result (*pointer_get_attribute)(void* value, pointer_attribute, device_pointer) = nullptr;
+    result (*copy_async)(device_pointer to, device_pointer from, std::size_t bytes, stream_handle) = nullptr;
+    result (*copy_to_device_async)(device_pointer to, const void* from, std::size_t bytes, stream_handle) = nullptr;
+    result (*copy_to_host_async)(void* to, device_pointer from, std::size_t bytes, stream_handle) = nullptr;
+    result (*copy_peer_async)(device_pointer to, context_handle to_context, device_pointer from,
+                              context_handle from_context, std::size_t bytes, stream_handle) = nullptr;
+    result (*fill8_async)(device_pointer, unsigned char value, std::size_t count, stream_handle) = nullptr;
+    result (*fill16_async)(device_pointer, unsigned short value, std::size_t count, stream_handle) = nullptr;
+    result (*fill32_async)(device_pointer, unsigned value, std::size_t count, stream_handle) = nullptr;
+
+    // Kernels
+    result (*module_load)(module_handle*, const void* image, unsigned options, int* names, void** values) = nullptr;
+    result (*module_unload)(module_handle) = nullptr;
+    result (*module_function)(function_handle*, module_handle, const char* name) = nullptr;
+    result (*function_get_attribute)(int* value, function_attribute, function_handle) = nullptr;
+    result (*function_set_attribute)(function_handle, function_attribute, int value) = nullptr;
+    result (*launch)(function_handle, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                     unsigned block_y, unsigned block_z, unsigned shared_bytes, stream_handle, void** arguments,
+                     void** extra) = nullptr;
+};
+
+/// The oldest driver that has all that must be there: CUDA 11.7.
+inline constexpr int smallest_driver_version = 11070;
+
+/// What opening the driver came to.
+struct opened_driver {
+    const driver_api* api = nullptr;  ///< null if there is none that can be used
+    std::string why_not;              ///< then this says why, and what to do
+    int version = 0;                  ///< 13000 for CUDA 13.0
+    int devices = 0;
+};
+
+/// The driver of this machine, libcuda.so.1 unless WEIR_CUDA_DRIVER names another. Opened at the first call and kept for
+/// ever. Any thread; never throws for want of a driver or a device.
+[[nodiscard]] const opened_driver& driver();
+
+/// Throws weir::device_error, or weir::out_of_memory, which names the call, unless `what` is success.
+void expect(const driver_api& api, result what, const char* call);
+/// "CUDA_ERROR_INVALID_VALUE (invalid argument)".
+[[nodiscard]] std::string describe(const driver_api& api, result what);
+
+}  // namespace weir::backend::cuda
