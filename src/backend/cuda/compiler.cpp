@@ -1,10 +1,13 @@
 #include "backend/cuda/compiler.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backend/cuda/context.hpp"
+#include "backend/cuda/kernel_cache.hpp"
 #include "backend/cuda/nvrtc_api.hpp"
 #include "weir/error.hpp"
 
@@ -118,21 +121,48 @@ void check_text(const compile_request& what) {
     }
 }
 
-}  // namespace
+/// Whether what comes out may depend on files, of which the cache knows nothing. Headers that come with the compiler are
+/// told apart by its version.
+bool depends_on_files(const compile_request& what) {
+    for (const std::string& option : what.options) {
+        for (const char* const start : {"-I", "--include", "-include", "--pre-include", "--options-file", "-optf"}) {
+            if (option.starts_with(start)) {
+                return true;
+            }
+        }
+    }
+    // `#include <...>` finds the compiler's headers alone where no option names a folder.
+    const std::string& text = what.source;
+    for (std::size_t at = text.find('#'); at != std::string::npos; at = text.find('#', at + 1)) {
+        const std::size_t word = text.find_first_not_of(" \t", at + 1);
+        if (word != std::string::npos &&
+            (text.compare(word, 7, "include") == 0 || text.compare(word, 5, "embed") == 0)) {
+            const std::size_t after = text.find_first_not_of(" \t", text.find_first_of(" \t<\"/\\\n", word));
+            if (after == std::string::npos || text[after] != '<') {
+                return true;
+            }
+        }
+    }
+    return text.find("__has_include") != std::string::npos;
+}
 
-compiled_program compile(const context& target, const compile_request& what) {
-    check_text(what);
-    int driver_version = 0;
-    target.api().driver_version(&driver_version);
-    const nvrtc_api& api = nvrtc(driver_version);
+/// All on which the result depends.
+std::string cache_key(const nvrtc_api& api, int driver_version, const std::vector<std::string>& options,
+                      const compile_request& what) {
+    std::string key = std::string("weir ") + WEIR_VERSION + "\nNVRTC " + std::to_string(api.major) + "." +
+                      std::to_string(api.minor) + "\ndriver " + std::to_string(driver_version) + "\n";
+    for (const std::string& option : options) {
+        key += "option " + option + "\n";  // no line breaks in it
+    }
+    return key + "kernel " + std::to_string(what.name.size()) + " " + what.name + "\n" + what.source;
+}
 
-    const std::vector<std::string> options = all_options(api, target, what);
+compiled_program run(const nvrtc_api& api, const std::vector<std::string>& options, const compile_request& what) {
     std::vector<const char*> texts;
     texts.reserve(options.size());
     for (const std::string& option : options) {
         texts.push_back(option.c_str());
     }
-
     const nvrtc_owner program(api, what.source, file_name(what.name));
     const bool expression = what.source.find("extern \"C\"") == std::string::npos;
     if (expression) {
@@ -161,6 +191,27 @@ compiled_program compile(const context& target, const compile_request& what) {
     if (made.image.empty()) {
         throw device_error("NVRTC (" + api.file + ") compiled the kernel " + what.name + " to nothing");
     }
+    return made;
+}
+
+}  // namespace
+
+compiled_program compile(const context& target, const compile_request& what) {
+    check_text(what);
+    int driver_version = 0;
+    target.api().driver_version(&driver_version);
+    const nvrtc_api& api = nvrtc(driver_version);
+    const std::vector<std::string> options = all_options(api, target, what);
+    if (depends_on_files(what)) {
+        return run(api, options, what);
+    }
+    const kernel_cache cache(kernel_cache_folder());
+    const std::string key = cache_key(api, driver_version, options, what);
+    if (std::optional<compiled_program> found = cache.find(key)) {
+        return *std::move(found);
+    }
+    compiled_program made = run(api, options, what);
+    cache.keep(key, made);
     return made;
 }
 
