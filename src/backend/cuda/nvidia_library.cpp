@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -97,6 +98,12 @@ std::string nvidia_library::folder() const {
     std::error_code failed;
     const std::filesystem::path file = std::filesystem::canonical(found->l_name, failed);
     return failed ? std::string() : file.parent_path().string();
+}
+
+void nvidia_library::open_beside(const std::string& file) const {
+    if (const std::string path = folder() + "/" + file; exists(path)) {
+        ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    }
 }
 
 void* nvidia_library::try_find(const char* symbol) const noexcept { return ::dlsym(handle_, symbol); }

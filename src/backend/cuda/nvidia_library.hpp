@@ -35,6 +35,9 @@ public:
     void find(const char* symbol, Function*& function) const {
         function = reinterpret_cast<Function*>(address_of(symbol));
     }
+    /// Opens another library in the same folder, if it is there: one that this one opens later by its name alone, which the
+    /// loader knows from then on.
+    void open_beside(const std::string& file) const;
     /// Null if the library has no such symbol.
     [[nodiscard]] void* try_find(const char* symbol) const noexcept;
 

@@ -73,6 +73,7 @@ nvrtc_api open(int driver_version) {
         count <= 0) {
         throw missing_library(api.file + " does not say which version of NVRTC it is: install " + how_to_install);
     }
+    library.open_beside("libnvrtc-builtins.so." + std::to_string(api.major) + "." + std::to_string(api.minor));
     api.architectures.resize(static_cast<std::size_t>(count));
     api.get_architectures(api.architectures.data());
     return api;
