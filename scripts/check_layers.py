@@ -71,6 +71,7 @@ PUBLIC_HEADERS = {
     "scalar.hpp": "array",
     "shape.hpp": "array",
     "strided_span.hpp": "array",
+    "kernel.hpp": "array",
     "launch.hpp": "array",
     "random.hpp": "array",
     "reduction.hpp": "array",
