@@ -49,6 +49,7 @@ PUBLIC_HEADERS = {
     "detail/simulation.hpp": "base",
     "detail/site.hpp": "base",
     "detail/task.hpp": "base",
+    "detail/cuda_launch.hpp": "array",
     "detail/footprint.hpp": "order",
     "ordering.hpp": "order",
     "completion.hpp": "runtime",

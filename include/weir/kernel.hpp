@@ -247,4 +247,14 @@ template <class... Arguments>
     return launch(where, what, config, arguments...);
 }
 
+#ifdef __CUDACC__
+/// The kernel of a `__global__` function of a program that nvcc compiles: `kernel_of(&axpy)`. Loaded when it is made.
+/// Throws argument_error (a device that is no CUDA device), device_error (it was compiled for other architectures).
+template <class... Parameters>
+[[nodiscard]] kernel kernel_of(void (*function)(Parameters...), device on = cuda()) {
+    const auto symbol = reinterpret_cast<const void*>(function);
+    return kernel::from_function(detail::handle_of(detail::function_of(on, symbol)), on);
+}
+#endif
+
 }  // namespace weir
