@@ -1,6 +1,7 @@
 // The same random programs on a CUDA device, ordered by the driver's own events. Code of the host stands for kernels.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "random_programs/interpret.hpp"
 #include "random_programs/oracle.hpp"
 #include "random_programs/settings.hpp"
+#include "random_programs/shrink.hpp"
 #include "random_programs/strip.hpp"
 #include "weir/error.hpp"
 #include "weir/testing.hpp"
@@ -37,6 +39,41 @@ devices devices_for(const program& one, const weir::device& cuda) {
     return one.devices == 1 ? devices{cuda, weir::sim(14), weir::sim(15)} : devices{weir::cpu(), cuda, weir::sim(15)};
 }
 
+/// Work of the device's own (here the copies) may run although it depends on a failure, and only its results are refused
+/// (rule K4); what the host then makes of these the model does not know. So what fails has only code of the host behind it.
+program for_cuda(program raw) {
+    const auto any = [&](auto&& what) {
+        return std::any_of(raw.phases.begin(), raw.phases.end(), [&](const auto& phase) {
+            return std::any_of(phase.begin(), phase.end(),
+                               [&](const auto& steps) { return std::any_of(steps.begin(), steps.end(), what); });
+        });
+    };
+    if (any([](const step& one) { return one.kind == step_kind::copy || one.kind == step_kind::copy_from_host; })) {
+        for (auto& phase : raw.phases) {
+            for (auto& steps : phase) {
+                for (step& one : steps) {
+                    one.fails = false;
+                }
+            }
+        }
+    }
+    return raw;
+}
+
+outcome run_completed(const program& completed, const weir::device& cuda) {
+    return run(completed, expected(completed), {.on = devices_for(completed, cuda)});
+}
+
+/// The smallest program found that goes wrong as well.
+std::string smallest(const program& raw, const weir::device& cuda) {
+    const program found = complete(shrink(raw, [&](const program& smaller) {
+        const program completed = complete(smaller);
+        return !run_completed(completed, cuda).ok() || !run_completed(completed, cuda).ok();
+    }));
+    const outcome again = run_completed(found, cuda);
+    return "smallest program found (" + (again.ok() ? "right this time" : again.wrong) + "):\n" + to_string(found);
+}
+
 TEST(random_programs_cuda, compute_what_the_serial_program_computes) {
     const char* const name = "random_programs_cuda.compute_what_the_serial_program_computes";
     std::string why_not;
@@ -49,9 +86,9 @@ TEST(random_programs_cuda, compute_what_the_serial_program_computes) {
     for (std::uint64_t i = 0; i < wanted_programs(20); ++i, ++programs) {
         const std::uint64_t seed = first_seed() + i;
         dog.start(seed);
-        const program completed = complete(generate(seed));
-        const outcome result = run(completed, expected(completed), {.on = devices_for(completed, *on)});
-        ASSERT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name) << "\n" << to_string(completed);
+        const program raw = for_cuda(generate(seed));
+        const outcome result = run_completed(complete(raw), *on);
+        ASSERT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name) << "\n" << smallest(raw, *on);
     }
     std::printf("%llu programs on a CUDA device\n", static_cast<unsigned long long>(programs));
 }
@@ -67,7 +104,7 @@ TEST(random_programs_cuda, control_without_ordering_they_compute_something_else)
     int wrong = 0;
     for_each_serial_seed(100, [&](std::uint64_t seed) {
         dog.start(seed);
-        const program completed = complete(generate(seed));
+        const program completed = complete(for_cuda(generate(seed)));
         const stripped_program bare = strip(completed, gate_opening::as_written);
         ++programs;
         wrong +=
