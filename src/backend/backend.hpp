@@ -38,6 +38,8 @@ public:
     }
     /// The operation at `at` threw.
     virtual void failed(epoch at, const runtime::site& from, std::exception_ptr why) noexcept = 0;
+    /// The operations from `first` to `last` are lost: the device runs nothing any more.
+    virtual void lost(epoch first, epoch last, std::exception_ptr why) noexcept = 0;
     /// A timed operation ran, by the device's time.
     virtual void executed(epoch at, std::chrono::steady_clock::time_point start,
                           std::chrono::steady_clock::time_point end) noexcept = 0;
@@ -122,8 +124,13 @@ public:
 
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
-    /// A queue whose work completes epochs of `line`. `events` must outlive it.
-    [[nodiscard]] virtual std::unique_ptr<queue> make_queue(timeline& line, queue_events& events) = 0;
+    /// A queue whose work completes epochs of `line`. `events` must outlive it. `priority`: smaller is more urgent, as far as
+    /// the device knows priorities. Throws std::bad_alloc, device_error.
+    [[nodiscard]] virtual std::unique_ptr<queue> make_queue(timeline& line, queue_events& events, int priority) = 0;
+
+    /// Whether the body of an operation of the device may be code of the host that does the work itself; else it is to put
+    /// the work into the device's queue (detail::task_nature).
+    [[nodiscard]] virtual bool runs_host_code() const noexcept { return true; }
 
     /// Whether queues of this device can wait for work of the device `whose`; null: for a gate. What they cannot wait for,
     /// a forwarding_queue in front of them does.
@@ -146,6 +153,22 @@ public:
     [[nodiscard]] virtual bool host_reaches_memory() const noexcept = 0;
     /// Copies memory of the device to the host. Blocks until it is there. Nothing may be writing to `device`.
     virtual void fetch(std::byte* host, const std::byte* device, std::size_t bytes) = 0;
+    /// Copies memory of the host to the device. Blocks until it is there. Nothing may be using `device`.
+    virtual void store(std::byte* device, const std::byte* host, std::size_t bytes) = 0;
+
+    /// @{
+    /// A device that tells nobody when work is over, so that somebody has to look: its timelines are behind until then. Under
+    /// no lock of Weir's, since looking completes epochs.
+    [[nodiscard]] virtual bool is_asked() const noexcept { return false; }
+    /// Looks how far a stream is.
+    virtual void look(point /*wanted*/) const noexcept {}
+    /// Looks how far all its streams are.
+    virtual void look_at_all() const noexcept {}
+    /// Looks again and again, for a short time. Whether `wanted` is over.
+    [[nodiscard]] virtual bool await(point /*wanted*/) const noexcept { return false; }
+    /// Somebody waits: from now on until `wanted` is over, somebody looks.
+    virtual void hurry(point /*wanted*/) const noexcept {}
+    /// @}
 };
 
 }  // namespace weir::backend

@@ -70,7 +70,7 @@ stream_state::stream_state(device_state& device, frontiers::timeline_id timeline
     info_.name = name_;
     info_.device = device.driver().name();
     if (native_ == nullptr) {
-        queue = device.driver().make_queue(timelines().at(timeline), *this);
+        queue = device.driver().make_queue(timelines().at(timeline), *this, priority);
     } else {
         native_id_ = native_->unique_id();
         info_.queue = native_id_;

@@ -92,6 +92,7 @@ private:
     ~stream_state() = default;
 
     void failed(backend::epoch at, const site& from, std::exception_ptr why) noexcept override;
+    void lost(backend::epoch first, backend::epoch last, std::exception_ptr why) noexcept override;
     bool examine(backend::epoch at) noexcept override;
     void heal(backend::epoch at) noexcept override;
     void executed(backend::epoch at, std::chrono::steady_clock::time_point start,

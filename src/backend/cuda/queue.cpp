@@ -1,0 +1,321 @@
+#include "backend/cuda/queue.hpp"
+
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "backend/native.hpp"
+#include "backend/spin.hpp"
+#include "weir/error.hpp"
+
+namespace weir::backend::cuda {
+
+namespace {
+
+/// Host code that stands for work of the device, from the time it enters the stream until it has run.
+struct body_call {
+    std::shared_ptr<lane> of;
+    queue_events* events;
+    epoch at;
+    runtime::site from;
+    const detail::task_type* type;
+    void* object;
+
+    static void run(void* one) noexcept {
+        const std::unique_ptr<body_call> self(static_cast<body_call*>(one));
+        const acting_for operation({self->of->line().number(), self->at});
+        static_cast<void>(run_work(*self->events, self->at, self->from, self->type, self->object));
+    }
+};
+
+struct registry {
+    std::mutex mutex;  ///< guards what follows; a leaf in the lock order
+    std::vector<std::shared_ptr<submission>> by_timeline;
+};
+
+registry& all() {
+    static auto* const one = new registry;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    return *one;
+}
+
+/// How many streams a thread passes on for each other before it waits instead.
+constexpr int most_helping = 16;
+thread_local int helping = 0;
+
+}  // namespace
+
+submission::submission(device_context& in, timeline& line, queue_events& owner, int priority, unsigned flags,
+                       host_bodies* bodies)
+    : recorded_queue(line, *this), lane_(std::make_shared<lane>(in, line, owner, priority, flags)), bodies_(bodies) {
+    try {
+        task_threads::instance().keep_one();
+    } catch (const std::system_error& why) {
+        throw device_error(std::string("no thread can be started that passes work on to a CUDA device: ") + why.what());
+    }
+}
+
+void submission::flush(point /*upto*/) noexcept {
+    if (unclaimed_.exchange(false, std::memory_order_acq_rel)) {
+        const std::shared_ptr<submission> self = shared_from_this();
+        pass_on(false);
+    }
+}
+
+void submission::run_blocking() noexcept {
+    const std::shared_ptr<submission> self = shared_from_this();
+    held_.store(false, std::memory_order_relaxed);
+    pass_on(true);
+}
+
+void submission::pass_on(bool may_block) noexcept {
+    for (;;) {
+        switch (look_past([&](point target) { return pass(target); })) {
+            case ahead::waiting:
+                return;
+            case ahead::nothing:
+                if (rest()) {
+                    return;
+                }
+                break;
+            case ahead::work:
+                if (!pass_work_on(may_block)) {
+                    return;
+                }
+                break;
+        }
+    }
+}
+
+/// Whether `target` is in a stream of the driver's: then `event` is behind it.
+bool submission::find_event(point target, event_ref& event) {
+    const std::shared_ptr<submission> theirs = submissions::find(target.timeline);
+    if (!theirs) {
+        return false;
+    }
+    lane& from = *theirs->lane_;
+    if (from.submitted() < target.at && helping < most_helping) {
+        // Its thread has not come to it yet. In a cycle this cannot end: work enters streams in the order of its epochs.
+        ++helping;
+        theirs->flush(target);
+        --helping;
+    }
+    const auto is_there = [&] { return from.submitted() >= target.at; };
+    if (!is_there() && (theirs->held_.load(std::memory_order_relaxed) || !spin_until(is_there, false))) {
+        return false;
+    }
+    const in_context here(from.in());
+    event = from.event_for(target.at);
+    return static_cast<bool>(event);
+}
+
+/// Whether the wait is over, or in the hands of the driver; else this is told when it is over.
+bool submission::pass(point target) noexcept {
+    timeline& other = timeline_table::instance().at(target.timeline);
+    if (other.completed() >= target.at) {
+        return true;
+    }
+    try {
+        event_ref event;
+        if (find_event(target, event)) {
+            const in_context here(lane_->in());
+            lane_->in().expect(lane_->in().api().stream_wait_event(lane_->stream(), event.handle(), 0),
+                               "cuStreamWaitEvent");
+            return true;
+        }
+    } catch (...) {
+        // No event can be had: the wait is done here instead.
+    }
+    return !hold_until(other, target.at);
+}
+
+/// Whether this is told later, from when on another thread may pass on what is ahead.
+bool submission::hold_until(timeline& line, epoch at) noexcept {
+    held_.store(true, std::memory_order_relaxed);
+    if (line.wait(*this, at)) {
+        return true;
+    }
+    held_.store(false, std::memory_order_relaxed);
+    return false;
+}
+
+/// Whether it went on: else this is told, or scheduled.
+bool submission::pass_work_on(bool may_block) noexcept {
+    if (!is_for_the_host()) {
+        submit_ahead();
+        return true;
+    }
+    const epoch before = epoch_ahead() - 1;
+    if (line().completed() < before && hold_until(line(), before)) {
+        return false;
+    }
+    if (!may_block) {
+        held_.store(true, std::memory_order_relaxed);
+        task_threads::instance().schedule_surely(*this);
+        return false;
+    }
+    run_ahead();
+    return true;
+}
+
+bool submission::is_for_the_host() noexcept {
+    if (is_empty_ahead() || nature_ahead() != detail::task_nature::work) {
+        return false;
+    }
+    switch (kind_ahead()) {
+        case runtime::work_kind::moment:
+            return false;
+        case runtime::work_kind::device:
+            return bodies_ == nullptr;
+        default:
+            return true;
+    }
+}
+
+void submission::run_ahead() noexcept {
+    const std::shared_ptr<lane> of = lane_;
+    epoch done = 0;
+    of->hold();
+    hand_on([&](epoch at, const operation& what) {
+        const acting_for self({line().number(), at});
+        const auto start = std::chrono::steady_clock::now();
+        queue_events& events = *this;
+        if (run_work(events, at, what.from, what.work.type, what.work.object) && what.timed) {
+            executed(at, start, std::chrono::steady_clock::now());
+        }
+        done = at;
+    });
+    of->submitted(done);
+    of->finished(done);
+}
+
+void submission::submit_ahead() noexcept {
+    epoch done = 0;
+    bool is_foreign = false;
+    lane_->hold();
+    hand_on([&](epoch at, const operation& what) {
+        done = at;
+        if (what.work.type == nullptr) {
+            return;
+        }
+        is_foreign = what.work.type->nature == detail::task_nature::foreign;
+        const bool runs_later = what.work.type->nature == detail::task_nature::work;
+        queue_events& events = *this;
+        if (!runs_later && !events.may_run(at)) {
+            return;
+        }
+        try {
+            put_into_stream(at, what);
+        } catch (...) {
+            failed(at, what.from, std::current_exception());
+            return;
+        }
+        if (!runs_later) {
+            events.succeeded(at);
+        }
+    });
+    lane_->submitted(done);
+    if (is_foreign) {
+        try {
+            const in_context here(lane_->in());
+            lane_->mark();
+        } catch (...) {
+            // Without the event, waits for this operation may last longer than they need to.
+        }
+    }
+}
+
+void submission::put_into_stream(epoch at, const operation& what) {
+    device_context& in = lane_->in();
+    if (in.is_broken()) {
+        throw device_error(in.why_broken());
+    }
+    const in_context here(in);
+    const detail::task_type& type = *what.work.type;
+    if (type.nature == detail::task_nature::foreign) {
+        lane_->mark();
+    }
+    lane::times told;
+    told.at = at;
+    const bool is_moment = what.kind == runtime::work_kind::moment;
+    if (what.timed || is_moment) {
+        told.base = in.base();
+        told.end = in.timed_events.take();
+    }
+    if (what.timed && !is_moment) {
+        told.start = in.timed_events.take();
+        in.expect(in.api().event_record(told.start.handle(), lane_->stream()), "cuEventRecord");
+    }
+    const bool runs_later = type.nature == detail::task_nature::work;
+    void* object = what.work.object;
+    if (!type.trivial || runs_later) {
+        object = lane_->keep(at, what.work);
+    }
+    if (is_moment) {
+        told.moment = &type;
+        told.object = object;
+    } else if (runs_later) {
+        auto call = std::make_unique<body_call>(body_call{lane_, &lane_->owner(), at, what.from, &type, object});
+        bodies_->put(lane_->stream(), &body_call::run, call.get());
+        static_cast<void>(call.release());  // its own from here on
+    } else {
+        const acting_for self({line().number(), at});
+        const submitting_to stream(lane_->stream());
+        type.run(object);
+    }
+    if (told.end) {
+        in.expect(in.api().event_record(told.end.handle(), lane_->stream()), "cuEventRecord");
+        lane_->time(std::move(told));
+    }
+}
+
+cuda_queue::cuda_queue(std::shared_ptr<submission> to) : to_(std::move(to)) {
+    submissions::add(to_->of()->line().number(), to_);
+}
+
+cuda_queue::~cuda_queue() { submissions::remove(to_->of()->line().number()); }
+
+void submissions::add(timeline_id of, const std::shared_ptr<submission>& one) {
+    registry& kept = all();
+    const std::lock_guard lock(kept.mutex);
+    if (of >= kept.by_timeline.size()) {
+        kept.by_timeline.resize(of + std::size_t{1});
+    }
+    kept.by_timeline[of] = one;
+}
+
+void submissions::remove(timeline_id of) noexcept {
+    registry& kept = all();
+    std::shared_ptr<submission> last;  // destroyed under no lock
+    const std::lock_guard lock(kept.mutex);
+    last = std::move(kept.by_timeline[of]);
+}
+
+void submissions::look_at_all(const device_context& in) noexcept {
+    for (timeline_id next = 0;; ++next) {
+        std::shared_ptr<submission> one;
+        {
+            registry& kept = all();
+            const std::lock_guard lock(kept.mutex);
+            while (next < kept.by_timeline.size() && !kept.by_timeline[next]) {
+                ++next;
+            }
+            if (next >= kept.by_timeline.size()) {
+                return;
+            }
+            one = kept.by_timeline[next];
+        }
+        if (&one->of()->in() == &in && one->of()->has_pending()) {
+            one->of()->look_for(one->of()->submitted());
+        }
+    }
+}
+
+std::shared_ptr<submission> submissions::find(timeline_id of) noexcept {
+    registry& kept = all();
+    const std::lock_guard lock(kept.mutex);
+    return of < kept.by_timeline.size() ? kept.by_timeline[of] : nullptr;
+}
+
+}  // namespace weir::backend::cuda
