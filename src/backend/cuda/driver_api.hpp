@@ -154,6 +154,10 @@ struct driver_api {
     result (*launch)(function_handle, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                      unsigned block_y, unsigned block_z, unsigned shared_bytes, stream_handle, void** arguments,
                      void** extra) = nullptr;
+    result (*function_load)(function_handle) = nullptr;  ///< driver 12.4 and later; may be null
+    result (*function_parameter)(function_handle, std::size_t index, std::size_t* offset,
+                                 std::size_t* bytes) = nullptr;             ///< driver 12.4 and later; may be null
+    result (*function_name)(const char** name, function_handle) = nullptr;  ///< driver 12.3 and later; may be null
 };
 
 /// The oldest driver that has all that must be there: CUDA 11.7.
