@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "array/operation.hpp"
 #include "backend/cuda/driver.hpp"
 #include "backend/native.hpp"
 #include "runtime/device_state.hpp"
@@ -100,8 +99,8 @@ const context* context_of(const device& where) {
 }
 
 std::uint64_t blocks_for(const context& in, std::uint64_t elements, std::uint64_t by_block) {
-    const auto multiprocessors = static_cast<std::uint64_t>(
-        std::max(1, in.attribute(backend::cuda::device_attribute::multiprocessor_count)));
+    const auto multiprocessors =
+        static_cast<std::uint64_t>(std::max(1, in.attribute(backend::cuda::device_attribute::multiprocessor_count)));
     return std::clamp<std::uint64_t>((elements - 1) / by_block + 1, 1,
                                      multiprocessors * blocks_for_each_multiprocessor);
 }
@@ -167,11 +166,6 @@ void launches::add_copy(const walk::plan& both, dtype to, dtype from) {
     add(function::same, {to, to, nullptr}, source, both);
 }
 
-void launches::add_copy(const array& to, const array& from) {
-    const walk::operand operands[] = {operation::operand_of(to), operation::operand_of(from)};
-    add_copy({to.shape().extents(), operands}, to.dtype(), from.dtype());
-}
-
 void launches::add_call(one::call what, std::array<std::uint64_t, 3> words) {
     one made;
     made.what = what;
@@ -179,17 +173,11 @@ void launches::add_call(one::call what, std::array<std::uint64_t, 3> words) {
     all_.push_back(std::move(made));
 }
 
-void launches::add_move(std::byte* to, const std::byte* from, std::size_t bytes) {
-    if (bytes != 0) {
-        add_call(one::call::move, {word(to), word(from), bytes});
-    }
-}
-
 void launches::add_fill(const walk::plan& all, dtype type, const std::byte* element) {
     const std::size_t item = size_of(type);
     const std::size_t period = period_of(element, item);
-    const bool packed = all.dimensions() == 0 ||
-                        (all.dimensions() == 1 && all.column_stride(0) == static_cast<std::int64_t>(item));
+    const bool packed =
+        all.dimensions() == 0 || (all.dimensions() == 1 && all.column_stride(0) == static_cast<std::int64_t>(item));
     if (all.elements() == 0 || !packed || period > 4) {
         const dtype bytes = as_bytes(type);
         const argument value[] = {{bytes, bytes, element}};
@@ -198,7 +186,8 @@ void launches::add_fill(const walk::plan& all, dtype type, const std::byte* elem
     std::uint32_t value = 0;
     std::memcpy(&value, element, period);
     constexpr std::array calls = {one::call::fill8, one::call::fill16, one::call::fill32};
-    add_call(calls[period / 2], {word(all.first(0)), value, static_cast<std::uint64_t>(all.elements()) * item / period});
+    add_call(calls[period / 2],
+             {word(all.first(0)), value, static_cast<std::uint64_t>(all.elements()) * item / period});
 }
 
 void launches::run(const one& each) const {
@@ -207,17 +196,18 @@ void launches::run(const one& each) const {
     switch (each.what) {
         case one::call::launch:
             break;
-        case one::call::move:
-            return in_->expect(api.copy_async(each.words[0], each.words[1], each.words[2], stream), "cuMemcpyDtoDAsync");
         case one::call::fill8:
-            return in_->expect(api.fill8_async(each.words[0], static_cast<unsigned char>(each.words[1]), each.words[2], stream),
-                               "cuMemsetD8Async");
+            return in_->expect(
+                api.fill8_async(each.words[0], static_cast<unsigned char>(each.words[1]), each.words[2], stream),
+                "cuMemsetD8Async");
         case one::call::fill16:
-            return in_->expect(api.fill16_async(each.words[0], static_cast<unsigned short>(each.words[1]), each.words[2], stream),
-                               "cuMemsetD16Async");
+            return in_->expect(
+                api.fill16_async(each.words[0], static_cast<unsigned short>(each.words[1]), each.words[2], stream),
+                "cuMemsetD16Async");
         case one::call::fill32:
-            return in_->expect(api.fill32_async(each.words[0], static_cast<unsigned>(each.words[1]), each.words[2], stream),
-                               "cuMemsetD32Async");
+            return in_->expect(
+                api.fill32_async(each.words[0], static_cast<unsigned>(each.words[1]), each.words[2], stream),
+                "cuMemsetD32Async");
     }
     backend::cuda::launch_shape shape;
     shape.grid[0] = each.blocks;

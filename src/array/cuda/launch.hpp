@@ -12,10 +12,6 @@
 #include "frontier/small_vector.hpp"
 #include "weir/device.hpp"
 
-namespace weir {
-class array;
-}
-
 namespace weir::kernels {
 
 using backend::cuda::context;
@@ -45,10 +41,6 @@ public:
 
     /// Copies operand 1 of a plan to operand 0, converting elements on the way. Throws as `add`.
     void add_copy(const walk::plan& both, dtype to, dtype from);
-    /// Of arrays with the same shape.
-    void add_copy(const array& to, const array& from);
-    /// Copies bytes that lie one after the other; the two must not overlap.
-    void add_move(std::byte* to, const std::byte* from, std::size_t bytes);
     /// Sets every element of operand 0 of a plan to `element`. Throws as `add`.
     void add_fill(const walk::plan& all, dtype type, const std::byte* element);
 
@@ -60,11 +52,11 @@ public:
 private:
     /// A launch, or a call of the driver that needs no kernel.
     struct one {
-        enum class call : std::uint8_t { launch, move, fill8, fill16, fill32 };
+        enum class call : std::uint8_t { launch, fill8, fill16, fill32 };
         call what = call::launch;
         backend::cuda::function_handle kernel = nullptr;
         unsigned blocks = 1;
-        detail::small_vector<std::uint64_t, 24> words;  ///< the kernel's argument; or target, source or value, and count
+        detail::small_vector<std::uint64_t, 24> words;  ///< the kernel's argument; or address, value and count
     };
     void add_call(one::call what, std::array<std::uint64_t, 3> words);
     void run(const one& each) const;

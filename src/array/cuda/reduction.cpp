@@ -15,7 +15,9 @@ namespace {
 
 std::uint64_t word(std::int64_t number) noexcept { return static_cast<std::uint64_t>(number); }
 std::uint64_t word(const std::byte* address) noexcept { return reinterpret_cast<std::uintptr_t>(address); }
-std::uint64_t magnitude(std::int64_t stride) noexcept { return stride < 0 ? std::uint64_t{0} - word(stride) : word(stride); }
+std::uint64_t magnitude(std::int64_t stride) noexcept {
+    return stride < 0 ? std::uint64_t{0} - word(stride) : word(stride);
+}
 
 /// A dimension of what a launch goes through.
 struct dimension {
@@ -94,8 +96,9 @@ void add(launches& to, const reduction_of& what, const step& of, std::byte* out,
 
     const std::uint64_t beside = threads / of.lanes();
     const std::uint64_t blocks = (of.result_count - 1) / beside + 1;
-    std::vector<std::uint64_t> words = {of.result_count, of.elements, word(what.reduced->elements()), of.lanes(),
-                                        of.across() ? 1U : 0U, blocks, word(out), word(of.in)};
+    std::vector<std::uint64_t> words = {
+        of.result_count, of.elements, word(what.reduced->elements()), of.lanes(), of.across() ? 1U : 0U, blocks,
+        word(out),       word(of.in)};
     const auto fill_up = [&](std::size_t count, std::uint64_t value) { words.insert(words.end(), count, value); };
     const std::size_t missing = kernel.rank - of.results.size();
     fill_up(missing, 1);

@@ -10,12 +10,12 @@ namespace weir::kernels {
 struct reduction_of {
     function what = function::plus;
     bool mean = false;
-    dtype stored = dtype::bool_;         ///< of the elements
-    dtype computed = dtype::float64;     ///< of values on the way
-    dtype result = dtype::float64;       ///< of the results
-    const walk::plan* results = nullptr; ///< over the results and the first elements of what is reduced to them
-    const walk::plan* reduced = nullptr; ///< over what is reduced to one of them; at least one element
-    const std::byte* origin = nullptr;   ///< the first element
+    dtype stored = dtype::bool_;          ///< of the elements
+    dtype computed = dtype::float64;      ///< of values on the way
+    dtype result = dtype::float64;        ///< of the results
+    const walk::plan* results = nullptr;  ///< over the results and the first elements of what is reduced to them
+    const walk::plan* reduced = nullptr;  ///< over what is reduced to one of them; at least one element
+    const std::byte* origin = nullptr;    ///< the first element
 };
 
 /// Enqueues it: reads `x`, writes `out`. Each thread reduces up to 32 elements, blocks of threads make one value of those

@@ -11,11 +11,10 @@ namespace {
 std::string text(dtype type) { return std::string(name_of(type)); }
 
 const char* name_of_function(function what) noexcept {
-    constexpr std::array names = {"add",         "subtract",   "multiply",      "divide",      "power",
-                                  "equal",       "not_equal",  "less",          "less_equal",  "greater",
-                                  "greater_equal", "bitwise_and", "bitwise_or", "bitwise_xor", "negative",
-                                  "invert",      "select",     "same",          "counted",     "random",
-                                  "plus",        "lesser",     "larger"};
+    constexpr std::array names = {"add",        "subtract",    "multiply",   "divide",  "power",         "equal",
+                                  "not_equal",  "less",        "less_equal", "greater", "greater_equal", "bitwise_and",
+                                  "bitwise_or", "bitwise_xor", "negative",   "invert",  "select",        "same",
+                                  "counted",    "random",      "plus",       "lesser",  "larger"};
     return names[static_cast<std::size_t>(what)];
 }
 
@@ -112,8 +111,9 @@ std::string value(const description& what) {
         const std::string as = text(what.computed[k]);
         const std::string number = std::to_string(k);
         call += k > 1 ? ", " : "";
-        call += what.by_value[k] ? "number<" + as + ">(p.operand[" + number + "])"
-                                 : "convert<" + as + ">(*address<const " + text(what.stored[k]) + ">(p, " + number + ", at))";
+        call += what.by_value[k]
+                    ? "number<" + as + ">(p.operand[" + number + "])"
+                    : "convert<" + as + ">(*address<const " + text(what.stored[k]) + ">(p, " + number + ", at))";
     }
     return call + ")";
 }
@@ -126,8 +126,10 @@ std::string elementwise(const description& what) {
     }
     source += counting(what) + constant("each", elements_at_once) + place(what);
     source += "\nusing result = " + text(what.stored[0]) + ";\n";
-    source += "\n__device__ inline result value_of(const parameters& p, const place& at, index i) {\n    return convert<result>(" +
-              value(what) + ");\n}\n";
+    source +=
+        "\n__device__ inline result value_of(const parameters& p, const place& at, index i) {\n    return "
+        "convert<result>(" +
+        value(what) + ");\n}\n";
     return source + R"cuda(
 __device__ inline void run(const parameters& p) {
     const index count = static_cast<index>(p.elements);
