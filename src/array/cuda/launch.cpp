@@ -48,22 +48,6 @@ private:
 /// Few enough that a block works on several pieces, where there are many: then the start of blocks costs little.
 constexpr std::uint64_t blocks_for_each_multiprocessor = 32;
 
-std::uint64_t word(std::int64_t number) noexcept { return static_cast<std::uint64_t>(number); }
-std::uint64_t word(const std::byte* address) noexcept { return reinterpret_cast<std::uintptr_t>(address); }
-
-bool is_packed(const walk::plan& all, const description& what) noexcept {
-    if (all.dimensions() > 1) {
-        return false;
-    }
-    for (std::size_t k = 0; k < what.operands; ++k) {
-        const auto item = static_cast<std::int64_t>(size_of(what.stored[k]));
-        if (!what.by_value[k] && all.elements() > 1 && all.column_stride(k) != item) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /// A type of the same size, and no stricter alignment, that is moved without a look at its value.
 dtype as_bytes(dtype type) noexcept {
     switch (size_of(type)) {
@@ -109,52 +93,16 @@ void launches::add(const description& what, std::uint64_t blocks, std::span<cons
     one made;
     made.kernel = known_kernels::instance().find(*in_, what);
     made.blocks = static_cast<unsigned>(blocks);
-    made.words.append(words.data(), words.data() + words.size());
+    made.words.assign(words.begin(), words.end());
     all_.push_back(std::move(made));
 }
 
 void launches::add(function what, const argument& result, std::span<const argument> inputs, const walk::plan& all,
                    std::array<std::uint64_t, 2> extra) {
-    if (all.elements() == 0) {
-        return;
+    if (all.elements() != 0) {
+        const call made = call_of(what, result, inputs, all, extra);
+        add(made.kernel, blocks_for(*in_, word(all.elements()), threads * elements_at_once), made.words);
     }
-    description kernel;
-    kernel.what = what;
-    kernel.operands = static_cast<std::uint8_t>(1 + inputs.size());
-    kernel.stored[0] = result.stored;
-    kernel.computed[0] = result.computed;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-        kernel.by_value[i + 1] = inputs[i].number != nullptr;
-        kernel.computed[i + 1] = inputs[i].computed;
-        kernel.stored[i + 1] = inputs[i].number != nullptr ? inputs[i].computed : inputs[i].stored;
-    }
-    kernel.packed = is_packed(all, kernel);
-    kernel.rank = rank_for(all.dimensions());
-    const auto elements = static_cast<std::uint64_t>(all.elements());
-    kernel.wide = elements > INT32_MAX;
-
-    std::vector<std::uint64_t> words = {elements, extra[0], extra[1]};
-    for (std::size_t k = 0; k < kernel.operands; ++k) {
-        std::array<std::uint64_t, 2> value{};
-        if (kernel.by_value[k]) {
-            std::memcpy(value.data(), inputs[k - 1].number, size_of(kernel.computed[k]));
-        } else {
-            value[0] = word(all.first(k));
-        }
-        words.insert(words.end(), value.begin(), value.end());
-    }
-    const std::size_t missing = kernel.rank - all.dimensions();
-    words.insert(words.end(), missing, 1);
-    for (std::size_t d = 0; d < all.dimensions(); ++d) {
-        words.push_back(word(all.extent(d)));
-    }
-    words.insert(words.end(), missing * kernel.operands, 0);
-    for (std::size_t d = 0; d < all.dimensions(); ++d) {
-        for (std::size_t k = 0; k < kernel.operands; ++k) {
-            words.push_back(word(all.stride(d, k)));
-        }
-    }
-    add(kernel, blocks_for(*in_, elements, threads * elements_at_once), words);
 }
 
 void launches::add_copy(const walk::plan& both, dtype to, dtype from) {
@@ -169,7 +117,7 @@ void launches::add_copy(const walk::plan& both, dtype to, dtype from) {
 void launches::add_call(one::call what, std::array<std::uint64_t, 3> words) {
     one made;
     made.what = what;
-    made.words.append(words.data(), words.data() + words.size());
+    made.words.assign(words.begin(), words.end());
     all_.push_back(std::move(made));
 }
 
@@ -212,7 +160,7 @@ void launches::run(const one& each) const {
     backend::cuda::launch_shape shape;
     shape.grid[0] = each.blocks;
     shape.block[0] = threads;
-    void* const arguments[] = {const_cast<std::uint64_t*>(each.words.begin())};  // is read alone
+    void* const arguments[] = {const_cast<std::uint64_t*>(each.words.data())};  // is read alone
     backend::cuda::launch(*in_, each.kernel, shape, arguments);
 }
 

@@ -6,10 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "array/cuda/source.hpp"
-#include "array/walk.hpp"
+#include "array/cuda/call.hpp"
 #include "backend/cuda/compile.hpp"
-#include "frontier/small_vector.hpp"
 #include "weir/device.hpp"
 
 namespace weir::kernels {
@@ -18,13 +16,6 @@ using backend::cuda::context;
 
 /// The context of a CUDA device, where operations on arrays are kernels. Null for a device that runs the loops.
 [[nodiscard]] const context* context_of(const device& where);
-
-/// One input of a kernel: an array's elements, or a number, as the function takes it.
-struct argument {
-    dtype stored = dtype::bool_;
-    dtype computed = dtype::bool_;
-    const std::byte* number = nullptr;  ///< null: an array
-};
 
 /// Launches of kernels, one after the other: what a native task does. Kernels are compiled when they are added.
 class launches {
@@ -56,7 +47,7 @@ private:
         call what = call::launch;
         backend::cuda::function_handle kernel = nullptr;
         unsigned blocks = 1;
-        detail::small_vector<std::uint64_t, 24> words;  ///< the kernel's argument; or address, value and count
+        std::vector<std::uint64_t> words;  ///< the kernel's argument; or address, value and count
     };
     void add_call(one::call what, std::array<std::uint64_t, 3> words);
     void run(const one& each) const;

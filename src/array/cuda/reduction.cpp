@@ -13,8 +13,6 @@ namespace weir::kernels {
 
 namespace {
 
-std::uint64_t word(std::int64_t number) noexcept { return static_cast<std::uint64_t>(number); }
-std::uint64_t word(const std::byte* address) noexcept { return reinterpret_cast<std::uintptr_t>(address); }
 std::uint64_t magnitude(std::int64_t stride) noexcept {
     return stride < 0 ? std::uint64_t{0} - word(stride) : word(stride);
 }
