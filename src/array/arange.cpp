@@ -57,12 +57,13 @@ array counted(T start, T stop, T step, dtype type, const stream_ref& on, source_
     }
     array made = empty(length_of(start, stop, step), type, on, where);
     const runtime::access_request accesses[] = {operation::writes(made)};
-    if (const kernels::context* const device = kernels::context_of(on.device())) {
+    if (const array_kernels::context* const device = array_kernels::context_of(on.device())) {
         const walk::operand to[] = {operation::operand_of(made)};
-        kernels::launches work(*device);
-        work.add(kernels::function::counted, {type, dtype_of<T>, nullptr}, {}, walk::plan(made.shape().extents(), to),
+        array_kernels::launches work(*device);
+        work.add(array_kernels::function::counted, {type, dtype_of<T>, nullptr}, {},
+                 walk::plan(made.shape().extents(), to),
                  {std::bit_cast<std::uint64_t>(start), std::bit_cast<std::uint64_t>(step)});
-        kernels::enqueue({on, where}, accesses, std::move(work));
+        array_kernels::enqueue({on, where}, accesses, std::move(work));
         return made;
     }
     operation::enqueue({on, where}, accesses,

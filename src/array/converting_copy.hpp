@@ -20,7 +20,7 @@ public:
 
     void operator()() const;
     /// The same by a kernel.
-    void add_to(kernels::launches& some) const { some.add_copy(both_, to_, from_); }
+    void add_to(array_kernels::launches& some) const { some.add_copy(both_, to_, from_); }
 
 private:
     walk::plan both_;

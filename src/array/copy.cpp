@@ -74,7 +74,7 @@ namespace {
 /// elements whatever they are.
 completion copy_any(const on& where, const array& dst, const array& src) {
     detail::expect_own_elements(dst);
-    const kernels::context* const device = kernels::context_of(where.stream().device());
+    const array_kernels::context* const device = array_kernels::context_of(where.stream().device());
     const bool entangled = operation::entangled(dst, src);
     // The host moves bytes in either direction; what the driver of a device copies must not overlap.
     if (dst.is_contiguous() && src.is_contiguous() && dst.dtype() == src.dtype() && (device == nullptr || !entangled)) {
@@ -84,9 +84,9 @@ completion copy_any(const on& where, const array& dst, const array& src) {
         const runtime::access_request accesses[] = {operation::writes(dst), operation::reads(src)};
         converting_copy work(dst, src);
         if (device != nullptr) {
-            kernels::launches made(*device);
+            array_kernels::launches made(*device);
             work.add_to(made);
-            return kernels::enqueue(where, accesses, std::move(made));
+            return array_kernels::enqueue(where, accesses, std::move(made));
         }
         return operation::enqueue(where, accesses, std::move(work));
     }
@@ -96,10 +96,10 @@ completion copy_any(const on& where, const array& dst, const array& src) {
     converting_copy away(aside, src);
     converting_copy back(dst, aside);
     if (device != nullptr) {
-        kernels::launches made(*device);
+        array_kernels::launches made(*device);
         away.add_to(made);
         back.add_to(made);
-        return kernels::enqueue(where, accesses, std::move(made));
+        return array_kernels::enqueue(where, accesses, std::move(made));
     }
     return operation::enqueue(where, accesses, [first = std::move(away), second = std::move(back)] {
         first();

@@ -20,10 +20,10 @@ completion fill(const on& where, const array& dst, const scalar& value) {
     const walk::operand operands[] = {operation::operand_of(dst), {element.data(), nowhere.first(dst.dimensions())}};
     const runtime::access_request accesses[] = {operation::writes(dst)};
     walk::plan all(dst.shape().extents(), operands);
-    if (const kernels::context* const device = kernels::context_of(where.stream().device())) {
-        kernels::launches made(*device);
+    if (const array_kernels::context* const device = array_kernels::context_of(where.stream().device())) {
+        array_kernels::launches made(*device);
         made.add_fill(all, dst.dtype(), element.data());
-        return kernels::enqueue(where, accesses, std::move(made));
+        return array_kernels::enqueue(where, accesses, std::move(made));
     }
     return operation::enqueue(where, accesses, [element, item = size_of(dst.dtype()), both = std::move(all)]() mutable {
         both.move_to(1, element.data());

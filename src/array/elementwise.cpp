@@ -131,7 +131,7 @@ struct binary_body {
     loops::binary run;
     bool swapped;
     binary_operation what;
-    [[nodiscard]] kernels::function same_as() const noexcept { return kernels::of(what); }
+    [[nodiscard]] array_kernels::function same_as() const noexcept { return array_kernels::of(what); }
     void operator()(const std::array<const std::byte*, 2>& in, std::byte* out, std::size_t count) const {
         run(in[swapped ? 1 : 0], in[swapped ? 0 : 1], out, count);
     }
@@ -151,8 +151,8 @@ completion run(const on& where, const chosen& how, const operand& a, const opera
 
 struct unary_body {
     loops::unary run;
-    kernels::function what;
-    [[nodiscard]] kernels::function same_as() const noexcept { return what; }
+    array_kernels::function what;
+    [[nodiscard]] array_kernels::function same_as() const noexcept { return what; }
     void operator()(const std::array<const std::byte*, 1>& in, std::byte* out, std::size_t count) const {
         run(in[0], out, count);
     }
@@ -168,7 +168,8 @@ loops::unary_loop choose(unary_operation what, const array& x) {
 
 completion run(const on& where, unary_operation what, const loops::unary_loop& how, const array& x, const array& out) {
     const operand in(x, where.site().where);
-    const auto same = what == unary_operation::negative ? kernels::function::negative : kernels::function::invert;
+    const auto same =
+        what == unary_operation::negative ? array_kernels::function::negative : array_kernels::function::invert;
     return elementwise<1, unary_body>::enqueue(where, out, how.in, {{{&in, how.in, how.in}}}, {how.run, same});
 }
 
@@ -186,7 +187,7 @@ void pick(const std::array<const std::byte*, 3>& in, std::byte* out, std::size_t
 
 struct select_body {
     void (*run)(const std::array<const std::byte*, 3>& in, std::byte* out, std::size_t count);
-    [[nodiscard]] static kernels::function same_as() noexcept { return kernels::function::select; }
+    [[nodiscard]] static array_kernels::function same_as() noexcept { return array_kernels::function::select; }
     void operator()(const std::array<const std::byte*, 3>& in, std::byte* out, std::size_t count) const {
         run(in, out, count);
     }

@@ -37,7 +37,7 @@ public:
         declared all;
         elementwise work(where, out, result, given, loop, all);
         const auto accesses = std::span(all.accesses).first(all.count);
-        if (const kernels::context* const device = kernels::context_of(where.stream().device())) {
+        if (const array_kernels::context* const device = array_kernels::context_of(where.stream().device())) {
             return work.enqueue_on(*device, where, accesses, out, result);
         }
         return operation::enqueue(where, accesses, std::move(work));
@@ -103,19 +103,20 @@ private:
           convert_result_(converter(result, out.dtype())),
           result_item_(size_of(out.dtype())) {}
 
-    completion enqueue_on(const kernels::context& device, const on& where,
+    completion enqueue_on(const array_kernels::context& device, const on& where,
                           std::span<const runtime::access_request> accesses, const array& out, dtype result) const {
-        kernels::launches first(device);
+        array_kernels::launches first(device);
         for (const converting_copy& one : copies_) {
             one.add_to(first);
         }
-        std::array<kernels::argument, Inputs> arguments;
+        std::array<array_kernels::argument, Inputs> arguments;
         for (std::size_t i = 0; i < Inputs; ++i) {
             const stage& one = inputs_[i];
             const bool is_number = one.constant && one.first == nullptr;
             arguments[i] = {one.stored, one.as, is_number ? one.element.data() : nullptr};
         }
-        return kernels::enqueue(where, accesses, std::move(first), loop_.same_as(), out, result, arguments, plan_);
+        return array_kernels::enqueue(where, accesses, std::move(first), loop_.same_as(), out, result, arguments,
+                                      plan_);
     }
 
     static constexpr std::int64_t most =

@@ -39,12 +39,12 @@ void fill_random(float* to, std::size_t count, std::uint64_t seed) noexcept {
 template <class T>
 void enqueue(const on& where, const array& to, std::uint64_t seed) {
     const runtime::access_request accesses[] = {operation::writes(to)};
-    if (const kernels::context* const device = kernels::context_of(where.stream().device())) {
+    if (const array_kernels::context* const device = array_kernels::context_of(where.stream().device())) {
         const walk::operand all[] = {operation::operand_of(to)};
-        kernels::launches work(*device);
-        work.add(kernels::function::random, {dtype_of<T>, dtype_of<T>, nullptr}, {},
+        array_kernels::launches work(*device);
+        work.add(array_kernels::function::random, {dtype_of<T>, dtype_of<T>, nullptr}, {},
                  walk::plan(to.shape().extents(), all), {seed, 0});
-        kernels::enqueue(where, accesses, std::move(work));
+        array_kernels::enqueue(where, accesses, std::move(work));
         return;
     }
     operation::enqueue(where, accesses,

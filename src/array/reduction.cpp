@@ -138,14 +138,14 @@ std::uint64_t chosen_axes(const array& x, const along& axes) {
     return chosen;
 }
 
-kernels::function same_by_kernels(reduction what) noexcept {
+array_kernels::function same_by_kernels(reduction what) noexcept {
     switch (what) {
         case reduction::min:
-            return kernels::function::lesser;
+            return array_kernels::function::lesser;
         case reduction::max:
-            return kernels::function::larger;
+            return array_kernels::function::larger;
         default:
-            return kernels::function::plus;
+            return array_kernels::function::plus;
     }
 }
 
@@ -199,10 +199,10 @@ array reduce(const on& where, reduction what, const array& x, const along& axes)
     const bool mean = what == reduction::mean;
     walk::plan over_results(kept_shape.extents(), results);
     walk::plan over_reduced(over.extents(), one);
-    if (kernels::context_of(where.stream().device()) != nullptr) {
-        kernels::enqueue(where, out, x,
-                         {same_by_kernels(what), mean, x.dtype(), how.computed, how.result, &over_results,
-                          &over_reduced, x.device_data()});
+    if (array_kernels::context_of(where.stream().device()) != nullptr) {
+        array_kernels::enqueue(where, out, x,
+                               {same_by_kernels(what), mean, x.dtype(), how.computed, how.result, &over_results,
+                                &over_reduced, x.device_data()});
         return out;
     }
     const runtime::access_request accesses[] = {operation::writes(out), operation::reads(x)};

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace weir::kernels {
+namespace weir::array_kernels {
 
 namespace {
 
@@ -64,4 +64,4 @@ call call_of(function what, const argument& result, std::span<const argument> in
     return made;
 }
 
-}  // namespace weir::kernels
+}  // namespace weir::array_kernels

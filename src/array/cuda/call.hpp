@@ -9,7 +9,7 @@
 #include "array/cuda/source.hpp"
 #include "array/walk.hpp"
 
-namespace weir::kernels {
+namespace weir::array_kernels {
 
 /// One input of a kernel: an array's elements, or a number, as the function takes it.
 struct argument {
@@ -34,4 +34,4 @@ struct call {
     return reinterpret_cast<std::uintptr_t>(address);
 }
 
-}  // namespace weir::kernels
+}  // namespace weir::array_kernels

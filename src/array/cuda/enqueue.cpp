@@ -7,7 +7,7 @@
 #include "runtime/device_state.hpp"
 #include "weir/error.hpp"
 
-namespace weir::kernels {
+namespace weir::array_kernels {
 
 namespace {
 
@@ -56,4 +56,4 @@ completion enqueue(const on& where, std::span<const runtime::access_request> acc
         runtime::work_kind::host_task);
 }
 
-}  // namespace weir::kernels
+}  // namespace weir::array_kernels

@@ -6,7 +6,7 @@
 #include "weir/completion.hpp"
 #include "weir/launch.hpp"
 
-namespace weir::kernels {
+namespace weir::array_kernels {
 
 /// Enqueues launches with exactly these accesses.
 completion enqueue(const on& where, std::span<const runtime::access_request> accesses, launches what,
@@ -20,4 +20,4 @@ completion enqueue(const on& where, std::span<const runtime::access_request> acc
 completion enqueue(const on& where, std::span<const runtime::access_request> accesses, launches first, function what,
                    const array& out, dtype result, std::span<const argument> inputs, const walk::plan& all);
 
-}  // namespace weir::kernels
+}  // namespace weir::array_kernels

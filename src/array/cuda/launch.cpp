@@ -12,7 +12,7 @@
 #include "backend/native.hpp"
 #include "runtime/device_state.hpp"
 
-namespace weir::kernels {
+namespace weir::array_kernels {
 
 namespace {
 
@@ -170,4 +170,4 @@ void launches::operator()() const {
     }
 }
 
-}  // namespace weir::kernels
+}  // namespace weir::array_kernels

@@ -10,7 +10,7 @@
 #include "backend/cuda/compile.hpp"
 #include "weir/device.hpp"
 
-namespace weir::kernels {
+namespace weir::array_kernels {
 
 using backend::cuda::context;
 
@@ -59,4 +59,4 @@ private:
 /// So many blocks of threads for so many elements.
 [[nodiscard]] std::uint64_t blocks_for(const context& in, std::uint64_t elements, std::uint64_t by_block);
 
-}  // namespace weir::kernels
+}  // namespace weir::array_kernels

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace weir::kernels {
+namespace weir::array_kernels {
 
 /// CUDA C++ that every kernel of arrays begins with: the element types under the names of dtype, and their conversion as
 /// convert::element has it. Needs no header and C++17.
@@ -14,4 +14,4 @@ extern const char* const prelude_reductions;
 /// After the types: Philox4x32-10, as philox.hpp has it.
 extern const char* const prelude_random;
 
-}  // namespace weir::kernels
+}  // namespace weir::array_kernels

@@ -1,6 +1,6 @@
 #include "array/cuda/prelude.hpp"
 
-namespace weir::kernels {
+namespace weir::array_kernels {
 
 // The same as loops_arithmetic.cpp and loops_comparison.cpp.
 const char* const prelude_operations = R"cuda(
@@ -348,4 +348,4 @@ __device__ inline T random_number(const words& from, uint32 which) {
 }  // namespace weir
 )cuda";
 
-}  // namespace weir::kernels
+}  // namespace weir::array_kernels

@@ -1,6 +1,6 @@
 #include "array/cuda/prelude.hpp"
 
-namespace weir::kernels {
+namespace weir::array_kernels {
 
 // The same as convert.hpp and float16.hpp. Bits are read through unions: there is no bit_cast without headers.
 const char* const prelude_types = R"cuda(
@@ -204,4 +204,4 @@ __device__ inline To convert(From from) {
 }  // namespace weir
 )cuda";
 
-}  // namespace weir::kernels
+}  // namespace weir::array_kernels

@@ -9,7 +9,7 @@
 #include "array/cuda/enqueue.hpp"
 #include "array/operation.hpp"
 
-namespace weir::kernels {
+namespace weir::array_kernels {
 
 namespace {
 
@@ -138,4 +138,4 @@ completion enqueue(const on& where, const array& out, const array& x, const redu
     return enqueue(where, accesses, std::move(made));
 }
 
-}  // namespace weir::kernels
+}  // namespace weir::array_kernels

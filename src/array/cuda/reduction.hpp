@@ -4,7 +4,7 @@
 #include "weir/completion.hpp"
 #include "weir/launch.hpp"
 
-namespace weir::kernels {
+namespace weir::array_kernels {
 
 /// What is reduced to what.
 struct reduction_of {
@@ -24,4 +24,4 @@ struct reduction_of {
 /// rounded to the result's type. Throws as launches::add and runtime::submit do.
 completion enqueue(const on& where, const array& out, const array& x, const reduction_of& what);
 
-}  // namespace weir::kernels
+}  // namespace weir::array_kernels

@@ -4,7 +4,7 @@
 
 #include "array/cuda/prelude.hpp"
 
-namespace weir::kernels {
+namespace weir::array_kernels {
 
 namespace {
 
@@ -305,4 +305,4 @@ std::string source_of(const description& what) {
     }
 }
 
-}  // namespace weir::kernels
+}  // namespace weir::array_kernels

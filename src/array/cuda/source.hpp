@@ -12,7 +12,7 @@
 #include "weir/arithmetic.hpp"
 #include "weir/dtype.hpp"
 
-namespace weir::kernels {
+namespace weir::array_kernels {
 
 /// What a kernel computes of its operands. The first are those of binary_operation, in its order.
 enum class function : std::uint8_t {
@@ -82,4 +82,4 @@ inline constexpr const char* kernel_name = "weir_kernel";
 /// (see launch.cpp and reduction.cpp, which fill them). Dimensions are outermost first.
 [[nodiscard]] std::string source_of(const description& what);
 
-}  // namespace weir::kernels
+}  // namespace weir::array_kernels
