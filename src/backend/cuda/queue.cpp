@@ -3,6 +3,7 @@
 #include <mutex>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,19 @@ thread_local int helping = 0;
 submission::submission(device_context& in, timeline& line, queue_events& owner, int priority, unsigned flags,
                        host_bodies* bodies)
     : recorded_queue(line, *this), lane_(std::make_shared<lane>(in, line, owner, priority, flags)), bodies_(bodies) {
+    make_ready();
+}
+
+submission::submission(device_context& in, timeline& line, queue_events& owner, stream_handle adopted,
+                       host_bodies* bodies)
+    : recorded_queue(line, *this),
+      lane_(std::make_shared<lane>(in, line, owner, adopted)),
+      bodies_(bodies),
+      is_shared_(true) {
+    make_ready();
+}
+
+void submission::make_ready() {
     try {
         task_threads::instance().keep_one();
     } catch (const std::system_error& why) {
@@ -56,10 +70,22 @@ submission::submission(device_context& in, timeline& line, queue_events& owner, 
     }
 }
 
-void submission::flush(point /*upto*/) noexcept {
+void submission::flush(point upto) noexcept {
     if (unclaimed_.exchange(false, std::memory_order_acq_rel)) {
         const std::shared_ptr<submission> self = shared_from_this();
         pass_on(false);
+    }
+    if (is_shared_.load(std::memory_order_acquire)) {
+        await_others(upto);
+    }
+}
+
+/// Another thread is at it, perhaps for longer. A body that enqueues here may be what that thread runs: it does not wait.
+void submission::await_others(point upto) noexcept {
+    while (lane_->submitted() < upto.at && acting_for::current().at == 0) {
+        if (!spin_until([&] { return lane_->submitted() >= upto.at; }, true)) {
+            std::this_thread::yield();
+        }
     }
 }
 
@@ -132,6 +158,10 @@ bool submission::pass(point target) noexcept {
 
 /// Whether this is told later, from when on another thread may pass on what is ahead.
 bool submission::hold_until(timeline& line, epoch at) noexcept {
+    if (is_shared_.load(std::memory_order_relaxed)) {
+        timeline_table::instance().host_wait({line.number(), at});
+        return false;
+    }
     held_.store(true, std::memory_order_relaxed);
     if (line.wait(*this, at)) {
         return true;
@@ -150,7 +180,7 @@ bool submission::pass_work_on(bool may_block) noexcept {
     if (line().completed() < before && hold_until(line(), before)) {
         return false;
     }
-    if (!may_block) {
+    if (!may_block && !is_shared_.load(std::memory_order_relaxed)) {
         held_.store(true, std::memory_order_relaxed);
         task_threads::instance().schedule_surely(*this);
         return false;
@@ -200,7 +230,7 @@ void submission::submit_ahead() noexcept {
             return;
         }
         is_foreign = what.work.type->nature == detail::task_nature::foreign;
-        const bool runs_later = what.work.type->nature == detail::task_nature::work;
+        const bool runs_later = is_body(what);
         queue_events& events = *this;
         if (!runs_later && !events.may_run(at)) {
             return;
@@ -216,7 +246,7 @@ void submission::submit_ahead() noexcept {
         }
     });
     lane_->submitted(done);
-    if (is_foreign) {
+    if (is_foreign || is_shared_.load(std::memory_order_relaxed)) {
         try {
             const in_context here(lane_->in());
             lane_->mark();
@@ -224,6 +254,12 @@ void submission::submit_ahead() noexcept {
             // Without the event, waits for this operation may last longer than they need to.
         }
     }
+}
+
+/// Whether the work is code of the host that runs when the stream gets there. A moment's code is, too, in its way.
+bool submission::is_body(const operation& what) const noexcept {
+    const detail::task_nature nature = what.work.type->nature;
+    return nature == detail::task_nature::work || (nature == detail::task_nature::foreign && bodies_ != nullptr);
 }
 
 void submission::put_into_stream(epoch at, const operation& what) {
@@ -247,7 +283,7 @@ void submission::put_into_stream(epoch at, const operation& what) {
         told.start = in.timed_events.take();
         in.expect(in.api().event_record(told.start.handle(), lane_->stream()), "cuEventRecord");
     }
-    const bool runs_later = type.nature == detail::task_nature::work;
+    const bool runs_later = is_body(what);
     void* object = what.work.object;
     if (!type.trivial || runs_later) {
         object = lane_->keep(at, what.work);
@@ -268,6 +304,12 @@ void submission::put_into_stream(epoch at, const operation& what) {
         in.expect(in.api().event_record(told.end.handle(), lane_->stream()), "cuEventRecord");
         lane_->time(std::move(told));
     }
+}
+
+bool cuda_queue::is_idle() const noexcept {
+    const device_context& in = to_->of()->in();
+    const in_relaxed_context here(in);
+    return in.api().stream_query(to_->of()->stream()) != error_not_ready;
 }
 
 cuda_queue::cuda_queue(std::shared_ptr<submission> to) : to_(std::move(to)) {

@@ -33,12 +33,17 @@ public:
     /// std::bad_alloc.
     submission(device_context& in, timeline& line, queue_events& owner, int priority, unsigned flags,
                host_bodies* bodies);
+    /// The same into a stream that others own. Throws std::bad_alloc, device_error.
+    submission(device_context& in, timeline& line, queue_events& owner, stream_handle adopted, host_bodies* bodies);
     ~submission() override = default;
 
     [[nodiscard]] const std::shared_ptr<lane>& of() const noexcept { return lane_; }
     void flush(point upto) noexcept override;
+    void share() noexcept override { is_shared_.store(true, std::memory_order_release); }
 
 private:
+    void make_ready();
+    void await_others(point upto) noexcept;
     void schedule() noexcept override { unclaimed_.store(true, std::memory_order_release); }
     void reached() noexcept override { task_threads::instance().schedule_surely(*this); }
     void run_blocking() noexcept override;
@@ -51,6 +56,7 @@ private:
     [[nodiscard]] bool is_for_the_host() noexcept;
     void run_ahead() noexcept;
     void submit_ahead() noexcept;
+    [[nodiscard]] bool is_body(const operation& what) const noexcept;
     void put_into_stream(epoch at, const operation& what);
 
     // What the records' owner is told: that they keep the lane.
@@ -71,6 +77,7 @@ private:
 
     std::shared_ptr<lane> lane_;
     host_bodies* bodies_;
+    std::atomic<bool> is_shared_{false};  ///< others put work into the stream, too
     std::atomic<bool> unclaimed_{false};  ///< there are records and nobody passes them on
     std::atomic<bool> held_{false};       ///< what is ahead waits for something that is not in a stream of the driver's
 };
@@ -89,6 +96,9 @@ public:
         const std::shared_ptr<submission> kept = to_;
         kept->flush(upto);
     }
+    [[nodiscard]] void* native_handle() const noexcept override { return to_->of()->stream(); }
+    void share() noexcept override { to_->share(); }
+    [[nodiscard]] bool is_idle() const noexcept override;
 
 private:
     std::shared_ptr<submission> to_;
