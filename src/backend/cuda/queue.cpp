@@ -214,6 +214,7 @@ void submission::run_ahead() noexcept {
         if (run_work(events, at, what.from, what.work.type, what.work.object) && what.timed) {
             executed(at, start, std::chrono::steady_clock::now());
         }
+        of->judged_surely(at);
         done = at;
     });
     of->submitted(done);
@@ -230,19 +231,24 @@ void submission::submit_ahead() noexcept {
             return;
         }
         is_foreign = what.work.type->nature == detail::task_nature::foreign;
-        const bool runs_later = is_body(what);
+        // Code of the host says itself, when it has run, whether it failed.
+        const bool is_code = is_body(what);
         queue_events& events = *this;
-        if (!runs_later && !events.may_run(at)) {
-            return;
-        }
+        const bool may_run = is_code || events.may_run(at);
+        bool is_in_stream = false;
         try {
-            put_into_stream(at, what);
+            if (is_code || !may_run) {
+                lane_->judged(at);
+            }
+            if (may_run) {
+                put_into_stream(at, what);
+            }
+            is_in_stream = may_run;
         } catch (...) {
             failed(at, what.from, std::current_exception());
-            return;
         }
-        if (!runs_later) {
-            events.succeeded(at);
+        if (may_run && !is_in_stream && !is_code) {
+            lane_->judged_surely(at);
         }
     });
     lane_->submitted(done);
