@@ -108,8 +108,9 @@ template <class T>
 [[nodiscard]] access_argument<T> argument_of(const array& x, order::access_mode mode, bool overwrites = false) {
     const auto memory = x.tracked<std::remove_const_t<T>>();
     // The buffer's memory holds objects of this type by its dtype.
-    const std::span<T> elements(reinterpret_cast<T*>(memory.device_data), static_cast<std::size_t>(x.size()));
-    return {{memory.resource, x.footprint(), mode, overwrites}, elements, memory.to_host};
+    return {{memory.resource, x.footprint(), mode, overwrites},
+            {reinterpret_cast<T*>(memory.device_data), static_cast<std::size_t>(x.size())},
+            memory.to_host};
 }
 
 }  // namespace detail
