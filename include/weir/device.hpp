@@ -15,6 +15,7 @@ namespace weir {
 enum class device_kind : std::uint8_t {
     cpu,         ///< the host's memory, with asynchronous streams run by threads
     cpu_inline,  ///< the host's memory, with streams that run each operation when it is enqueued
+    cuda,        ///< an NVIDIA accelerator, with memory that the host cannot touch
     sim,         ///< an accelerator that is simulated by threads of the host, with memory that the host cannot touch
 };
 
@@ -29,7 +30,7 @@ public:
     [[nodiscard]] device_kind kind() const noexcept;
     /// The number among the devices of its kind, from 0.
     [[nodiscard]] int id() const noexcept;
-    /// "cpu", "cpu:inline", "sim:0".
+    /// "cpu", "cpu:inline", "cuda:0", "sim:0".
     [[nodiscard]] std::string name() const;
     /// `<weir.device sim:0>`.
     [[nodiscard]] std::string to_string() const { return "<weir.device " + name() + ">"; }
@@ -67,7 +68,13 @@ private:
 /// is 0 to 15 (argument_error).
 [[nodiscard]] WEIR_EXPORT device sim(int id = 0);
 
-/// All devices, the CPU first, then `cpu:inline`; of the simulated ones those that were asked for.
+/// An NVIDIA accelerator, by its number in the driver's order (CUDA_VISIBLE_DEVICES counts). Its streams are streams of the
+/// CUDA driver in the device's primary context, which all libraries of the process share. The first call opens the
+/// driver, libcuda.so.1 or what WEIR_CUDA_DRIVER names. Throws device_error, which says why, if there is no driver or no
+/// such device.
+[[nodiscard]] WEIR_EXPORT device cuda(int id = 0);
+
+/// All devices: the CPU, `cpu:inline`, each CUDA device, and the simulated ones that were asked for.
 [[nodiscard]] WEIR_EXPORT std::vector<device> devices();
 
 }  // namespace weir

@@ -192,12 +192,6 @@ struct range {
     range(std::size_t first, std::size_t last) noexcept : begin(first), end(last) {}
 };
 
-/// A stream as its device's own interfaces know it, for `access`. On the CPU there is none: the handle is null and the
-/// function itself runs in stream order.
-struct native_stream {
-    void* handle = nullptr;  ///< the driver's handle
-};
-
 namespace detail {
 
 template <class F, class... T, class... Data>

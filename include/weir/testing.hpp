@@ -32,6 +32,13 @@ private:
     bool is_open_ = false;
 };
 
+/// Lets code of the host stand for work of a CUDA device from now on: `parallel_for` with a plain C++ body is then work of
+/// the stream, in the place that the driver's own events and waits give it, run by a thread of the host. New memory of the
+/// device is pinned host memory, which both reach. For tests of order on a real device, where no compiler for the device is
+/// at hand; slow. Call before anything is done with the device; a second call changes nothing. Throws argument_error (no
+/// CUDA device), device_error.
+WEIR_EXPORT void run_host_code_on(device of);
+
 /// While it lives, a simulated device behaves as `settings` say; then as before.
 ///
 /// \code

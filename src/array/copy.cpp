@@ -1,10 +1,9 @@
 #include <array>
-#include <cstring>
-#include <memory>
 #include <string>
 
 #include "array/converting_copy.hpp"
 #include "array/operation.hpp"
+#include "array/transfer.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/resource.hpp"
 #include "weir/error.hpp"
@@ -70,30 +69,12 @@ void operation::expect_on_device_of(const on& where, const array& x) {
 
 namespace {
 
-/// std::memmove, also for nothing from nowhere.
-void move_bytes(std::span<std::byte> to, std::span<const std::byte> from) noexcept {
-    if (!from.empty()) {
-        std::memmove(to.data(), from.data(), from.size());
-    }
-}
-
-/// One operation that moves the bytes of `src`, packed, to `dst`, packed.
-completion copy_packed(const on& where, const array& dst, const array& src) {
-    const runtime::access_request accesses[] = {operation::writes(dst), operation::reads(src)};
-    return operation::enqueue(
-        where, accesses,
-        [to = dst.device_data(), from = src.device_data(), bytes = dst.nbytes()] {
-            move_bytes({to, bytes}, {from, bytes});
-        },
-        runtime::work_kind::copy);
-}
-
 /// One operation that writes dst and reads src, which have the same shape and are on the stream's device, and converts
 /// elements whatever they are.
 completion copy_any(const on& where, const array& dst, const array& src) {
     detail::expect_own_elements(dst);
     if (dst.is_contiguous() && src.is_contiguous() && dst.dtype() == src.dtype()) {
-        return copy_packed(where, dst, src);
+        return operation::transfer(where, dst, src);
     }
     if (!operation::entangled(dst, src)) {
         const runtime::access_request accesses[] = {operation::writes(dst), operation::reads(src)};
@@ -135,11 +116,11 @@ completion copy_between(const on& where, const array& dst, const array& src) {
     detail::expect_own_elements(dst);
     const array source = packed(where, src, dst.dtype());
     if (dst.is_contiguous() && dst.size() == source.size()) {
-        return copy_packed(where, dst, source);
+        return operation::transfer(where, dst, source);
     }
     const on_device there(where, dst.device());
     const array arrived = empty(source.shape(), source.dtype(), (*there).stream(), where.site().where);
-    copy_packed(where, arrived, source);
+    operation::transfer(where, arrived, source);
     return copy_any(*there, dst, arrived.broadcast_to(dst.shape()));
 }
 
@@ -216,17 +197,7 @@ completion copy_from_host(const on& where, const array& dst, std::span<const std
         copy_from_host(where, arrived, src);
         return copy_any(*there, dst, arrived);
     }
-    // The source may change as soon as the call returns: the operation owns a copy. Not in memory of the pool, which may
-    // still be in use by work before this operation, and the host writes here at once.
-    auto kept = std::make_unique_for_overwrite<std::byte[]>(src.size());
-    move_bytes({kept.get(), src.size()}, src);
-    const runtime::access_request accesses[] = {operation::writes(dst)};
-    return operation::enqueue(
-        where, accesses,
-        [to = dst.device_data(), bytes = dst.nbytes(), kept = std::move(kept)] {
-            move_bytes({to, bytes}, {kept.get(), bytes});
-        },
-        runtime::work_kind::copy);
+    return operation::transfer_from_host(where, dst, src);
 }
 
 }  // namespace weir

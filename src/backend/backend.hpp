@@ -38,6 +38,8 @@ public:
     }
     /// The operation at `at` threw.
     virtual void failed(epoch at, const runtime::site& from, std::exception_ptr why) noexcept = 0;
+    /// The operations from `first` to `last` are lost: the device runs nothing any more.
+    virtual void lost(epoch first, epoch last, std::exception_ptr why) noexcept = 0;
     /// A timed operation ran, by the device's time.
     virtual void executed(epoch at, std::chrono::steady_clock::time_point start,
                           std::chrono::steady_clock::time_point end) noexcept = 0;
@@ -103,6 +105,14 @@ public:
     /// Called after `submit`, under no lock of Weir's: a device without queues runs now what was submitted up to `upto`,
     /// and returns once it is over (rule S8); a queue of others gets now what was submitted.
     virtual void flush(point /*upto*/) noexcept {}
+
+    /// The handle by which others know the queue; null if it has none.
+    [[nodiscard]] virtual void* native_handle() const noexcept { return nullptr; }
+    /// From now on others may put work into the queue, which Weir never sees (rule O2): what is submitted is in the queue when
+    /// `flush` returns, which blocks for that if it must (rule O9), and has a point of its own there.
+    virtual void share() noexcept {}
+    /// Whether nothing that anybody has put into the queue is unfinished, as far as the queue itself knows. Never blocks.
+    [[nodiscard]] virtual bool is_idle() const noexcept { return true; }
 };
 
 /// A piece of a device's memory: where the device finds it, and how far from there the host would look for the same byte.
@@ -122,8 +132,20 @@ public:
 
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
-    /// A queue whose work completes epochs of `line`. `events` must outlive it.
-    [[nodiscard]] virtual std::unique_ptr<queue> make_queue(timeline& line, queue_events& events) = 0;
+    /// A queue whose work completes epochs of `line`. `events` must outlive it. `priority`: smaller is more urgent, as far as
+    /// the device knows priorities. Throws std::bad_alloc, device_error.
+    [[nodiscard]] virtual std::unique_ptr<queue> make_queue(timeline& line, queue_events& events, int priority) = 0;
+
+    /// @{
+    /// A queue that others own, by its handle, and what tells it apart from all others of the device, also from those that
+    /// had the handle before. Throws argument_error (no such queue; a device without handles), device_error.
+    [[nodiscard]] virtual std::unique_ptr<queue> adopt_queue(void* handle, timeline& line, queue_events& events);
+    [[nodiscard]] virtual std::uint64_t identify(void* handle) const;
+    /// @}
+
+    /// Whether the body of an operation of the device may be code of the host that does the work itself; else it is to put
+    /// the work into the device's queue (detail::task_nature).
+    [[nodiscard]] virtual bool runs_host_code() const noexcept { return true; }
 
     /// Whether queues of this device can wait for work of the device `whose`; null: for a gate. What they cannot wait for,
     /// a forwarding_queue in front of them does.
@@ -148,6 +170,22 @@ public:
     [[nodiscard]] virtual bool host_reaches_memory() const noexcept = 0;
     /// Copies memory of the device to the host. Blocks until it is there. Nothing may be writing to `device`.
     virtual void fetch(std::byte* host, const std::byte* device, std::size_t bytes) = 0;
+    /// Copies memory of the host to the device. Blocks until it is there. Nothing may be using `device`.
+    virtual void store(std::byte* device, const std::byte* host, std::size_t bytes) = 0;
+
+    /// @{
+    /// A device that tells nobody when work is over, so that somebody has to look: its timelines are behind until then. Under
+    /// no lock of Weir's, since looking completes epochs.
+    [[nodiscard]] virtual bool is_asked() const noexcept { return false; }
+    /// Looks how far a stream is.
+    virtual void look(point /*wanted*/) const noexcept {}
+    /// Looks how far all its streams are.
+    virtual void look_at_all() const noexcept {}
+    /// Looks again and again, for a short time. Whether `wanted` is over.
+    [[nodiscard]] virtual bool await(point /*wanted*/) const noexcept { return false; }
+    /// Somebody waits: from now on until `wanted` is over, somebody looks.
+    virtual void hurry(point /*wanted*/) const noexcept {}
+    /// @}
 };
 
 }  // namespace weir::backend

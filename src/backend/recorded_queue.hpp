@@ -62,6 +62,8 @@ protected:
     [[nodiscard]] runtime::work_kind kind_ahead() noexcept { return front().work; }
     /// Whether there is anything to run, or only an epoch to complete.
     [[nodiscard]] bool is_empty_ahead() noexcept { return front().type == nullptr; }
+    /// What the code ahead does. There is some.
+    [[nodiscard]] detail::task_nature nature_ahead() noexcept { return front().type->nature; }
     [[nodiscard]] runtime::site site_ahead() noexcept { return front().from(); }
     [[nodiscard]] epoch epoch_ahead() noexcept { return front().at; }
     [[nodiscard]] timeline& line() noexcept { return *line_; }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <new>
 
+#include "backend/backend.hpp"
 #include "backend/host_driven.hpp"
 #include "backend/spin.hpp"
 
@@ -43,6 +44,8 @@ bool timeline::wait(waiter& who, epoch at) noexcept {
     add(who, who);  // before the look at completed_: see complete(). From here on `who` may be gone.
     if (completed_.load(std::memory_order_seq_cst) >= at) {
         tell_newcomers();
+    } else if (const driver* const asked = whom_to_ask()) {
+        asked->hurry({number_, at});
     }
     return true;
 }
@@ -149,7 +152,18 @@ void timeline_table::release(timeline_id id) noexcept {
     free_.push_back(id);
 }
 
+/// The device of the timeline, if somebody has to look how far it is.
+const driver* timeline::whom_to_ask() const noexcept {
+    const driver* const of = this->of();
+    return of != nullptr && of->is_asked() ? of : nullptr;
+}
+
 bool timeline_table::host_ask(point p) const {
+    if (!is_complete(p)) {
+        if (const driver* const asked = at(p.timeline).whom_to_ask()) {
+            asked->look(p);
+        }
+    }
     if (!is_complete(p) && driving_hosts::needed()) {
         driving_hosts::instance().step_once();
     }
@@ -184,6 +198,9 @@ void timeline_table::host_wait(point p) const {
     }
     if (driving_hosts::needed()) {
         driving_hosts::instance().wait(line, p);
+        return;
+    }
+    if (const driver* const asked = line.whom_to_ask(); asked != nullptr && asked->await(p)) {
         return;
     }
     // Costs less than a sleep and a wake where little is left to wait for.

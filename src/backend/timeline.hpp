@@ -58,6 +58,8 @@ public:
     /// and not kept.
     [[nodiscard]] bool wait(waiter& who, epoch at) noexcept;
 
+    [[nodiscard]] const driver* whom_to_ask() const noexcept;
+
 private:
     void tell(epoch at) noexcept;
     void tell_newcomers() noexcept;

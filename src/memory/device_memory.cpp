@@ -26,6 +26,7 @@ pool& pool_of(runtime::device_state& device) {
 namespace {
 
 block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, const source_location& where) {
+    on.device().driver().look_at_all();
     for (;;) {
         const pool::answer answer = from.take(bytes, {on.timeline(), on.tail().known});
         if (answer.taken != nullptr) {

@@ -70,6 +70,8 @@ private:
 [[nodiscard]] device_state& cpu_device();
 /// The device `cpu:inline`.
 [[nodiscard]] device_state& inline_device();
+/// A device whose driver is a cuda_driver. Throws device_error, argument_error.
+[[nodiscard]] device_state& cuda_device(int id);
 /// A device whose driver is a sim_driver. Throws argument_error.
 [[nodiscard]] device_state& sim_device(int id);
 

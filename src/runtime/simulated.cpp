@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/cuda/driver.hpp"
 #include "backend/sim/driver.hpp"
 #include "backend/timeline.hpp"
 #include "runtime/device_state.hpp"
@@ -20,6 +21,13 @@ backend::sim::sim_driver& driver_of(runtime::device_state& device) {
 }
 
 }  // namespace
+
+void run_host_code_on(device of) {
+    if (of.kind() != device_kind::cuda) {
+        throw argument_error(of.name() + " runs host code as it is: this is for CUDA devices");
+    }
+    static_cast<backend::cuda::cuda_driver&>(of.state().driver()).run_host_code();
+}
 
 simulated::simulated(device of, const sim_settings& settings) : device_(&of.state()) {
     backend::sim::sim_driver& driver = driver_of(*device_);

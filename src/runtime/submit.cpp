@@ -161,6 +161,20 @@ private:
                          " with weir::copy(stream, to, from), or enqueue the operation on a stream of " + other);
 }
 
+/// Throws argument_error if the operation is code of the host and its device runs none.
+void expect_runnable(const stream_state& stream, const submission& what) {
+    const bool is_host_code = what.work.type != nullptr && what.work.type->nature == weir::detail::task_nature::work;
+    if (!is_host_code || what.kind != work_kind::device || stream.device().driver().runs_host_code()) {
+        return;
+    }
+    const std::string own(stream.info().device);
+    const std::string label = what.from.label == nullptr ? "operation" : what.from.label;
+    throw argument_error("the operation \"" + label + "\" is code for the host, and " + own +
+                         " runs none: launch a weir::kernel, compile the program with nvcc (parallel_for with a "
+                         "__host__ __device__ lambda), declare work of others with weir::access, or enqueue it as a "
+                         "host_task");
+}
+
 /// Throws argument_error if the operation declares memory that its device cannot reach.
 void expect_reachable(const stream_state& stream, const submission& what) {
     const device_state* const own = stream.memory_space();
@@ -189,6 +203,7 @@ void expect_reachable(const stream_state& stream, const submission& what) {
 completion submit(stream_state& stream, const submission& what) {
     fork_guard::expect_not_forked();
     const order::watermarks& completed = backend::timeline_table::instance();
+    expect_runnable(stream, what);
     expect_reachable(stream, what);
     const modes mode(stream);
     const bool observed = observers::any();

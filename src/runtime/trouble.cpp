@@ -104,6 +104,19 @@ void stream_state::failed(backend::epoch at, const site& from, std::exception_pt
     }
 }
 
+void stream_state::lost(backend::epoch first, backend::epoch last, std::exception_ptr why) noexcept {
+    for (backend::epoch at = first; at <= last; ++at) {
+        site from;
+        {
+            const std::lock_guard lock(mutex);
+            if (const std::optional<entry> one = pending.find(at)) {
+                from = one->from();
+            }
+        }
+        failed(at, from, why);
+    }
+}
+
 bool stream_state::examine(backend::epoch at) noexcept {
     const std::lock_guard lock(mutex);
     const std::optional<entry> one = pending.find(at);

@@ -13,13 +13,29 @@
 #include <cstring>
 #include <utility>
 
+#include "weir/error.hpp"
+
 extern char** environ;
 
 namespace weir::test {
 
 namespace {
 
-const tested_backend* under_test = nullptr;
+std::optional<device> under_test;
+
+/// The backend's device, ready to run the suite; none if this machine has none. `why_not` then says why.
+std::optional<device> device_of(const tested_backend& backend, std::string& why_not) {
+    try {
+        const device found = device::from_name(backend.where);
+        if (found.kind() == device_kind::cuda) {
+            testing::run_host_code_on(found);
+        }
+        return found;
+    } catch (const device_error& why) {
+        why_not = why.what();
+        return std::nullopt;
+    }
+}
 
 /// Set in the child that tries whether an excluded test passes by now.
 constexpr const char* trying = "WEIR_TRYING_AN_EXCLUDED_TEST";
@@ -77,10 +93,14 @@ public:
                 << "it passes: take it out of the exclusions. It was excluded because " << excluded->reason;
             return;
         }
-        under_test = backend_;
+        std::string why_not;
+        under_test = device_of(*backend_, why_not);
+        if (!under_test) {
+            GTEST_SKIP() << why_not;
+        }
         std::optional<testing::simulated> behaviour;
         if (backend_->settings) {
-            behaviour.emplace(backend_->where, *backend_->settings);
+            behaviour.emplace(*under_test, *backend_->settings);
         }
         body_();
     }
@@ -93,7 +113,7 @@ private:
 
 }  // namespace
 
-device here() { return under_test->where; }
+device here() { return *under_test; }
 
 bool register_everywhere(const char* suite, const char* name, const char* file, int line, void (*body)()) {
     for (const tested_backend& each : tested_backends()) {

@@ -18,7 +18,7 @@ namespace weir::test {
 /// A device on which the conformance suite runs, and how it behaves meanwhile if it is a simulated one.
 struct tested_backend {
     const char* name;
-    device where;
+    const char* where;  ///< the device's name
     std::optional<testing::sim_settings> settings;
 };
 
@@ -32,10 +32,11 @@ struct exclusion {
 /// All backends. A new one registers here, and nowhere else.
 inline const std::vector<tested_backend>& tested_backends() {
     static const std::vector<tested_backend> all = {
-        {"cpu", cpu(), std::nullopt},
-        {"sim", sim(0), testing::sim_settings{.engines = 4}},
-        {"sim_adversarial", sim(1), testing::sim_settings{.engines = 3, .seed = 20, .adversarial = true}},
-        {"sim_virtual", sim(2), testing::sim_settings{.engines = 4, .seed = 21, .virtual_clock = true}},
+        {"cpu", "cpu", std::nullopt},
+        {"cuda", "cuda:0", std::nullopt},
+        {"sim", "sim:0", testing::sim_settings{.engines = 4}},
+        {"sim_adversarial", "sim:1", testing::sim_settings{.engines = 3, .seed = 20, .adversarial = true}},
+        {"sim_virtual", "sim:2", testing::sim_settings{.engines = 4, .seed = 21, .virtual_clock = true}},
     };
     return all;
 }

@@ -18,7 +18,8 @@ public:
 
     [[nodiscard]] std::string_view name() const noexcept override { return "fake"; }
     [[nodiscard]] std::unique_ptr<backend::queue> make_queue(backend::timeline& /*line*/,
-                                                             backend::queue_events& /*events*/) override {
+                                                             backend::queue_events& /*events*/,
+                                                             int /*priority*/) override {
         return nullptr;
     }
     [[nodiscard]] backend::memory_piece allocate(std::size_t bytes) noexcept override {
@@ -36,6 +37,9 @@ public:
     [[nodiscard]] bool host_reaches_memory() const noexcept override { return true; }
     void fetch(std::byte* host, const std::byte* device, std::size_t bytes) override {
         std::memcpy(host, device, bytes);
+    }
+    void store(std::byte* device, const std::byte* host, std::size_t bytes) override {
+        std::memcpy(device, host, bytes);
     }
 
     std::size_t total = std::size_t{1} << 40;  ///< what it really has

@@ -14,7 +14,7 @@ namespace {
 constexpr std::align_val_t memory_alignment{256};
 }
 
-std::unique_ptr<queue> cpu_driver::make_queue(timeline& line, queue_events& events) {
+std::unique_ptr<queue> cpu_driver::make_queue(timeline& line, queue_events& events, int /*priority*/) {
     if (is_inline_) {
         return std::make_unique<inline_queue>(line, events);
     }
@@ -32,6 +32,10 @@ void cpu_driver::deallocate(memory_piece memory, std::size_t /*bytes*/) noexcept
 
 void cpu_driver::fetch(std::byte* host, const std::byte* device, std::size_t bytes) {
     std::memcpy(host, device, bytes);
+}
+
+void cpu_driver::store(std::byte* device, const std::byte* host, std::size_t bytes) {
+    std::memcpy(device, host, bytes);
 }
 
 std::size_t cpu_driver::total_memory() const noexcept {

@@ -11,12 +11,13 @@ public:
     ~cpu_driver() override = default;
 
     [[nodiscard]] std::string_view name() const noexcept override { return is_inline_ ? "cpu:inline" : "cpu"; }
-    [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events) override;
+    [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events, int priority) override;
     [[nodiscard]] memory_piece allocate(std::size_t bytes) noexcept override;
     void deallocate(memory_piece memory, std::size_t bytes) noexcept override;
     [[nodiscard]] std::size_t total_memory() const noexcept override;
     [[nodiscard]] bool host_reaches_memory() const noexcept override { return true; }
     void fetch(std::byte* host, const std::byte* device, std::size_t bytes) override;
+    void store(std::byte* device, const std::byte* host, std::size_t bytes) override;
 
 private:
     bool is_inline_;

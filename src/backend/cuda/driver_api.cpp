@@ -151,7 +151,7 @@ opened_driver open() {
 
 }  // namespace
 
-const opened_driver& driver() {
+const opened_driver& machine_driver() {
     static const auto* const opened = new opened_driver(open());  // lives for ever
     return *opened;
 }

@@ -169,7 +169,7 @@ struct opened_driver {
 
 /// The driver of this machine, libcuda.so.1 unless WEIR_CUDA_DRIVER names another. Opened at the first call and kept for
 /// ever. Any thread; never throws for want of a driver or a device.
-[[nodiscard]] const opened_driver& driver();
+[[nodiscard]] const opened_driver& machine_driver();
 
 /// Throws weir::device_error, or weir::out_of_memory, which names the call, unless `what` is success.
 void expect(const driver_api& api, result what, const char* call);

@@ -15,7 +15,7 @@ sim_driver::sim_driver(int id)
       engines_(new engines({})),  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
       memory_(testing::sim_settings().memory) {}
 
-std::unique_ptr<queue> sim_driver::make_queue(timeline& line, queue_events& events) {
+std::unique_ptr<queue> sim_driver::make_queue(timeline& line, queue_events& events, int /*priority*/) {
     engines_->start_threads(engines_->settings());
     return std::make_unique<forwarding_queue>(*this, std::make_unique<sim_queue>(*engines_, line, events), line,
                                               events);
@@ -43,6 +43,10 @@ void sim_driver::deallocate(memory_piece memory, std::size_t bytes) noexcept {
 
 void sim_driver::fetch(std::byte* host, const std::byte* device, std::size_t bytes) {
     std::memcpy(host, device, bytes);
+}
+
+void sim_driver::store(std::byte* device, const std::byte* host, std::size_t bytes) {
+    std::memcpy(device, host, bytes);
 }
 
 testing::sim_settings sim_driver::settings() const {

@@ -17,7 +17,7 @@ public:
     ~sim_driver() override = default;
 
     [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-    [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events) override;
+    [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events, int priority) override;
     [[nodiscard]] bool can_wait_for(const driver* whose) const noexcept override;
     [[nodiscard]] memory_piece allocate(std::size_t bytes) noexcept override;
     void deallocate(memory_piece memory, std::size_t bytes) noexcept override;
@@ -26,6 +26,7 @@ public:
     [[nodiscard]] std::chrono::steady_clock::time_point now() const noexcept override { return engines_->now(); }
     [[nodiscard]] bool has_virtual_clock() const noexcept override { return engines_->is_virtual(); }
     void fetch(std::byte* host, const std::byte* device, std::size_t bytes) override;
+    void store(std::byte* device, const std::byte* host, std::size_t bytes) override;
 
     [[nodiscard]] testing::sim_settings settings() const;
     /// From now on it behaves so. Nothing may be pending; blocks until its queues have seen that. Throws argument_error,

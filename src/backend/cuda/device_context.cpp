@@ -1,0 +1,65 @@
+#include "backend/cuda/device_context.hpp"
+
+#include <utility>
+
+namespace weir::backend::cuda {
+
+namespace {
+
+constexpr auto base_lasts = std::chrono::seconds(2);
+
+}  // namespace
+
+device_context::device_context(const driver_api& api, int number)
+    : context(api, number), events(*this, event_disable_timing), timed_events(*this, 0), pieces(*this) {
+    const in_relaxed_context here(*this);
+    expect(api.stream_create(&own_stream_, stream_non_blocking, 0), "cuStreamCreateWithPriority");
+}
+
+std::shared_ptr<const clock_base> device_context::base() {
+    const auto now = std::chrono::steady_clock::now();
+    {
+        const std::lock_guard lock(base_mutex_);
+        if (base_ && now - base_->on_host < base_lasts) {
+            return base_;
+        }
+    }
+    auto fresh = std::make_shared<clock_base>();
+    fresh->on_device = timed_events.take();
+    const auto before = std::chrono::steady_clock::now();
+    expect(api().event_record(fresh->on_device.handle(), own_stream_), "cuEventRecord");
+    expect(api().event_synchronize(fresh->on_device.handle()), "cuEventSynchronize");
+    fresh->on_host = before + (std::chrono::steady_clock::now() - before) / 2;
+    const std::lock_guard lock(base_mutex_);
+    base_ = fresh;
+    return fresh;
+}
+
+std::chrono::steady_clock::time_point device_context::time_of(const clock_base& base, event_handle of) const noexcept {
+    float milliseconds = 0;
+    if (api().event_elapsed(&milliseconds, base.on_device.handle(), of) != success) {
+        milliseconds = 0;
+    }
+    return base.on_host + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                              std::chrono::duration<double, std::milli>(static_cast<double>(milliseconds)));
+}
+
+bool device_context::note_error(result what) noexcept {
+    // Errors of a call, not of the context.
+    const bool of_the_call = what == success || what == error_not_ready || what == error_invalid_value ||
+                             what == error_out_of_memory || what == error_not_supported || what == error_not_permitted;
+    if (!of_the_call) {
+        result none = success;
+        error_.compare_exchange_strong(none, what);
+    }
+    return is_broken();
+}
+
+std::string device_context::why_broken() const {
+    return "the CUDA context of device " + std::to_string(number()) + " is lost: " + describe(api(), error_.load()) +
+           ". An earlier kernel failed (out-of-bounds access, trap); nothing more can run on the device in this "
+           "process: "
+           "start it again, with compute-sanitizer to find the kernel";
+}
+
+}  // namespace weir::backend::cuda

@@ -1,0 +1,154 @@
+#include "backend/cuda/driver.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "backend/cuda/queue.hpp"
+#include "backend/cuda/transfer.hpp"
+#include "backend/cuda/watcher.hpp"
+#include "backend/spin.hpp"
+#include "weir/error.hpp"
+
+namespace weir::backend::cuda {
+
+namespace {
+
+/// How long a thread that waits looks itself before it sleeps and leaves that to the watcher. As long as the driver's own
+/// waits spin, in effect: a sleep and a wake cost tens of microseconds.
+constexpr std::chrono::microseconds looks_itself{1000};
+
+device_pointer address_of(const std::byte* memory) noexcept { return reinterpret_cast<device_pointer>(memory); }
+
+}  // namespace
+
+cuda_driver::cuda_driver(const driver_api& api, int id) : name_("cuda:" + std::to_string(id)), context_(api, id) {
+    context_.expect(api.device_total_memory(&total_memory_, context_.device()), "cuDeviceTotalMem");
+    watcher::instance();
+}
+
+std::unique_ptr<queue> cuda_driver::make_queue(timeline& line, queue_events& events, int priority) {
+    int least = 0;
+    int greatest = 0;
+    {
+        const in_context here(context_);
+        context_.api().context_priority_range(&least, &greatest);
+    }
+    const int known = std::clamp(priority, greatest, least);  // smaller is more urgent
+    return std::make_unique<cuda_queue>(
+        std::make_shared<submission>(context_, line, events, known, stream_non_blocking, bodies_.load()));
+}
+
+std::unique_ptr<queue> cuda_driver::adopt_queue(void* handle, timeline& line, queue_events& events) {
+    return std::make_unique<cuda_queue>(
+        std::make_shared<submission>(context_, line, events, static_cast<stream_handle>(handle), bodies_.load()));
+}
+
+std::uint64_t cuda_driver::identify(void* handle) const {
+    auto* const stream = static_cast<stream_handle>(handle);
+    const driver_api& api = context_.api();
+    const in_relaxed_context here(context_);
+    const bool has_context = stream != nullptr && stream != legacy_stream() && stream != per_thread_stream();
+    context_handle theirs = nullptr;
+    if (has_context && api.stream_context(stream, &theirs) != success) {
+        throw argument_error("there is no stream of " + name_ + " with the handle " +
+                             std::to_string(reinterpret_cast<std::uintptr_t>(handle)) +
+                             ": it is no CUstream, or it was destroyed");
+    }
+    if (has_context && theirs != context_.handle()) {
+        throw argument_error("the stream is not one of the primary context of " + name_ +
+                             ": adopt it for the device on which it was made; other contexts are not supported");
+    }
+    unsigned long long id = 0;
+    if (api.stream_id != nullptr && api.stream_id(stream, &id) == success) {
+        return id;
+    }
+    return reinterpret_cast<std::uintptr_t>(handle);  // before driver 12.0 there is nothing better
+}
+
+memory_piece cuda_driver::allocate(std::size_t bytes) noexcept {
+    const in_relaxed_context here(context_);
+    if (bodies_.load() != nullptr) {
+        void* pinned = nullptr;
+        if (context_.api().host_alloc(&pinned, bytes, host_alloc_portable | host_alloc_mapped) != success) {
+            return {};
+        }
+        return {static_cast<std::byte*>(pinned), 0};
+    }
+    device_pointer made = 0;
+    if (const result answer = context_.api().memory_alloc(&made, bytes); answer != success) {
+        context_.note_error(answer);
+        return {};
+    }
+    return {reinterpret_cast<std::byte*>(made), 0};
+}
+
+void cuda_driver::deallocate(memory_piece memory, std::size_t /*bytes*/) noexcept {
+    const in_relaxed_context here(context_);
+    if (bodies_.load() != nullptr) {
+        context_.api().host_free(memory.address);
+        return;
+    }
+    context_.api().memory_free(address_of(memory.address));
+}
+
+void cuda_driver::run_host_code() {
+    if (bodies_.load() == nullptr) {
+        bodies_.store(new host_bodies(context_));  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    }
+}
+
+void cuda_driver::fetch(std::byte* host, const std::byte* device, std::size_t bytes) {
+    transfer::to_host(context_, host, device, bytes);
+}
+
+void cuda_driver::store(std::byte* device, const std::byte* host, std::size_t bytes) {
+    transfer::to_device(context_, device, host, bytes);
+}
+
+std::chrono::steady_clock::time_point cuda_driver::now() const noexcept {
+    const auto* const moment = lane::moment();
+    return moment != nullptr ? *moment : std::chrono::steady_clock::now();
+}
+
+void cuda_driver::look(point wanted) const noexcept {
+    if (const auto of = submissions::find(wanted.timeline)) {
+        of->of()->look_for(wanted.at);
+    }
+}
+
+void cuda_driver::look_at_all() const noexcept { submissions::look_at_all(context_); }
+
+bool cuda_driver::await(point wanted) const noexcept {
+    const auto of = submissions::find(wanted.timeline);
+    if (!of) {
+        return timeline_table::instance().is_complete(wanted);
+    }
+    const std::shared_ptr<lane> theirs = of->of();
+    of->flush(wanted);
+    const auto end = std::chrono::steady_clock::now() + looks_itself;
+    for (int looks = 0; theirs->submitted() >= wanted.at; ++looks) {
+        theirs->look_for(wanted.at);
+        if (theirs->line().completed() >= wanted.at) {
+            return true;
+        }
+        if (looks % 16 == 15 && std::chrono::steady_clock::now() >= end) {
+            return false;
+        }
+        relax();
+    }
+    return theirs->line().completed() >= wanted.at;
+}
+
+void cuda_driver::hurry(point wanted) const noexcept {
+    if (const auto of = submissions::find(wanted.timeline)) {
+        of->of()->prepare(wanted.at);
+        watcher::instance().hurry(*of->of(), wanted.at);
+    }
+}
+
+device_context& context_of(driver& of) noexcept { return static_cast<cuda_driver&>(of).in(); }
+
+}  // namespace weir::backend::cuda

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "backend/backend.hpp"
+#include "backend/cuda/device_context.hpp"
+
+namespace weir::backend::cuda {
+
+class host_bodies;
+
+/// The device `cuda:<id>`. Lives for ever.
+class cuda_driver final : public driver {
+public:
+    /// Throws device_error.
+    cuda_driver(const driver_api& api, int id);
+    ~cuda_driver() override = default;
+
+    [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+    [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events, int priority) override;
+    [[nodiscard]] std::unique_ptr<queue> adopt_queue(void* handle, timeline& line, queue_events& events) override;
+    [[nodiscard]] std::uint64_t identify(void* handle) const override;
+    [[nodiscard]] bool runs_host_code() const noexcept override { return bodies_.load() != nullptr; }
+    [[nodiscard]] memory_piece allocate(std::size_t bytes) noexcept override;
+    void deallocate(memory_piece memory, std::size_t bytes) noexcept override;
+    [[nodiscard]] std::size_t total_memory() const noexcept override { return total_memory_; }
+    [[nodiscard]] std::chrono::steady_clock::time_point now() const noexcept override;
+    [[nodiscard]] bool host_reaches_memory() const noexcept override { return bodies_.load() != nullptr; }
+    void fetch(std::byte* host, const std::byte* device, std::size_t bytes) override;
+    void store(std::byte* device, const std::byte* host, std::size_t bytes) override;
+
+    [[nodiscard]] bool is_asked() const noexcept override { return true; }
+    void look(point wanted) const noexcept override;
+    void look_at_all() const noexcept override;
+    [[nodiscard]] bool await(point wanted) const noexcept override;
+    void hurry(point wanted) const noexcept override;
+
+    [[nodiscard]] device_context& in() noexcept { return context_; }
+
+    /// For tests: from now on, for streams that are made and memory that is allocated later, host code stands for work of
+    /// the device, and the host reaches the device's memory. Idempotent.
+    void run_host_code();
+
+private:
+    std::string name_;
+    device_context context_;
+    std::size_t total_memory_ = 0;
+    std::atomic<host_bodies*> bodies_{nullptr};
+};
+
+/// The context of a CUDA device.
+[[nodiscard]] device_context& context_of(driver& of) noexcept;
+
+}  // namespace weir::backend::cuda

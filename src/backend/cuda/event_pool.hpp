@@ -1,0 +1,79 @@
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "backend/cuda/context.hpp"
+
+namespace weir::backend::cuda {
+
+class event_pool;
+
+/// An event of the driver's that several may use, until the last lets go: then it is recorded again for something else.
+/// Whoever looks one up and then waits for it holds it meanwhile.
+struct pooled_event {
+    event_handle handle = nullptr;
+    event_pool* pool = nullptr;
+    std::atomic<int> users{0};
+    pooled_event* next = nullptr;  ///< among those that nobody uses
+};
+
+/// One user of a pooled event.
+class event_ref {
+public:
+    event_ref() = default;
+    explicit event_ref(pooled_event& one) noexcept : one_(&one) { one.users.fetch_add(1, std::memory_order_relaxed); }
+    event_ref(const event_ref& other) noexcept : one_(other.one_) {
+        if (one_ != nullptr) {
+            one_->users.fetch_add(1, std::memory_order_relaxed);
+        }
+    }
+    event_ref(event_ref&& other) noexcept : one_(std::exchange(other.one_, nullptr)) {}
+    event_ref& operator=(event_ref other) noexcept {
+        std::swap(one_, other.one_);
+        return *this;
+    }
+    ~event_ref();
+
+    explicit operator bool() const noexcept { return one_ != nullptr; }
+    [[nodiscard]] event_handle handle() const noexcept { return one_->handle; }
+
+private:
+    pooled_event* one_ = nullptr;
+};
+
+/// The events of one context. Lives as long as the process, as contexts do.
+class event_pool {
+public:
+    /// `flags` as cuEventCreate takes them.
+    event_pool(const context& of, unsigned flags) : of_(&of), flags_(flags) {}
+    event_pool(const event_pool&) = delete;
+    event_pool& operator=(const event_pool&) = delete;
+    ~event_pool();
+
+    /// An event that nobody uses. In the context. Throws device_error, std::bad_alloc.
+    [[nodiscard]] event_ref take();
+
+    /// How many there are.
+    [[nodiscard]] std::size_t size() const;
+
+private:
+    friend class event_ref;
+    void put(pooled_event& one) noexcept;
+
+    const context* of_;
+    unsigned flags_;
+    mutable std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    pooled_event* free_ = nullptr;
+    std::vector<pooled_event*> all_;
+};
+
+inline event_ref::~event_ref() {
+    if (one_ != nullptr && one_->users.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        one_->pool->put(*one_);
+    }
+}
+
+}  // namespace weir::backend::cuda

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backend/cuda/device_context.hpp"
+
+namespace weir::backend::cuda {
+
+/// For tests: host code as work of the device, so that programs whose bodies are plain C++ run on real streams, in the
+/// order that the driver's own events and waits make, without a compiler for the device.
+///
+/// A body is a write and a wait in the stream (cuStreamWriteValue, cuStreamWaitValue):
+///
+///     stream:   ... --> reached = n --> wait until done >= n --> ...
+///     thread:            sees it, has the body run by another thread, which sets done = n
+///
+/// The wait occupies the stream as a kernel would. Nothing of it is for programs that are to be fast.
+class host_bodies {
+public:
+    explicit host_bodies(const context& of);
+    host_bodies(const host_bodies&) = delete;
+    host_bodies& operator=(const host_bodies&) = delete;
+    ~host_bodies() = delete;  // its thread lives as long as the process
+
+    /// Has `body(with)` run by a thread of the host when `stream` gets there, and what is behind it start once it has
+    /// returned. In the context. Throws device_error, std::bad_alloc: then nothing is in the stream.
+    void put(stream_handle stream, void (*body)(void*) noexcept, void* with);
+
+private:
+    struct call;
+    void work() noexcept;
+    std::unique_ptr<call> make_call();
+
+    const context* of_;
+    std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    std::condition_variable changed_;
+    std::vector<std::unique_ptr<call>> free_;
+    std::vector<call*> fresh_;
+};
+
+}  // namespace weir::backend::cuda

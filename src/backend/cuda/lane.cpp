@@ -1,0 +1,265 @@
+#include "backend/cuda/lane.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "backend/acting.hpp"
+#include "backend/cuda/watcher.hpp"
+#include "weir/error.hpp"
+
+namespace weir::backend::cuda {
+
+lane::lane(device_context& in, timeline& line, queue_events& owner, int priority, unsigned flags)
+    : in_(&in),
+      line_(&line),
+      owner_(&owner),
+      submitted_(line.completed()),
+      reached_(line.completed()),
+      completed_(line.completed()) {
+    const in_relaxed_context here(in);
+    in.expect(in.api().stream_create(&stream_, flags, priority), "cuStreamCreateWithPriority");
+}
+
+lane::lane(device_context& in, timeline& line, queue_events& owner, stream_handle adopted) noexcept
+    : in_(&in),
+      line_(&line),
+      owner_(&owner),
+      stream_(adopted),
+      is_adopted_(true),
+      submitted_(line.completed()),
+      reached_(line.completed()),
+      completed_(line.completed()) {}
+
+lane::~lane() {
+    if (is_adopted_) {
+        return;
+    }
+    const in_relaxed_context here(*in_);
+    in_->api().stream_destroy(stream_);
+}
+
+void lane::submitted(epoch at) noexcept {
+    // Pairs with watcher::look_at_all: either it sees the operation, or this sees that nobody watches any more.
+    submitted_.store(at, std::memory_order_seq_cst);
+    if (wanted.load(std::memory_order_seq_cst) >= at) {
+        watcher::instance().hurry(*this, at);
+    } else if (!watched.load(std::memory_order_seq_cst)) {
+        watcher::instance().add(*this);
+    }
+}
+
+void* lane::keep(epoch at, const detail::task_ref& object) {
+    kept one{at, object.type, std::make_unique<std::max_align_t[]>(object.type->size / sizeof(std::max_align_t) + 1)};
+    void* const place = one.storage.get();
+    const std::lock_guard lock(mutex_);
+    kept_.push_back(std::move(one));
+    object.type->move(object.object, place);
+    return place;
+}
+
+void lane::time(times what) {
+    const std::lock_guard lock(mutex_);
+    times_.push_back(std::move(what));
+}
+
+void lane::judged(epoch at) {
+    const std::lock_guard lock(mutex_);
+    judged_.push_back(at);
+}
+
+void lane::judged_surely(epoch at) noexcept {
+    try {
+        judged(at);
+    } catch (...) {
+        // Whoever reads its result is told of a failure all the same, perhaps of another one.
+    }
+}
+
+void lane::mark() { static_cast<void>(event_for(submitted())); }
+
+event_ref lane::event_for(epoch at) {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = std::lower_bound(events_.begin(), events_.end(), at,
+                                            [](const recorded& one, epoch asked) { return one.at < asked; });
+        if (found != events_.end()) {
+            return found->event;
+        }
+    }
+    const epoch covered = submitted();
+    return covered < at ? event_ref() : record(covered);
+}
+
+/// What enters the stream meanwhile, by another thread, may be waited for as well: nothing that a gate holds back, since
+/// there is a mark before that.
+event_ref lane::record(epoch covered) {
+    event_ref fresh = in_->events.take();
+    in_->expect(in_->api().event_record(fresh.handle(), stream_), "cuEventRecord");
+    const std::lock_guard lock(mutex_);
+    const auto place = std::upper_bound(events_.begin(), events_.end(), covered,
+                                        [](epoch asked, const recorded& one) { return asked < one.at; });
+    events_.insert(place, {covered, fresh});
+    return fresh;
+}
+
+bool lane::is_over(const event_ref& event) noexcept {
+    const result answer = in_->api().event_query(event.handle());
+    if (answer == error_not_ready) {
+        return false;
+    }
+    if (answer != success) {
+        in_->note_error(answer);
+        return false;
+    }
+    return true;
+}
+
+void lane::look() noexcept {
+    epoch reached = 0;
+    {
+        const in_relaxed_context here(*in_);
+        for (;;) {
+            // The newest first: as a rule all are over, or nearly none.
+            recorded first;
+            recorded last;
+            {
+                const std::lock_guard lock(mutex_);
+                while (!events_.empty() && events_.front().at <= reached) {
+                    events_.pop_front();
+                }
+                if (events_.empty()) {
+                    break;
+                }
+                first = events_.front();
+                last = events_[events_.size() / 2];
+            }
+            if (!is_over(first.event)) {
+                break;
+            }
+            reached = first.at;
+            if (last.at != first.at && is_over(last.event)) {
+                reached = last.at;
+            }
+        }
+    }
+    if (in_->is_broken()) {
+        give_up();
+    } else if (reached != 0) {
+        advance(reached);
+    }
+}
+
+void lane::prepare(epoch at) noexcept {
+    if (at > line_->completed() && at <= submitted()) {
+        try {
+            const in_relaxed_context here(*in_);
+            static_cast<void>(event_for(at));
+        } catch (...) {
+            in_->note_error(in_->api().stream_query(stream_));  // no memory for an event: somebody looks again
+        }
+    }
+}
+
+void lane::look_for(epoch at) noexcept {
+    prepare(at);
+    look();
+}
+
+/// Nothing runs in the context any more: what is in the stream has failed.
+void lane::give_up() noexcept {
+    const epoch last = submitted();
+    const epoch first = reached_.load(std::memory_order_acquire) + 1;
+    if (first <= last) {
+        owner_->lost(first, last, std::make_exception_ptr(device_error(in_->why_broken())));
+        advance(last);
+    }
+}
+
+/// Several threads may find at once that something is over. One of them completes it, up to what the others have found.
+void lane::advance(epoch reached) noexcept {
+    epoch known = reached_.load(std::memory_order_relaxed);
+    while (known < reached && !reached_.compare_exchange_weak(known, reached, std::memory_order_seq_cst)) {
+    }
+    std::int64_t over = 0;
+    while (line_->completed() < reached_.load(std::memory_order_seq_cst)) {
+        // Whoever is refused has stated what it found before, and who completes looks at that again afterwards.
+        if (completing_.exchange(true, std::memory_order_seq_cst)) {
+            break;
+        }
+        const epoch upto = reached_.load(std::memory_order_seq_cst);
+        if (upto > completed_) {
+            judge(upto);
+            tell_times(upto);
+            let_go(upto);
+            over += static_cast<std::int64_t>(upto - completed_);
+            completed_ = upto;
+            line_->complete(upto);
+        }
+        completing_.store(false, std::memory_order_seq_cst);
+    }
+    if (over != 0) {
+        const std::shared_ptr<lane> self = shared_from_this();
+        release(over);
+    }
+}
+
+/// Work of the device has run even if what it depends on failed after it had been submitted: what it wrote is refused.
+void lane::judge(epoch upto) noexcept {
+    for (epoch at = completed_ + 1; at <= upto; ++at) {
+        {
+            const std::lock_guard lock(mutex_);
+            if (!judged_.empty() && judged_.front() == at) {
+                judged_.pop_front();
+                continue;
+            }
+            if (judged_.empty() && !queue_events::in_trouble()) {
+                return;
+            }
+        }
+        if (owner_->may_run(at)) {
+            owner_->succeeded(at);
+        }
+    }
+}
+
+/// Before the epochs are complete: whoever knows that an operation is over may rely on what it owned being gone.
+void lane::let_go(epoch upto) noexcept {
+    for (;;) {
+        kept one;
+        {
+            const std::lock_guard lock(mutex_);
+            if (kept_.empty() || kept_.front().at > upto) {
+                return;
+            }
+            one = std::move(kept_.front());
+            kept_.pop_front();
+        }
+        const acting_for self({line_->number(), one.at});
+        one.type->destroy(one.storage.get());
+    }
+}
+
+void lane::tell_times(epoch upto) noexcept {
+    for (;;) {
+        times one;
+        {
+            const std::lock_guard lock(mutex_);
+            if (times_.empty() || times_.front().at > upto) {
+                return;
+            }
+            one = std::move(times_.front());
+            times_.pop_front();
+        }
+        const auto end = in_->time_of(*one.base, one.end.handle());
+        if (one.moment != nullptr) {
+            moment_ = &end;
+            one.moment->run(one.object);  // notes a time: does not throw
+            moment_ = nullptr;
+        } else {
+            owner_->executed(one.at, in_->time_of(*one.base, one.start.handle()), end);
+        }
+    }
+}
+
+}  // namespace weir::backend::cuda

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "backend/cuda/device_context.hpp"
+
+namespace weir::backend::cuda {
+
+/// A stream of the driver's and what Weir knows of its progress. A GPU completes work without telling anybody, so that
+/// somebody has to look:
+///
+///     submitted(at) ... submitted(at + n)     work enters the stream, no event yet
+///     event_for(at)                           somebody must wait: an event is recorded behind all that was submitted
+///     look()                                  an event is over: everything up to its epoch is complete
+///
+/// One event can so serve many operations (rule O4), and a program that uses one stream records none for ordering. Where
+/// an event must not come later than asked, since what is behind may wait for anything (rule O7), one is recorded at once
+/// (`mark`).
+///
+/// Shared: whoever looks keeps it. Any thread, under no lock, but for `submitted`, `mark`, `keep` and `time`, which belong
+/// to the thread that submits.
+class lane final : public std::enable_shared_from_this<lane> {
+public:
+    /// Makes a stream. Throws device_error.
+    lane(device_context& in, timeline& line, queue_events& owner, int priority, unsigned flags);
+    /// Uses one that others own.
+    lane(device_context& in, timeline& line, queue_events& owner, stream_handle adopted) noexcept;
+    ~lane();
+    lane(const lane&) = delete;
+    lane& operator=(const lane&) = delete;
+
+    [[nodiscard]] device_context& in() const noexcept { return *in_; }
+    [[nodiscard]] stream_handle stream() const noexcept { return stream_; }
+    [[nodiscard]] timeline& line() const noexcept { return *line_; }
+    [[nodiscard]] queue_events& owner() const noexcept { return *owner_; }
+
+    /// Everything up to this is in the stream.
+    [[nodiscard]] epoch submitted() const noexcept { return submitted_.load(std::memory_order_acquire); }
+
+    /// The owner must stay: for one more operation, or while the queue has something that is not submitted.
+    void hold() noexcept {
+        if (holds_.fetch_add(1, std::memory_order_acq_rel) == 0) {
+            owner_->busy();
+        }
+    }
+    /// `this` may be gone then, if the caller does not share it.
+    void release(std::int64_t count) noexcept {
+        if (holds_.fetch_sub(count, std::memory_order_acq_rel) == count) {
+            owner_->idle();
+        }
+    }
+
+    /// The operation at `at` is in the stream. After `hold`.
+    void submitted(epoch at) noexcept;
+    /// Records an event behind everything that is in the stream, unless there is one. In the context. Throws
+    /// device_error, std::bad_alloc.
+    void mark();
+    /// Keeps what an operation owns until it is over: moves it to where the answer points. Throws std::bad_alloc: then nothing
+    /// was moved.
+    [[nodiscard]] void* keep(epoch at, const detail::task_ref& object);
+    /// Of the operation at `at` somebody else says whether it failed, or has said so: code of the host that runs as part of it,
+    /// or whoever submits it. Of all others it is known only when they are over that nothing failed before them (rule K4).
+    /// Throws std::bad_alloc.
+    void judged(epoch at);
+    /// The same; where no memory is left it may be judged twice.
+    void judged_surely(epoch at) noexcept;
+    /// The times of the operation at `at` are to be told when it is over.
+    struct times {
+        epoch at = 0;
+        event_ref start;
+        event_ref end;
+        std::shared_ptr<const clock_base> base;
+        const detail::task_type* moment =
+            nullptr;  ///< if not null: to be run then, with the time of `end` as the device's
+        void* object = nullptr;
+    };
+    void time(times what);
+
+    /// The operation at `at`, and all before it, is over: it ran on the host.
+    void finished(epoch at) noexcept { advance(at); }
+
+    /// An event that is over once `at` is, recorded now if there is none; empty if `at` is not in the stream yet. Throws
+    /// device_error, std::bad_alloc.
+    [[nodiscard]] event_ref event_for(epoch at);
+
+    /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is.
+    void prepare(epoch at) noexcept;
+    /// Completes what is over.
+    void look() noexcept;
+    /// The same, with an event for `at` if that is in the stream.
+    void look_for(epoch at) noexcept;
+    /// Whether anything may be in the stream that is not known to be over.
+    [[nodiscard]] bool has_pending() const noexcept { return line_->completed() < submitted(); }
+
+    // The watcher's.
+    std::atomic<bool> watched{false};
+    std::atomic<epoch> wanted{0};  ///< somebody waits for it
+
+    /// Inside a moment that runs: the device's time.
+    [[nodiscard]] static const std::chrono::steady_clock::time_point* moment() noexcept { return moment_; }
+
+private:
+    struct recorded {
+        epoch at;
+        event_ref event;
+    };
+    struct kept {
+        epoch at;
+        const detail::task_type* type;
+        std::unique_ptr<std::max_align_t[]> storage;
+    };
+    event_ref record(epoch covered);
+    [[nodiscard]] bool is_over(const event_ref& event) noexcept;
+    void advance(epoch reached) noexcept;
+    void judge(epoch upto) noexcept;
+    void let_go(epoch upto) noexcept;
+    void tell_times(epoch upto) noexcept;
+    void give_up() noexcept;
+
+    device_context* in_;
+    timeline* line_;
+    queue_events* owner_;
+    stream_handle stream_ = nullptr;
+    bool is_adopted_ = false;
+    std::atomic<epoch> submitted_;
+    std::atomic<std::int64_t> holds_{0};
+
+    std::mutex mutex_;             ///< guards what follows; a leaf in the lock order
+    std::deque<recorded> events_;  ///< in the order of their epochs
+    std::deque<kept> kept_;
+    std::deque<times> times_;
+    std::deque<epoch> judged_;
+
+    std::atomic<epoch> reached_;           ///< is over, though perhaps not completed yet
+    std::atomic<bool> completing_{false};  ///< some thread completes up to reached_
+    epoch completed_;                      ///< of the thread that completes
+    static inline thread_local const std::chrono::steady_clock::time_point* moment_ = nullptr;
+};
+
+}  // namespace weir::backend::cuda

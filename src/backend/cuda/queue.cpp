@@ -1,0 +1,369 @@
+#include "backend/cuda/queue.hpp"
+
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "backend/native.hpp"
+#include "backend/spin.hpp"
+#include "weir/error.hpp"
+
+namespace weir::backend::cuda {
+
+namespace {
+
+/// Host code that stands for work of the device, from the time it enters the stream until it has run.
+struct body_call {
+    std::shared_ptr<lane> of;
+    queue_events* events;
+    epoch at;
+    runtime::site from;
+    const detail::task_type* type;
+    void* object;
+
+    static void run(void* one) noexcept {
+        const std::unique_ptr<body_call> self(static_cast<body_call*>(one));
+        const acting_for operation({self->of->line().number(), self->at});
+        static_cast<void>(run_work(*self->events, self->at, self->from, self->type, self->object));
+    }
+};
+
+struct registry {
+    std::mutex mutex;  ///< guards what follows; a leaf in the lock order
+    std::vector<std::shared_ptr<submission>> by_timeline;
+};
+
+registry& all() {
+    static auto* const one = new registry;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    return *one;
+}
+
+/// How many streams a thread passes on for each other before it waits instead.
+constexpr int most_helping = 16;
+thread_local int helping = 0;
+
+}  // namespace
+
+submission::submission(device_context& in, timeline& line, queue_events& owner, int priority, unsigned flags,
+                       host_bodies* bodies)
+    : recorded_queue(line, *this), lane_(std::make_shared<lane>(in, line, owner, priority, flags)), bodies_(bodies) {
+    make_ready();
+}
+
+submission::submission(device_context& in, timeline& line, queue_events& owner, stream_handle adopted,
+                       host_bodies* bodies)
+    : recorded_queue(line, *this),
+      lane_(std::make_shared<lane>(in, line, owner, adopted)),
+      bodies_(bodies),
+      is_shared_(true) {
+    make_ready();
+}
+
+void submission::make_ready() {
+    try {
+        task_threads::instance().keep_one();
+    } catch (const std::system_error& why) {
+        throw device_error(std::string("no thread can be started that passes work on to a CUDA device: ") + why.what());
+    }
+}
+
+void submission::flush(point upto) noexcept {
+    if (unclaimed_.exchange(false, std::memory_order_acq_rel)) {
+        const std::shared_ptr<submission> self = shared_from_this();
+        pass_on(false);
+    }
+    if (is_shared_.load(std::memory_order_acquire)) {
+        await_others(upto);
+    }
+}
+
+/// Another thread is at it, perhaps for longer. A body that enqueues here may be what that thread runs: it does not wait.
+void submission::await_others(point upto) noexcept {
+    while (lane_->submitted() < upto.at && acting_for::current().at == 0) {
+        if (!spin_until([&] { return lane_->submitted() >= upto.at; }, true)) {
+            std::this_thread::yield();
+        }
+    }
+}
+
+void submission::run_blocking() noexcept {
+    const std::shared_ptr<submission> self = shared_from_this();
+    held_.store(false, std::memory_order_relaxed);
+    pass_on(true);
+}
+
+void submission::pass_on(bool may_block) noexcept {
+    for (;;) {
+        switch (look_past([&](point target) { return pass(target); })) {
+            case ahead::waiting:
+                return;
+            case ahead::nothing:
+                if (rest()) {
+                    return;
+                }
+                break;
+            case ahead::work:
+                if (!pass_work_on(may_block)) {
+                    return;
+                }
+                break;
+        }
+    }
+}
+
+/// Whether `target` is in a stream of the driver's: then `event` is behind it.
+bool submission::find_event(point target, event_ref& event) {
+    const std::shared_ptr<submission> theirs = submissions::find(target.timeline);
+    if (!theirs) {
+        return false;
+    }
+    lane& from = *theirs->lane_;
+    if (from.submitted() < target.at && helping < most_helping) {
+        // Its thread has not come to it yet. In a cycle this cannot end: work enters streams in the order of its epochs.
+        ++helping;
+        theirs->flush(target);
+        --helping;
+    }
+    const auto is_there = [&] { return from.submitted() >= target.at; };
+    if (!is_there() && (theirs->held_.load(std::memory_order_relaxed) || !spin_until(is_there, false))) {
+        return false;
+    }
+    const in_context here(from.in());
+    event = from.event_for(target.at);
+    return static_cast<bool>(event);
+}
+
+/// Whether the wait is over, or in the hands of the driver; else this is told when it is over.
+bool submission::pass(point target) noexcept {
+    timeline& other = timeline_table::instance().at(target.timeline);
+    if (other.completed() >= target.at) {
+        return true;
+    }
+    try {
+        event_ref event;
+        if (find_event(target, event)) {
+            const in_context here(lane_->in());
+            lane_->in().expect(lane_->in().api().stream_wait_event(lane_->stream(), event.handle(), 0),
+                               "cuStreamWaitEvent");
+            return true;
+        }
+    } catch (...) {
+        // No event can be had: the wait is done here instead.
+    }
+    return !hold_until(other, target.at);
+}
+
+/// Whether this is told later, from when on another thread may pass on what is ahead.
+bool submission::hold_until(timeline& line, epoch at) noexcept {
+    if (is_shared_.load(std::memory_order_relaxed)) {
+        timeline_table::instance().host_wait({line.number(), at});
+        return false;
+    }
+    held_.store(true, std::memory_order_relaxed);
+    if (line.wait(*this, at)) {
+        return true;
+    }
+    held_.store(false, std::memory_order_relaxed);
+    return false;
+}
+
+/// Whether it went on: else this is told, or scheduled.
+bool submission::pass_work_on(bool may_block) noexcept {
+    if (!is_for_the_host()) {
+        submit_ahead();
+        return true;
+    }
+    const epoch before = epoch_ahead() - 1;
+    if (line().completed() < before && hold_until(line(), before)) {
+        return false;
+    }
+    if (!may_block && !is_shared_.load(std::memory_order_relaxed)) {
+        held_.store(true, std::memory_order_relaxed);
+        task_threads::instance().schedule_surely(*this);
+        return false;
+    }
+    run_ahead();
+    return true;
+}
+
+bool submission::is_for_the_host() noexcept {
+    if (is_empty_ahead() || nature_ahead() != detail::task_nature::work) {
+        return false;
+    }
+    switch (kind_ahead()) {
+        case runtime::work_kind::moment:
+            return false;
+        case runtime::work_kind::device:
+            return bodies_ == nullptr;
+        default:
+            return true;
+    }
+}
+
+void submission::run_ahead() noexcept {
+    const std::shared_ptr<lane> of = lane_;
+    epoch done = 0;
+    of->hold();
+    hand_on([&](epoch at, const operation& what) {
+        const acting_for self({line().number(), at});
+        const auto start = std::chrono::steady_clock::now();
+        queue_events& events = *this;
+        if (run_work(events, at, what.from, what.work.type, what.work.object) && what.timed) {
+            executed(at, start, std::chrono::steady_clock::now());
+        }
+        of->judged_surely(at);
+        done = at;
+    });
+    of->submitted(done);
+    of->finished(done);
+}
+
+void submission::submit_ahead() noexcept {
+    epoch done = 0;
+    bool is_foreign = false;
+    lane_->hold();
+    hand_on([&](epoch at, const operation& what) {
+        done = at;
+        if (what.work.type == nullptr) {
+            return;
+        }
+        is_foreign = what.work.type->nature == detail::task_nature::foreign;
+        // Code of the host says itself, when it has run, whether it failed.
+        const bool is_code = is_body(what);
+        queue_events& events = *this;
+        const bool may_run = is_code || events.may_run(at);
+        bool is_in_stream = false;
+        try {
+            if (is_code || !may_run) {
+                lane_->judged(at);
+            }
+            if (may_run) {
+                put_into_stream(at, what);
+            }
+            is_in_stream = may_run;
+        } catch (...) {
+            failed(at, what.from, std::current_exception());
+        }
+        if (may_run && !is_in_stream && !is_code) {
+            lane_->judged_surely(at);
+        }
+    });
+    lane_->submitted(done);
+    if (is_foreign || is_shared_.load(std::memory_order_relaxed)) {
+        try {
+            const in_context here(lane_->in());
+            lane_->mark();
+        } catch (...) {
+            // Without the event, waits for this operation may last longer than they need to.
+        }
+    }
+}
+
+/// Whether the work is code of the host that runs when the stream gets there. A moment's code is, too, in its way.
+bool submission::is_body(const operation& what) const noexcept {
+    const detail::task_nature nature = what.work.type->nature;
+    return nature == detail::task_nature::work || (nature == detail::task_nature::foreign && bodies_ != nullptr);
+}
+
+void submission::put_into_stream(epoch at, const operation& what) {
+    device_context& in = lane_->in();
+    if (in.is_broken()) {
+        throw device_error(in.why_broken());
+    }
+    const in_context here(in);
+    const detail::task_type& type = *what.work.type;
+    if (type.nature == detail::task_nature::foreign) {
+        lane_->mark();
+    }
+    lane::times told;
+    told.at = at;
+    const bool is_moment = what.kind == runtime::work_kind::moment;
+    if (what.timed || is_moment) {
+        told.base = in.base();
+        told.end = in.timed_events.take();
+    }
+    if (what.timed && !is_moment) {
+        told.start = in.timed_events.take();
+        in.expect(in.api().event_record(told.start.handle(), lane_->stream()), "cuEventRecord");
+    }
+    const bool runs_later = is_body(what);
+    void* object = what.work.object;
+    if (!type.trivial || runs_later) {
+        object = lane_->keep(at, what.work);
+    }
+    if (is_moment) {
+        told.moment = &type;
+        told.object = object;
+    } else if (runs_later) {
+        auto call = std::make_unique<body_call>(body_call{lane_, &lane_->owner(), at, what.from, &type, object});
+        bodies_->put(lane_->stream(), &body_call::run, call.get());
+        static_cast<void>(call.release());  // its own from here on
+    } else {
+        const acting_for self({line().number(), at});
+        const submitting_to stream(lane_->stream());
+        type.run(object);
+    }
+    if (told.end) {
+        in.expect(in.api().event_record(told.end.handle(), lane_->stream()), "cuEventRecord");
+        lane_->time(std::move(told));
+    }
+}
+
+bool cuda_queue::is_idle() const noexcept {
+    const device_context& in = to_->of()->in();
+    const in_relaxed_context here(in);
+    return in.api().stream_query(to_->of()->stream()) != error_not_ready;
+}
+
+cuda_queue::cuda_queue(std::shared_ptr<submission> to) : to_(std::move(to)) {
+    submissions::add(to_->of()->line().number(), to_);
+}
+
+cuda_queue::~cuda_queue() { submissions::remove(to_->of()->line().number()); }
+
+void submissions::add(timeline_id of, const std::shared_ptr<submission>& one) {
+    registry& kept = all();
+    const std::lock_guard lock(kept.mutex);
+    if (of >= kept.by_timeline.size()) {
+        kept.by_timeline.resize(of + std::size_t{1});
+    }
+    kept.by_timeline[of] = one;
+}
+
+void submissions::remove(timeline_id of) noexcept {
+    registry& kept = all();
+    std::shared_ptr<submission> last;  // destroyed under no lock
+    const std::lock_guard lock(kept.mutex);
+    last = std::move(kept.by_timeline[of]);
+}
+
+void submissions::look_at_all(const device_context& in) noexcept {
+    for (timeline_id next = 0;; ++next) {
+        std::shared_ptr<submission> one;
+        {
+            registry& kept = all();
+            const std::lock_guard lock(kept.mutex);
+            while (next < kept.by_timeline.size() && !kept.by_timeline[next]) {
+                ++next;
+            }
+            if (next >= kept.by_timeline.size()) {
+                return;
+            }
+            one = kept.by_timeline[next];
+        }
+        if (&one->of()->in() == &in && one->of()->has_pending()) {
+            one->of()->look_for(one->of()->submitted());
+        }
+    }
+}
+
+std::shared_ptr<submission> submissions::find(timeline_id of) noexcept {
+    registry& kept = all();
+    const std::lock_guard lock(kept.mutex);
+    return of < kept.by_timeline.size() ? kept.by_timeline[of] : nullptr;
+}
+
+}  // namespace weir::backend::cuda

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <memory>
+
+#include "backend/backend.hpp"
+#include "backend/cuda/host_bodies.hpp"
+#include "backend/cuda/lane.hpp"
+#include "backend/recorded_queue.hpp"
+#include "backend/task_threads.hpp"
+
+namespace weir::backend::cuda {
+
+/// What has been enqueued and is not in the driver's stream yet. As a rule the thread that enqueues passes it on at once
+/// (`flush`). What the driver cannot see, a wait for another backend's work, a gate, a host task, holds up what is behind
+/// it here (rule O9), and a thread of Weir's passes that on later:
+///
+///     submit --> records --flush--> waits, work --> the driver's stream
+///                          |  not over, and no event can stand for it: held until it is
+///                          |  a host task: runs here once all before it is over
+///
+/// Nothing that waits for the host is ever in the driver's stream, so that an event recorded there late waits for nothing
+/// that might never come (rule O7), but for work of others (task_nature::foreign), which has an event before and behind it.
+class submission final : public recorded_queue,
+                         public std::enable_shared_from_this<submission>,
+                         private queue_events,
+                         private blocking_work,
+                         private waiter {
+public:
+    /// `bodies` runs host code that stands for work of the device, in tests; else null. Throws device_error,
+    /// std::bad_alloc.
+    submission(device_context& in, timeline& line, queue_events& owner, int priority, unsigned flags,
+               host_bodies* bodies);
+    /// The same into a stream that others own. Throws std::bad_alloc, device_error.
+    submission(device_context& in, timeline& line, queue_events& owner, stream_handle adopted, host_bodies* bodies);
+    ~submission() override = default;
+
+    [[nodiscard]] const std::shared_ptr<lane>& of() const noexcept { return lane_; }
+    void flush(point upto) noexcept override;
+    void share() noexcept override { is_shared_.store(true, std::memory_order_release); }
+
+private:
+    void make_ready();
+    void await_others(point upto) noexcept;
+    void schedule() noexcept override { unclaimed_.store(true, std::memory_order_release); }
+    void reached() noexcept override { task_threads::instance().schedule_surely(*this); }
+    void run_blocking() noexcept override;
+
+    void pass_on(bool may_block) noexcept;
+    [[nodiscard]] bool pass(point target) noexcept;
+    [[nodiscard]] bool find_event(point target, event_ref& event);
+    [[nodiscard]] bool hold_until(timeline& line, epoch at) noexcept;
+    [[nodiscard]] bool pass_work_on(bool may_block) noexcept;
+    [[nodiscard]] bool is_for_the_host() noexcept;
+    void run_ahead() noexcept;
+    void submit_ahead() noexcept;
+    [[nodiscard]] bool is_body(const operation& what) const noexcept;
+    void put_into_stream(epoch at, const operation& what);
+
+    // What the records' owner is told: that they keep the lane.
+    void failed(epoch at, const runtime::site& from, std::exception_ptr why) noexcept override {
+        lane_->owner().failed(at, from, std::move(why));
+    }
+    void lost(epoch first, epoch last, std::exception_ptr why) noexcept override {
+        lane_->owner().lost(first, last, std::move(why));
+    }
+    void executed(epoch at, std::chrono::steady_clock::time_point start,
+                  std::chrono::steady_clock::time_point end) noexcept override {
+        lane_->owner().executed(at, start, end);
+    }
+    void busy() noexcept override { lane_->hold(); }
+    void idle() noexcept override { lane_->release(1); }
+    bool examine(epoch at) noexcept override { return lane_->owner().may_run(at); }
+    void heal(epoch at) noexcept override { lane_->owner().succeeded(at); }
+
+    std::shared_ptr<lane> lane_;
+    host_bodies* bodies_;
+    std::atomic<bool> is_shared_{false};  ///< others put work into the stream, too
+    std::atomic<bool> unclaimed_{false};  ///< there are records and nobody passes them on
+    std::atomic<bool> held_{false};       ///< what is ahead waits for something that is not in a stream of the driver's
+};
+
+/// A stream of a CUDA device. Shares its submission with those who pass on what others wait for.
+class cuda_queue final : public queue {
+public:
+    explicit cuda_queue(std::shared_ptr<submission> to);
+    ~cuda_queue() override;
+
+    void reserve(std::size_t waits, const detail::task_ref& work) override { to_->reserve(waits, work); }
+    void wait(point target) noexcept override { to_->wait(target); }
+    void submit(epoch at, const operation& what) noexcept override { to_->submit(at, what); }
+    void flush(point upto) noexcept override {
+        // It may be over, and the stream gone, before this returns.
+        const std::shared_ptr<submission> kept = to_;
+        kept->flush(upto);
+    }
+    [[nodiscard]] void* native_handle() const noexcept override { return to_->of()->stream(); }
+    void share() noexcept override { to_->share(); }
+    [[nodiscard]] bool is_idle() const noexcept override;
+
+private:
+    std::shared_ptr<submission> to_;
+};
+
+/// The submissions by their timelines.
+class submissions {
+public:
+    static void add(timeline_id of, const std::shared_ptr<submission>& one);
+    static void remove(timeline_id of) noexcept;
+    /// Null if the timeline is none of a CUDA stream.
+    [[nodiscard]] static std::shared_ptr<submission> find(timeline_id of) noexcept;
+    /// Looks how far all streams of a device are.
+    static void look_at_all(const device_context& in) noexcept;
+};
+
+}  // namespace weir::backend::cuda

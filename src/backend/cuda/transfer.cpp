@@ -1,0 +1,93 @@
+#include "backend/cuda/transfer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace weir::backend::cuda::transfer {
+
+namespace {
+
+device_pointer address_of(const std::byte* memory) noexcept { return reinterpret_cast<device_pointer>(memory); }
+
+/// Two pieces that take turns: while the device copies one, the host copies the other.
+struct turns {
+    explicit turns(device_context& of) : in(of) {
+        for (one& each : both) {
+            each.piece = of.pieces.take();
+            each.over = of.events.take();
+        }
+    }
+    // The device has done with the pieces, also if something failed.
+    ~turns() { in.api().stream_synchronize(in.own_stream()); }
+    turns(const turns&) = delete;
+    turns& operator=(const turns&) = delete;
+
+    struct one {
+        staging::piece piece;
+        event_ref over;
+        bool in_use = false;
+        std::byte* host = nullptr;
+        std::size_t bytes = 0;
+    };
+    void record(one& each) {
+        in.expect(in.api().event_record(each.over.handle(), in.own_stream()), "cuEventRecord");
+        each.in_use = true;
+    }
+    void await(one& each) {
+        if (each.in_use) {
+            in.expect(in.api().event_synchronize(each.over.handle()), "cuEventSynchronize");
+            each.in_use = false;
+        }
+    }
+
+    device_context& in;
+    std::array<one, 2> both;
+};
+
+}  // namespace
+
+void to_device(device_context& in, std::byte* device, const std::byte* host, std::size_t bytes) {
+    const in_relaxed_context here(in);
+    turns all(in);
+    for (std::size_t done = 0, turn = 0; done < bytes; turn ^= 1U) {
+        turns::one& each = all.both[turn];
+        const std::size_t now = std::min(bytes - done, staging::piece_bytes);
+        all.await(each);
+        std::memcpy(each.piece.memory(), host + done, now);
+        in.expect(in.api().copy_to_device_async(address_of(device + done), each.piece.memory(), now, in.own_stream()),
+                  "cuMemcpyHtoDAsync");
+        all.record(each);
+        done += now;
+    }
+    for (turns::one& each : all.both) {
+        all.await(each);
+    }
+}
+
+void to_host(device_context& in, std::byte* host, const std::byte* device, std::size_t bytes) {
+    const in_relaxed_context here(in);
+    turns all(in);
+    const auto take_over = [&](turns::one& each) {
+        if (each.in_use) {
+            all.await(each);
+            std::memcpy(each.host, each.piece.memory(), each.bytes);
+        }
+    };
+    std::size_t turn = 0;
+    for (std::size_t done = 0; done < bytes; turn ^= 1U) {
+        turns::one& each = all.both[turn];
+        take_over(each);
+        each.host = host + done;
+        each.bytes = std::min(bytes - done, staging::piece_bytes);
+        in.expect(
+            in.api().copy_to_host_async(each.piece.memory(), address_of(device + done), each.bytes, in.own_stream()),
+            "cuMemcpyDtoHAsync");
+        all.record(each);
+        done += each.bytes;
+    }
+    take_over(all.both[turn]);
+    take_over(all.both[turn ^ 1U]);
+}
+
+}  // namespace weir::backend::cuda::transfer

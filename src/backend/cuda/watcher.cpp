@@ -1,0 +1,131 @@
+#include "backend/cuda/watcher.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "backend/spin.hpp"
+
+namespace weir::backend::cuda {
+
+namespace {
+
+/// How often it looks while nobody waits.
+constexpr auto now_and_then = std::chrono::milliseconds(1);
+/// And while somebody does: at first without rest, later in such steps.
+constexpr auto in_a_hurry = std::chrono::microseconds(20);
+constexpr int looks_without_rest = 200;
+
+}  // namespace
+
+watcher& watcher::instance() {
+    static auto* const one = new watcher;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    return *one;
+}
+
+watcher::watcher() {
+    std::thread([this] { work(); }).detach();
+    // Registered after the driver's own, which opened before: so this comes first.
+    std::atexit([] { instance().end(); });
+}
+
+void watcher::end() noexcept {
+    std::unique_lock lock(mutex_);
+    is_over_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return has_ended_; });
+}
+
+void watcher::add(lane& one) noexcept {
+    if (one.watched.exchange(true, std::memory_order_acq_rel)) {
+        return;
+    }
+    try {
+        const std::lock_guard lock(mutex_);
+        fresh_.push_back(one.shared_from_this());
+        changed_.notify_one();
+    } catch (...) {
+        one.watched.store(false, std::memory_order_release);  // no memory: the next operation tries again
+    }
+}
+
+void watcher::hurry(lane& one, epoch at) noexcept {
+    epoch known = one.wanted.load(std::memory_order_relaxed);
+    while (known < at && !one.wanted.compare_exchange_weak(known, at, std::memory_order_acq_rel)) {
+    }
+    add(one);
+    const std::lock_guard lock(mutex_);
+    in_a_hurry_ = true;
+    changed_.notify_one();
+}
+
+/// Whether somebody waits for what is in a stream.
+bool watcher::look_at_all() noexcept {
+    bool hurried = false;
+    for (std::size_t i = 0; i < lanes_.size();) {
+        lane& one = *lanes_[i];
+        const epoch asked_for = one.wanted.load(std::memory_order_acquire);
+        const epoch there = one.submitted();
+        one.look_for(asked_for > one.line().completed() ? std::min(asked_for, there) : there);
+        const bool wanted = one.wanted.load(std::memory_order_acquire) > one.line().completed();
+        if (!one.has_pending() && !wanted) {
+            // Whoever submits next finds it unwatched; whoever did just now is seen here.
+            one.watched.store(false, std::memory_order_seq_cst);
+            if (!one.has_pending() || one.watched.exchange(true, std::memory_order_seq_cst)) {
+                lanes_[i] = std::move(lanes_.back());
+                lanes_.pop_back();
+                continue;
+            }
+        }
+        hurried = hurried || (wanted && one.has_pending());
+        ++i;
+    }
+    return hurried;
+}
+
+void watcher::take_fresh() noexcept {
+    try {
+        lanes_.reserve(lanes_.size() + fresh_.size());
+    } catch (...) {
+        return;  // no memory: the next time
+    }
+    for (auto& one : fresh_) {
+        lanes_.push_back(std::move(one));
+    }
+    fresh_.clear();
+}
+
+void watcher::work() noexcept {
+    int looks = 0;
+    bool hurried = false;
+    for (;;) {
+        {
+            std::unique_lock lock(mutex_);
+            if (!hurried) {
+                looks = 0;
+                const auto called = [&] { return is_over_ || in_a_hurry_ || !fresh_.empty(); };
+                if (lanes_.empty()) {
+                    changed_.wait(lock, called);
+                } else {
+                    changed_.wait_for(lock, now_and_then, [&] { return is_over_ || in_a_hurry_; });
+                }
+            }
+            if (is_over_) {
+                has_ended_ = true;
+                changed_.notify_all();
+                return;
+            }
+            in_a_hurry_ = false;
+            take_fresh();
+        }
+        hurried = look_at_all();
+        if (hurried && ++looks > looks_without_rest) {
+            std::this_thread::sleep_for(in_a_hurry);
+        } else if (hurried) {
+            std::this_thread::yield();
+        }
+    }
+}
+
+}  // namespace weir::backend::cuda

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backend/cuda/lane.hpp"
+
+namespace weir::backend::cuda {
+
+/// The thread that looks how far the streams are: now and then while there is work, so that memory, streams and what
+/// operations own come back; again and again while somebody sleeps until an epoch is over (a stream of another backend,
+/// a keeper of objects, the host).
+class watcher {
+public:
+    /// The one of the process; never destroyed. Its thread ends before the driver does.
+    static watcher& instance();
+
+    /// From now on the stream is looked at while it has work.
+    void add(lane& one) noexcept;
+    /// Somebody waits for `at`.
+    void hurry(lane& one, epoch at) noexcept;
+
+private:
+    watcher();
+    void work() noexcept;
+    void take_fresh() noexcept;
+    [[nodiscard]] bool look_at_all() noexcept;
+    void end() noexcept;
+
+    std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    std::condition_variable changed_;
+    std::vector<std::shared_ptr<lane>> fresh_;
+    bool in_a_hurry_ = false;
+    bool is_over_ = false;
+    bool has_ended_ = false;
+    // Of its thread.
+    std::vector<std::shared_ptr<lane>> lanes_;
+};
+
+}  // namespace weir::backend::cuda

@@ -1,0 +1,44 @@
+// What tests tell and ask the fake driver. tests/support/fake_cuda.hpp has a class over these.
+#pragma once
+
+#include <cstddef>
+
+#include "cuda.hpp"
+
+/// How often a function of the driver was called by its name, or all of them if it is null.
+WEIR_FAKE_EXPORT unsigned long long weir_fake_calls(const char* name);
+WEIR_FAKE_EXPORT void weir_fake_forget_calls();
+
+/// The nth call from now (1: the next) of the function, or of any if the name is null, returns the error and does nothing
+/// else; then also all later ones, if it is for good. "Any" leaves out what does not fail in practice: the current context,
+/// the capture mode, versions and texts.
+WEIR_FAKE_EXPORT void weir_fake_fail(const char* name, unsigned long long nth, int error, int for_good);
+WEIR_FAKE_EXPORT void weir_fake_fail_no_more();
+
+enum weir_fake_thing {
+    weir_fake_streams,
+    weir_fake_events,
+    weir_fake_allocations,         ///< of the device and managed
+    weir_fake_pinned_allocations,  ///< of cuMemHostAlloc
+    weir_fake_modules,
+    weir_fake_contexts,
+};
+/// How many there are that were not destroyed, freed, unloaded or released.
+WEIR_FAKE_EXPORT std::size_t weir_fake_live(int thing);
+
+/// What cuMemGetInfo does not call free: allocations, and what the pool keeps.
+WEIR_FAKE_EXPORT std::size_t weir_fake_bytes_in_use(int device);
+/// Of each device.
+WEIR_FAKE_EXPORT void weir_fake_set_total_memory(std::size_t bytes);
+
+/// The stream begins no further entry until it is opened. Null: all streams, also those that are made meanwhile. 1 and 2 are
+/// the default streams of the calling thread's context. Returns 0, or 1 if there is no such stream.
+WEIR_FAKE_EXPORT int weir_fake_hold(void* stream);
+WEIR_FAKE_EXPORT int weir_fake_open(void* stream);
+/// Entries of the stream that are not done.
+WEIR_FAKE_EXPORT std::size_t weir_fake_pending(void* stream);
+
+/// Makes the device's context broken, as a kernel that traps does.
+WEIR_FAKE_EXPORT void weir_fake_break(int device, int error);
+/// Takes a sticky error away, so that a next test starts with a sound device. The real driver cannot.
+WEIR_FAKE_EXPORT void weir_fake_heal(int device);

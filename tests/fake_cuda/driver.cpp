@@ -1,0 +1,185 @@
+#include "driver.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "control.hpp"
+
+namespace weir_fake {
+
+namespace {
+
+struct fault {
+    std::string name;  ///< empty: of any name
+    unsigned long long left = 0;
+    CUresult error = success;
+    bool for_good = false;
+};
+
+struct call_book {
+    std::mutex lock;
+    std::map<std::string, unsigned long long, std::less<>> counts;
+    unsigned long long all = 0;
+    std::vector<fault> faults;
+};
+
+call_book& calls() {
+    static auto* const book = new call_book;
+    return *book;
+}
+
+CUresult count(const char* name, bool by_any) {
+    call_book& book = calls();
+    const std::lock_guard held(book.lock);
+    ++book.counts[name];
+    ++book.all;
+    CUresult error = success;
+    for (fault& each : book.faults) {
+        if (each.name.empty() ? !by_any : each.name != name) {
+            continue;
+        }
+        if (each.left > 0) {
+            --each.left;
+        }
+        if (each.left == 0 && error == success) {
+            error = each.error;
+        }
+    }
+    std::erase_if(book.faults, [](const fault& each) { return each.left == 0 && !each.for_good; });
+    return error;
+}
+
+}  // namespace
+
+driver_state& driver() {
+    static auto* const state = new driver_state;
+    return *state;
+}
+
+CUresult enter(const char* name) { return count(name, true); }
+CUresult enter_safe(const char* name) { return count(name, false); }
+
+context*& current_context() {
+    thread_local context* current = nullptr;
+    return current;
+}
+
+call::call(const char* name) : lock_(driver().lock, std::defer_lock) {
+    error_ = enter(name);
+    if (error_ != success) {
+        return;
+    }
+    lock_.lock();
+    in_ = current_context();
+    if (!driver().initialized) {
+        error_ = not_initialized;
+    } else if (in_ == nullptr || in_->references == 0) {
+        error_ = invalid_context;
+    } else {
+        error_ = in_->error;
+    }
+}
+
+namespace {
+
+/// The streams of this thread, one for each context that it used one in.
+struct thread_streams {
+    std::map<context*, std::shared_ptr<stream>> all;
+    ~thread_streams() {
+        const std::lock_guard held(driver().lock);
+        for (auto& [in, each] : all) {
+            end(each);
+        }
+    }
+};
+
+}  // namespace
+
+void end(const std::shared_ptr<stream>& what) {
+    what->destroyed = true;
+    what->to_do.notify_all();
+    if (!what->started) {
+        std::erase(what->in->streams, what);
+    }
+}
+
+std::shared_ptr<stream> default_stream(context& in, std::uintptr_t handle) {
+    if (handle <= 1) {
+        return in.legacy;
+    }
+    thread_local thread_streams mine;
+    auto& found = mine.all[&in];
+    if (!found) {
+        found = make_stream(in, stream_kind::per_thread, 0, 0);
+    }
+    return found;
+}
+
+std::shared_ptr<stream> call::stream_of(CUstream handle) {
+    if (const auto number = reinterpret_cast<std::uintptr_t>(handle); number <= 2) {
+        return default_stream(*in_, number);
+    }
+    if (!driver().streams.contains(handle)) {
+        error_ = invalid_handle;
+        return nullptr;
+    }
+    if (const CUresult broken = handle->is->in->error; broken != success) {
+        error_ = broken;
+        return nullptr;
+    }
+    return handle->is;
+}
+
+void drain(std::unique_lock<std::mutex>& held, context& in) {
+    std::vector<point> all{tail(in.legacy), tail(in.recorder)};
+    for (const auto& each : in.streams) {
+        all.push_back(tail(each));
+    }
+    for (const point& each : all) {
+        wait_for(held, each);
+    }
+}
+
+allocation* allocation_at(std::uintptr_t address, std::size_t bytes) {
+    auto& memory = driver().memory;
+    auto after = memory.upper_bound(address);
+    if (after == memory.begin()) {
+        return nullptr;
+    }
+    allocation& found = std::prev(after)->second;
+    const std::size_t before = address - found.address;
+    return before < found.bytes && bytes <= found.bytes - before ? &found : nullptr;
+}
+
+}  // namespace weir_fake
+
+using namespace weir_fake;
+
+unsigned long long weir_fake_calls(const char* name) {
+    call_book& book = calls();
+    const std::lock_guard held(book.lock);
+    if (name == nullptr) {
+        return book.all;
+    }
+    const auto found = book.counts.find(name);
+    return found == book.counts.end() ? 0 : found->second;
+}
+
+void weir_fake_forget_calls() {
+    call_book& book = calls();
+    const std::lock_guard held(book.lock);
+    book.counts.clear();
+    book.all = 0;
+}
+
+void weir_fake_fail(const char* name, unsigned long long nth, int error, int for_good) {
+    call_book& book = calls();
+    const std::lock_guard held(book.lock);
+    book.faults.push_back({name != nullptr ? name : "", std::max(nth, 1ULL), error, for_good != 0});
+}
+
+void weir_fake_fail_no_more() {
+    call_book& book = calls();
+    const std::lock_guard held(book.lock);
+    book.faults.clear();
+}

@@ -1,0 +1,146 @@
+// What all functions of the fake driver share: the lock, the devices, faults on purpose, and the tables of handles.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "cuda.hpp"
+#include "stream.hpp"
+
+namespace weir_fake {
+
+/// What a handle names. A slot is never given back to the C++ library, so that a handle that is no longer valid is found
+/// out, and a slot that was freed is the next that is taken: handles are recycled at once, as the real driver's are.
+template <class Slot>
+class slots {
+public:
+    Slot* take() {
+        if (free_.empty()) {
+            all_.push_back(std::make_unique<Slot>());
+            free_.push_back(all_.back().get());
+        }
+        Slot* const slot = free_.back();
+        free_.pop_back();
+        live_.insert(slot);
+        return slot;
+    }
+    void give_back(Slot* slot) {
+        live_.erase(slot);
+        *slot = Slot{};
+        free_.push_back(slot);
+    }
+    [[nodiscard]] bool contains(Slot* slot) const { return live_.count(slot) != 0; }
+    [[nodiscard]] std::size_t live() const { return live_.size(); }
+
+private:
+    std::vector<std::unique_ptr<Slot>> all_;
+    std::vector<Slot*> free_;
+    std::unordered_set<Slot*> live_;
+};
+
+struct stream_slot {
+    std::shared_ptr<stream> is;
+};
+
+struct event_slot {
+    context* in = nullptr;
+    unsigned flags = 0;
+    std::shared_ptr<recording> last;  ///< null: never recorded
+};
+
+enum class memory_kind { device, managed, pinned };
+
+/// A piece of memory that the driver gave out.
+struct allocation {
+    std::uintptr_t address = 0;
+    std::size_t bytes = 0;
+    memory_kind kind = memory_kind::device;
+    context* in = nullptr;
+    bool from_pool = false;
+};
+
+/// Memory of cuMemAllocAsync that was freed and is kept for the next one. It cannot be touched.
+struct pool {
+    context* of = nullptr;
+    std::uint64_t release_threshold = 0;
+    std::uint64_t used = 0;
+    std::uint64_t reserved = 0;
+    std::deque<allocation> kept;
+};
+
+/// The primary context of a device.
+struct context {
+    int device = 0;
+    int references = 0;
+    CUresult error = success;  ///< a sticky one: every later call returns it
+    std::shared_ptr<stream> legacy;
+    std::shared_ptr<stream> recorder;              ///< puts events behind everything that was enqueued
+    std::vector<std::shared_ptr<stream>> streams;  ///< of the user and of threads; destroyed ones until they are done
+    std::set<int> peers;
+    std::size_t used = 0;  ///< bytes of cuMemAlloc and cuMemAllocManaged
+    pool memory_pool;
+};
+
+/// The state of the whole driver. It lives until the process ends, like the threads of the streams.
+struct driver_state {
+    std::mutex lock;  ///< guards all that is reached from here; never held while work of a stream runs
+    bool initialized = false;
+    std::deque<context> contexts;  ///< one for each device
+    slots<stream_slot> streams;
+    slots<event_slot> events;
+    std::map<std::uintptr_t, allocation> memory;  ///< by address
+    std::size_t total_memory = std::size_t{1} << 32;
+    unsigned long long next_stream_id = 1;
+    bool all_held = false;
+};
+driver_state& driver();
+
+/// Counts a call, and says with which error it is to fail on purpose: success for none. Without the lock.
+CUresult enter(const char* name);
+/// The same for calls that do not fail in practice: they fail only if they are named.
+CUresult enter_safe(const char* name);
+
+/// The calling thread's context.
+context*& current_context();
+
+/// Begins a function that needs a current context: `in` is it, with the lock held.
+class call {
+public:
+    explicit call(const char* name);
+    [[nodiscard]] bool failed() const { return error_ != success; }
+    [[nodiscard]] CUresult error() const { return error_; }
+    [[nodiscard]] context& in() const { return *in_; }
+    std::unique_lock<std::mutex>& lock() { return lock_; }
+    /// The stream that a handle names in the current context; null with error() set if there is none.
+    std::shared_ptr<stream> stream_of(CUstream handle);
+    /// The error of the current context after waiting.
+    [[nodiscard]] CUresult outcome() const { return in_->error; }
+
+private:
+    std::unique_lock<std::mutex> lock_;
+    context* in_ = nullptr;
+    CUresult error_ = success;
+};
+
+/// Handle 0 or 1: the legacy default stream; 2: the calling thread's. With the lock.
+std::shared_ptr<stream> default_stream(context& in, std::uintptr_t handle);
+
+/// Waits until all that was enqueued in the context so far is done. The lock is released meanwhile.
+void drain(std::unique_lock<std::mutex>& held, context& in);
+
+/// What a host that waited gives back: memory that the pool keeps above its threshold. With the lock.
+void trim_on_wait(context& in);
+
+/// No more work comes to the stream: its thread ends when it is done. With the lock.
+void end(const std::shared_ptr<stream>& what);
+
+/// The allocation that [address, address + bytes) lies in; null if there is none. With the lock.
+allocation* allocation_at(std::uintptr_t address, std::size_t bytes = 1);
+
+}  // namespace weir_fake

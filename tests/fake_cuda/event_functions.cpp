@@ -1,0 +1,122 @@
+// cuEvent*, and cuCtxRecordEvent.
+#include "driver.hpp"
+
+using namespace weir_fake;
+
+namespace {
+
+/// success if the event is one, and its context is sound.
+CUresult check(CUevent event) { return driver().events.contains(event) ? event->in->error : invalid_handle; }
+
+}  // namespace
+
+WEIR_FAKE_EXPORT CUresult cuEventCreate(CUevent* made, unsigned flags) {
+    call in("cuEventCreate");
+    if (in.failed()) {
+        return in.error();
+    }
+    if ((flags & ~3U) != 0) {
+        return invalid_value;
+    }
+    *made = driver().events.take();
+    (*made)->in = &in.in();
+    (*made)->flags = flags;
+    return success;
+}
+
+WEIR_FAKE_EXPORT CUresult cuEventDestroy_v2(CUevent event) {
+    call in("cuEventDestroy_v2");
+    if (in.failed()) {
+        return in.error();
+    }
+    if (!driver().events.contains(event)) {
+        return invalid_handle;
+    }
+    driver().events.give_back(event);
+    return success;
+}
+
+WEIR_FAKE_EXPORT CUresult cuEventRecord(CUevent event, CUstream handle) {
+    call in("cuEventRecord");
+    const auto on = in.failed() ? nullptr : in.stream_of(handle);
+    if (!on) {
+        return in.error();
+    }
+    if (!driver().events.contains(event) || event->in != on->in) {
+        return invalid_handle;
+    }
+    auto recorded = record(in.lock(), on);
+    event->last = std::move(recorded);
+    return success;
+}
+
+WEIR_FAKE_EXPORT CUresult cuCtxRecordEvent(CUcontext of, CUevent event) {
+    call in("cuCtxRecordEvent");
+    if (in.failed()) {
+        return in.error();
+    }
+    context* const which = of != nullptr ? of : &in.in();
+    if (!driver().events.contains(event) || event->in != which) {
+        return invalid_handle;
+    }
+    if (which->error != success) {
+        return which->error;
+    }
+    std::vector<point> all{tail(which->legacy)};
+    for (const auto& each : which->streams) {
+        all.push_back(tail(each));
+    }
+    auto recorded = record(in.lock(), which->recorder, std::move(all));
+    event->last = std::move(recorded);
+    return success;
+}
+
+WEIR_FAKE_EXPORT CUresult cuEventQuery(CUevent event) {
+    call in("cuEventQuery");
+    if (in.failed()) {
+        return in.error();
+    }
+    if (const CUresult error = check(event); error != success) {
+        return error;
+    }
+    return !event->last || event->last->at.reached() ? success : not_ready;
+}
+
+WEIR_FAKE_EXPORT CUresult cuEventSynchronize(CUevent event) {
+    call in("cuEventSynchronize");
+    if (in.failed()) {
+        return in.error();
+    }
+    if (const CUresult error = check(event); error != success) {
+        return error;
+    }
+    context* const of = event->in;
+    if (const auto last = event->last) {
+        wait_for(in.lock(), last->at);
+        trim_on_wait(*of);
+    }
+    return of->error;
+}
+
+WEIR_FAKE_EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
+    call in("cuEventElapsedTime");
+    if (in.failed()) {
+        return in.error();
+    }
+    for (CUevent each : {start, end}) {
+        if (const CUresult error = check(each); error != success) {
+            return error;
+        }
+        if ((each->flags & event_disable_timing) != 0 || !each->last) {
+            return invalid_handle;
+        }
+    }
+    if (start->in != end->in) {
+        return invalid_handle;
+    }
+    if (!start->last->at.reached() || !end->last->at.reached()) {
+        return not_ready;
+    }
+    *milliseconds = static_cast<float>(static_cast<double>(end->last->nanoseconds - start->last->nanoseconds) / 1e6);
+    return success;
+}

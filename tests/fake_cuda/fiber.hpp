@@ -1,0 +1,40 @@
+// Stacks that take turns on one thread, so that the threads of a block can wait for each other.
+#pragma once
+
+#include <ucontext.h>
+
+#include <cstddef>
+
+namespace weir_fake {
+
+class fiber {
+public:
+    using body = void (*)(fiber& me);
+
+    /// The fiber that the calling thread itself is: the one to switch from at first.
+    fiber();
+    /// A fiber that calls `what`, which must never return, when it is switched to for the first time.
+    explicit fiber(body what);
+    ~fiber();
+    fiber(const fiber&) = delete;
+    fiber& operator=(const fiber&) = delete;
+
+    /// Goes on with `to`, until someone switches back.
+    void switch_to(fiber& to);
+
+private:
+    static void start(unsigned low, unsigned high);
+    void arrive();
+
+    ucontext_t place_{};
+    body what_ = nullptr;
+    void* stack_ = nullptr;  ///< with a page before it that cannot be touched
+    const void* bottom_ = nullptr;
+    std::size_t bytes_ = 0;
+    // What the sanitizers know of it.
+    void* fake_stack_ = nullptr;
+    void* thread_fiber_ = nullptr;
+    fiber* from_ = nullptr;
+};
+
+}  // namespace weir_fake

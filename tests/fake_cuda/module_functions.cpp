@@ -1,0 +1,276 @@
+// cuModule*, cuFunc* and cuLaunchKernel.
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "block.hpp"
+#include "control.hpp"
+#include "driver.hpp"
+#include "image.hpp"
+#include "module_table.hpp"
+
+namespace weir_fake {
+
+/// A shared object of the host in memory.
+struct loaded_image {
+    void* library = nullptr;
+    int file = -1;
+    const weir_shim::kernel* kernels = nullptr;
+    void (*set_view)(weir_shim::view*) = nullptr;
+
+    loaded_image() = default;
+    loaded_image(const loaded_image&) = delete;
+    loaded_image& operator=(const loaded_image&) = delete;
+    ~loaded_image() {
+        if (library != nullptr) {
+            ::dlclose(library);
+        }
+        // After the library: the loader tells libraries apart by the name that the number of the file is part of.
+        if (file >= 0) {
+            ::close(file);
+        }
+    }
+};
+
+struct function_slot {
+    module_slot* of = nullptr;
+    const weir_shim::kernel* kernel = nullptr;
+    int dynamic_shared = 48 << 10;
+};
+
+struct module_slot {
+    context* in = nullptr;
+    std::shared_ptr<loaded_image> image;
+    std::vector<function_slot*> functions;
+};
+
+namespace {
+
+struct module_tables {
+    slots<module_slot> modules;
+    slots<function_slot> functions;
+};
+
+module_tables& tables() {
+    static auto* const all = new module_tables;
+    return *all;
+}
+
+bool write_all(int file, const char* data, std::size_t bytes) {
+    while (bytes > 0) {
+        const ssize_t written = ::write(file, data, bytes);
+        if (written <= 0) {
+            return false;
+        }
+        data += written;
+        bytes -= static_cast<std::size_t>(written);
+    }
+    return true;
+}
+
+/// Null with the error. Without the lock: the loader runs the image's initialisers.
+std::shared_ptr<loaded_image> load(const void* image, CUresult& error) {
+    const auto* const start = static_cast<const char*>(image);
+    // Byte by byte: what is no image may be shorter.
+    for (std::size_t i = 0; i < sizeof image_magic; ++i) {
+        if (start[i] != image_magic[i]) {
+            error = start[0] == '\x7f' || start[0] == '\0' ? invalid_image : invalid_ptx;
+            return nullptr;
+        }
+    }
+    image_header header;
+    std::memcpy(&header, image, sizeof header);
+    if (header.is_ptx == 0 ? header.architecture != 90 : header.architecture > 90) {
+        error = no_binary_for_gpu;
+        return nullptr;
+    }
+    auto made = std::make_shared<loaded_image>();
+    made->file = ::memfd_create("weir-fake-cuda", MFD_CLOEXEC);
+    if (made->file >= 0 && write_all(made->file, start + sizeof header, header.bytes)) {
+        const std::string name = "/proc/self/fd/" + std::to_string(made->file);
+        made->library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    }
+    if (made->library == nullptr) {
+        error = invalid_image;
+        return nullptr;
+    }
+    made->kernels = static_cast<const weir_shim::kernel*>(::dlsym(made->library, "weir_fake_kernels"));
+    made->set_view = reinterpret_cast<void (*)(weir_shim::view*)>(::dlsym(made->library, "weir_fake_set_view"));
+    error = made->kernels != nullptr && made->set_view != nullptr ? success : invalid_image;
+    return error == success ? made : nullptr;
+}
+
+/// Whether a module may be asked for the kernel by that name: the one of the symbol, as with the real driver.
+bool is_called(const weir_shim::kernel& what, const char* name) {
+    Dl_info found{};
+    return ::dladdr(what.address, &found) != 0 && found.dli_saddr == what.address &&
+           std::strcmp(found.dli_sname, name) == 0;
+}
+
+/// The values of the arguments, copied when the kernel is launched.
+struct argument_values {
+    std::vector<std::vector<std::max_align_t>> values;
+    std::vector<void*> addresses;
+
+    argument_values(const weir_shim::kernel& of, void** from) {
+        for (unsigned i = 0; i < of.count; ++i) {
+            auto& value = values.emplace_back(of.sizes[i] / sizeof(std::max_align_t) + 1);
+            std::memcpy(value.data(), from[i], of.sizes[i]);
+        }
+        for (auto& value : values) {
+            addresses.push_back(value.data());
+        }
+    }
+};
+
+bool is_sound(const weir_shim::dim3& grid, const weir_shim::dim3& block) {
+    return grid.x > 0 && grid.y > 0 && grid.z > 0 && grid.x <= 0x7fffffff && grid.y <= 65535 && grid.z <= 65535 &&
+           block.x > 0 && block.y > 0 && block.z > 0 && block.x <= 1024 && block.y <= 1024 && block.z <= 64 &&
+           block.x * block.y * block.z <= 1024;
+}
+
+}  // namespace
+
+std::size_t live_modules() { return tables().modules.live(); }
+
+}  // namespace weir_fake
+
+using namespace weir_fake;
+
+WEIR_FAKE_EXPORT CUresult cuModuleLoadDataEx(CUmodule* made, const void* image, unsigned options, int* names,
+                                             void** values) {
+    static_cast<void>(names);
+    static_cast<void>(values);
+    call in("cuModuleLoadDataEx");
+    if (in.failed()) {
+        return in.error();
+    }
+    if (image == nullptr || options > 64) {
+        return invalid_value;
+    }
+    in.lock().unlock();
+    CUresult error = success;
+    auto loaded = load(image, error);
+    in.lock().lock();
+    if (loaded) {
+        *made = tables().modules.take();
+        (*made)->in = &in.in();
+        (*made)->image = std::move(loaded);
+    }
+    return error;
+}
+
+WEIR_FAKE_EXPORT CUresult cuModuleUnload(CUmodule what) {
+    std::shared_ptr<loaded_image> gone;  // closed without the lock
+    call in("cuModuleUnload");
+    if (in.failed()) {
+        return in.error();
+    }
+    if (!tables().modules.contains(what)) {
+        return invalid_handle;
+    }
+    for (function_slot* const each : what->functions) {
+        tables().functions.give_back(each);
+    }
+    gone = std::move(what->image);
+    tables().modules.give_back(what);
+    in.lock().unlock();
+    return success;
+}
+
+WEIR_FAKE_EXPORT CUresult cuModuleGetFunction(CUfunction* found, CUmodule of, const char* name) {
+    call in("cuModuleGetFunction");
+    if (in.failed()) {
+        return in.error();
+    }
+    if (!tables().modules.contains(of)) {
+        return invalid_handle;
+    }
+    for (function_slot* const each : of->functions) {
+        if (is_called(*each->kernel, name)) {
+            *found = each;
+            return success;
+        }
+    }
+    for (const weir_shim::kernel* each = of->image->kernels; each->address != nullptr; ++each) {
+        if (is_called(*each, name)) {
+            *found = tables().functions.take();
+            **found = {of, each, 48 << 10};
+            of->functions.push_back(*found);
+            return success;
+        }
+    }
+    return not_found;
+}
+
+namespace {
+enum function_attribute { max_threads_per_block = 0, shared_size = 1, max_dynamic_shared_size = 8 };
+}
+
+WEIR_FAKE_EXPORT CUresult cuFuncGetAttribute(int* value, int which, CUfunction of) {
+    call in("cuFuncGetAttribute");
+    if (in.failed()) {
+        return in.error();
+    }
+    if (!tables().functions.contains(of)) {
+        return invalid_handle;
+    }
+    switch (which) {
+        case max_threads_per_block:
+            *value = 1024;
+            return success;
+        case shared_size:
+            *value = 0;
+            return success;
+        case max_dynamic_shared_size:
+            *value = of->dynamic_shared;
+            return success;
+        default:
+            return invalid_value;
+    }
+}
+
+WEIR_FAKE_EXPORT CUresult cuFuncSetAttribute(CUfunction of, int which, int value) {
+    call in("cuFuncSetAttribute");
+    if (in.failed()) {
+        return in.error();
+    }
+    if (!tables().functions.contains(of)) {
+        return invalid_handle;
+    }
+    if (which != max_dynamic_shared_size || value < 0 || value > 227 << 10) {
+        return invalid_value;
+    }
+    of->dynamic_shared = value;
+    return success;
+}
+
+WEIR_FAKE_EXPORT CUresult cuLaunchKernel(CUfunction what, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                                         CUstream handle, void** arguments, void** extra) {
+    call in("cuLaunchKernel");
+    const auto on = in.failed() ? nullptr : in.stream_of(handle);
+    if (!on) {
+        return in.error();
+    }
+    // The function and the stream are of the current context.
+    if (!tables().functions.contains(what) || what->of->in != &in.in() || on->in != &in.in()) {
+        return invalid_handle;
+    }
+    if (extra != nullptr) {
+        return not_supported;
+    }
+    launch how{
+        what->kernel, what->of->image->set_view, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes,
+        nullptr};
+    if (!is_sound(how.grid, how.block) || shared_bytes > static_cast<unsigned>(what->dynamic_shared) ||
+        (arguments == nullptr && what->kernel->count > 0)) {
+        return invalid_value;
+    }
+    auto values = std::make_shared<argument_values>(*what->kernel, arguments);
+    how.arguments = values->addresses.data();
+    enqueue(in.lock(), on, {{}, [how, values, image = what->of->image] { return run(how); }});
+    return success;
+}

@@ -1,0 +1,83 @@
+// Streams: queues with a thread each.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "cuda.hpp"
+
+namespace weir_fake {
+
+struct stream;
+
+/// "All of this stream's entries up to this one."
+struct point {
+    std::shared_ptr<stream> of;
+    std::uint64_t position = 0;
+    [[nodiscard]] bool reached() const;
+};
+
+/// What an event was recorded as.
+struct recording {
+    point at;
+    std::int64_t nanoseconds = 0;  ///< when it came to pass
+};
+
+struct entry {
+    std::vector<point> after;
+    /// Done by the stream's thread, without the lock. Returns the sticky error that it brings upon the context.
+    std::function<CUresult()> work;
+};
+
+/// How many entries wait in a stream before a call that adds one blocks.
+inline constexpr std::size_t queue_length = 1024;
+
+enum class stream_kind { user, legacy, per_thread, recorder };
+
+/// Guarded by the driver's lock.
+struct stream {
+    context* in = nullptr;
+    stream_kind kind = stream_kind::user;
+    unsigned flags = 0;
+    int priority = 0;
+    unsigned long long id = 0;
+    bool held = false;       ///< its thread begins nothing
+    bool destroyed = false;  ///< its thread ends when the queue is empty
+    bool started = false;
+    std::uint64_t submitted = 0;
+    std::uint64_t completed = 0;
+    std::deque<entry> queue;
+    std::condition_variable to_do;     ///< for the stream's thread: something came, or was opened
+    std::condition_variable progress;  ///< for those who wait for it: something was done
+
+    [[nodiscard]] bool blocking() const {
+        return kind == stream_kind::per_thread || (kind == stream_kind::user && (flags & stream_non_blocking) == 0);
+    }
+};
+
+std::shared_ptr<stream> make_stream(context& in, stream_kind kind, unsigned flags, int priority);
+
+/// Adds work behind all that the stream must follow, and returns where it stands. Blocks while the queue is full, with the
+/// lock released.
+point enqueue(std::unique_lock<std::mutex>& held, const std::shared_ptr<stream>& on, entry what);
+/// Waits until the point is reached, or the stream's context is broken, with the lock released.
+void wait_for(std::unique_lock<std::mutex>& held, const point& what);
+/// All that the stream has now.
+point tail(const std::shared_ptr<stream>& of);
+
+/// Records in `on`: after all that it has now, and `after`.
+std::shared_ptr<recording> record(std::unique_lock<std::mutex>& held, const std::shared_ptr<stream>& on,
+                                  std::vector<point> after = {});
+/// Wakes everyone who waits for a stream, after a change that is not progress.
+void wake_all();
+
+/// Whether the stream's context is broken. For work that polls; takes the lock.
+bool is_broken(const stream& what);
+
+}  // namespace weir_fake

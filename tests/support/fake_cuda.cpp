@@ -1,0 +1,72 @@
+#include "support/fake_cuda.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "fake_cuda/control.hpp"
+#include "fake_cuda/nvrtc_control.hpp"
+
+namespace weir::test {
+
+namespace {
+
+/// Before the initialisers of the program, which may open the driver.
+__attribute__((constructor(101))) void name_the_libraries() {
+    ::setenv("WEIR_CUDA_DRIVER", WEIR_FAKE_CUDA_FILE, 0);
+    ::setenv("WEIR_NVRTC_LIBRARY", WEIR_FAKE_NVRTC_FILE, 0);
+}
+
+/// Null if the variable names no library, or one without the symbol.
+void* find(const char* variable, const char* symbol) {
+    const char* const file = std::getenv(variable);
+    void* const library = file != nullptr ? ::dlopen(file, RTLD_NOW | RTLD_LOCAL) : nullptr;
+    return library != nullptr ? ::dlsym(library, symbol) : nullptr;
+}
+
+template <class Function>
+Function* control(const char* variable, const char* symbol) {
+    void* const found = find(variable, symbol);
+    if (found == nullptr) {
+        throw std::runtime_error(std::string(variable) + " does not name the fake: it has no " + symbol);
+    }
+    return reinterpret_cast<Function*>(found);
+}
+
+#define WEIR_DRIVER_CONTROL(name) (*control<decltype(name)>("WEIR_CUDA_DRIVER", #name))
+#define WEIR_NVRTC_CONTROL(name) (*control<decltype(name)>("WEIR_NVRTC_LIBRARY", #name))
+
+void set_gate(int (*set)(void*), const void* stream) {
+    if (stream == nullptr || set(const_cast<void*>(stream)) != 0) {
+        throw std::runtime_error("the fake driver has no such stream");
+    }
+}
+
+}  // namespace
+
+bool fake_cuda::in_use() { return find("WEIR_CUDA_DRIVER", "weir_fake_calls") != nullptr; }
+
+unsigned long long fake_cuda::calls(const char* name) { return WEIR_DRIVER_CONTROL(weir_fake_calls)(name); }
+void fake_cuda::forget_calls() { WEIR_DRIVER_CONTROL(weir_fake_forget_calls)(); }
+void fake_cuda::fail(const char* name, unsigned long long nth, int error, bool for_good) {
+    WEIR_DRIVER_CONTROL(weir_fake_fail)(name, nth, error, for_good ? 1 : 0);
+}
+void fake_cuda::fail_no_more() { WEIR_DRIVER_CONTROL(weir_fake_fail_no_more)(); }
+std::size_t fake_cuda::live(fake_thing what) { return WEIR_DRIVER_CONTROL(weir_fake_live)(static_cast<int>(what)); }
+std::size_t fake_cuda::bytes_in_use(int device) { return WEIR_DRIVER_CONTROL(weir_fake_bytes_in_use)(device); }
+void fake_cuda::set_total_memory(std::size_t bytes) { WEIR_DRIVER_CONTROL(weir_fake_set_total_memory)(bytes); }
+void fake_cuda::hold(const void* stream) { set_gate(&WEIR_DRIVER_CONTROL(weir_fake_hold), stream); }
+void fake_cuda::open(const void* stream) { set_gate(&WEIR_DRIVER_CONTROL(weir_fake_open), stream); }
+void fake_cuda::hold_all() { WEIR_DRIVER_CONTROL(weir_fake_hold)(nullptr); }
+void fake_cuda::open_all() { WEIR_DRIVER_CONTROL(weir_fake_open)(nullptr); }
+std::size_t fake_cuda::pending(const void* stream) {
+    return WEIR_DRIVER_CONTROL(weir_fake_pending)(const_cast<void*>(stream));
+}
+void fake_cuda::break_context(int device, int error) { WEIR_DRIVER_CONTROL(weir_fake_break)(device, error); }
+void fake_cuda::heal_context(int device) { WEIR_DRIVER_CONTROL(weir_fake_heal)(device); }
+unsigned long long fake_cuda::compilations() { return WEIR_NVRTC_CONTROL(weir_fake_nvrtc_compilations)(); }
+void fake_cuda::fail_next_compilation(int error) { WEIR_NVRTC_CONTROL(weir_fake_nvrtc_fail)(error); }
+
+}  // namespace weir::test

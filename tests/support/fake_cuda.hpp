@@ -1,0 +1,71 @@
+// For programs that are linked with weir_test_fake_cuda: they open the fake CUDA driver and the fake NVRTC of
+// tests/fake_cuda, and tell and ask these through the class below. WEIR_CUDA_DRIVER and WEIR_NVRTC_LIBRARY are set before
+// main() begins, unless they are set already: so the same program runs on a GPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weir::test {
+
+/// What the fake driver can count.
+enum class fake_thing { streams, events, allocations, pinned_allocations, modules, contexts };
+
+/// The controls of the fake. Every function throws std::runtime_error if WEIR_CUDA_DRIVER or WEIR_NVRTC_LIBRARY names
+/// something else. tests/fake_cuda/control.hpp says more about each.
+class fake_cuda {
+public:
+    /// Whether WEIR_CUDA_DRIVER names the fake driver. Never throws.
+    [[nodiscard]] static bool in_use();
+
+    /// How often the function was called; null: all of them.
+    [[nodiscard]] static unsigned long long calls(const char* name = nullptr);
+    static void forget_calls();
+
+    /// The nth call from now of the function (null: of any that can fail) returns the error; then all later ones, if for good.
+    static void fail(const char* name, unsigned long long nth, int error, bool for_good = false);
+    static void fail_no_more();
+
+    [[nodiscard]] static std::size_t live(fake_thing what);
+    [[nodiscard]] static std::size_t bytes_in_use(int device);
+    static void set_total_memory(std::size_t bytes);
+
+    /// The stream begins nothing more, until it is opened. Throws std::runtime_error if there is no such stream.
+    static void hold(const void* stream);
+    static void open(const void* stream);
+    static void hold_all();
+    static void open_all();
+    /// Entries of the stream that are not done.
+    [[nodiscard]] static std::size_t pending(const void* stream);
+
+    /// A sticky error from nowhere, and its end.
+    static void break_context(int device, int error);
+    static void heal_context(int device);
+
+    /// How often NVRTC compiled.
+    [[nodiscard]] static unsigned long long compilations();
+    static void fail_next_compilation(int error);
+};
+
+/// A gate: the stream, or all, begin nothing while this lives.
+class fake_gate {
+public:
+    explicit fake_gate(const void* stream = nullptr) : stream_(stream) {
+        stream_ == nullptr ? fake_cuda::hold_all() : fake_cuda::hold(stream_);
+    }
+    ~fake_gate() { open(); }
+    fake_gate(const fake_gate&) = delete;
+    fake_gate& operator=(const fake_gate&) = delete;
+    void open() {
+        if (!is_open_) {
+            is_open_ = true;
+            stream_ == nullptr ? fake_cuda::open_all() : fake_cuda::open(stream_);
+        }
+    }
+
+private:
+    const void* stream_;
+    bool is_open_ = false;
+};
+
+}  // namespace weir::test
