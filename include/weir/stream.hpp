@@ -24,6 +24,11 @@ namespace runtime {
 class stream_state;
 }
 
+/// A stream as its device's own interfaces know it.
+struct native_stream {
+    void* handle = nullptr;  ///< the driver's handle (CUstream); null where there is none
+};
+
 /// How to make a stream.
 struct stream_options {
     int priority = 0;  ///< smaller is more urgent, as in CUDA; the CPU keeps it and takes no notice
@@ -58,6 +63,12 @@ public:
     /// Who orders the operations of this stream; std::nullopt leaves it to the scope and the process (rule O5). Never
     /// blocks; holds for operations that are enqueued later.
     void set_ordering(std::optional<ordering_mode> mode) const noexcept;
+
+    /// The stream as its device's own interfaces know it: a CUstream (which is a cudaStream_t), so that libraries and launches of
+    /// the program's own can use it. From now on Weir takes into account that others put work there: its own calls have put
+    /// theirs into the queue when they return, and take the queue's end anew each time (rules O2, O9). On other devices the
+    /// handle is null. Throws state_error if the stream is closed.
+    [[nodiscard]] native_stream native() const;
 
     /// The device whose queue it is.
     [[nodiscard]] weir::device device() const noexcept;
@@ -96,6 +107,12 @@ public:
     ///
     /// It is let go of on a thread of Weir's. Does not block. Throws std::bad_alloc.
     [[nodiscard]] static stream adopt(native_queue& native, std::shared_ptr<void> owner = {});
+
+    /// The stream of the device that its driver knows by this handle (a CUstream, cudaStream_t; 0 and 1 are the legacy
+    /// default stream, 2 the calling thread's), otherwise as above. It is looked up anew at each call, since a handle may
+    /// have been given to another stream; that stream must exist as long as this one is used, which is what `owner` is for.
+    /// Throws argument_error (no such stream, one of another context, a device whose streams have no handles), device_error.
+    [[nodiscard]] static stream adopt(native_stream handle, weir::device on, std::shared_ptr<void> owner = {});
 
     /// @{
     /// The same stream. Any thread may copy, assign and destroy copies of its own; never blocks.

@@ -105,6 +105,14 @@ public:
     /// Called after `submit`, under no lock of Weir's: a device without queues runs now what was submitted up to `upto`,
     /// and returns once it is over (rule S8); a queue of others gets now what was submitted.
     virtual void flush(point /*upto*/) noexcept {}
+
+    /// The handle by which others know the queue; null if it has none.
+    [[nodiscard]] virtual void* native_handle() const noexcept { return nullptr; }
+    /// From now on others may put work into the queue, which Weir never sees (rule O2): what is submitted is in the queue when
+    /// `flush` returns, which blocks for that if it must (rule O9), and has a point of its own there.
+    virtual void share() noexcept {}
+    /// Whether nothing that anybody has put into the queue is unfinished, as far as the queue itself knows. Never blocks.
+    [[nodiscard]] virtual bool is_idle() const noexcept { return true; }
 };
 
 /// A piece of a device's memory: where the device finds it, and how far from there the host would look for the same byte.
@@ -127,6 +135,13 @@ public:
     /// A queue whose work completes epochs of `line`. `events` must outlive it. `priority`: smaller is more urgent, as far as
     /// the device knows priorities. Throws std::bad_alloc, device_error.
     [[nodiscard]] virtual std::unique_ptr<queue> make_queue(timeline& line, queue_events& events, int priority) = 0;
+
+    /// @{
+    /// A queue that others own, by its handle, and what tells it apart from all others of the device, also from those that
+    /// had the handle before. Throws argument_error (no such queue; a device without handles), device_error.
+    [[nodiscard]] virtual std::unique_ptr<queue> adopt_queue(void* handle, timeline& line, queue_events& events);
+    [[nodiscard]] virtual std::uint64_t identify(void* handle) const;
+    /// @}
 
     /// Whether the body of an operation of the device may be code of the host that does the work itself; else it is to put
     /// the work into the device's queue (detail::task_nature).

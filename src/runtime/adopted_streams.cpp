@@ -1,7 +1,7 @@
 #include "runtime/adopted_streams.hpp"
 
+#include <map>
 #include <mutex>
-#include <unordered_map>
 
 namespace weir::runtime {
 
@@ -9,7 +9,7 @@ namespace {
 
 struct store {
     std::mutex mutex;  ///< guards `streams`; before devices in the lock order
-    std::unordered_map<std::uint64_t, stream_state*> streams;
+    std::map<native_identity, stream_state*> streams;
 };
 
 store& all() {
@@ -19,7 +19,8 @@ store& all() {
 
 }  // namespace
 
-detail::owner<stream_state> adopted_streams::find_or_add(std::uint64_t native, std::unique_ptr<retired_owner>& owner,
+detail::owner<stream_state> adopted_streams::find_or_add(const native_identity& native,
+                                                         std::unique_ptr<retired_owner>& owner,
                                                          const std::function<detail::owner<stream_state>()>& make) {
     detail::owner<stream_state> closed;  // goes after the lock
     store& known = all();

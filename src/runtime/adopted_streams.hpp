@@ -7,14 +7,13 @@
 
 namespace weir::runtime {
 
-/// The adopted streams of the process, by the number of their native queue, which is never another queue's (rule S5).
-/// Owns none of them.
+/// The adopted streams of the process, by what tells their queues apart (rule S5). Owns none of them.
 class adopted_streams {
 public:
     /// The stream of the queue, unless there is none, or only a closed one: then the one that `make` makes, under the
     /// lock of this. It keeps the queue's owner.
     [[nodiscard]] static detail::owner<stream_state> find_or_add(
-        std::uint64_t native, std::unique_ptr<retired_owner>& owner,
+        const native_identity& native, std::unique_ptr<retired_owner>& owner,
         const std::function<detail::owner<stream_state>()>& make);
     /// The last owner of a stream is gone.
     static void remove(const stream_state& stream) noexcept;

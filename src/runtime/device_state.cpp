@@ -32,7 +32,7 @@ std::vector<frontiers::point> device_state::ends(const source_location& where) c
         const std::lock_guard lock(mutex_);
         adopted.reserve(streams_.size());  // so that no owner is dropped under the lock
         for (stream_state* one : streams_) {
-            if (auto kept = one->is_adopted() ? detail::owner<stream_state>::try_make(*one) : decltype(default_)()) {
+            if (auto kept = one->is_shared() ? detail::owner<stream_state>::try_make(*one) : decltype(default_)()) {
                 adopted.push_back(std::move(kept));
             }
         }

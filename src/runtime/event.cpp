@@ -101,7 +101,7 @@ void event::record(const stream_ref& on, source_location where) {
         [&](runtime::observer& one) { one.event_recorded(state_->id, stream.info(), at.at, where); });
     stream_lock.unlock();
     lock.unlock();
-    if (time && !stream.is_adopted()) {
+    if (time && !stream.is_shared()) {
         stream.queue->flush(at.at);
     }
     stream.publish_end(at);

@@ -85,6 +85,8 @@ void stream_ref::set_ordering(std::optional<ordering_mode> mode) const noexcept 
 
 device stream_ref::device() const noexcept { return weir::device(state_->device()); }
 
+native_stream stream_ref::native() const { return {state_->hand_out()}; }
+
 int stream_ref::priority() const noexcept { return state_->priority(); }
 
 std::string_view stream_ref::name() const noexcept { return state_->info().name; }
@@ -107,6 +109,10 @@ stream::stream(detail::owner<runtime::stream_state> state) noexcept : stream_ref
 
 stream stream::adopt(native_queue& native, std::shared_ptr<void> owner) {
     return stream(runtime::stream_state::adopt(native, std::move(owner)));
+}
+
+stream stream::adopt(native_stream handle, weir::device on, std::shared_ptr<void> owner) {
+    return stream(runtime::stream_state::adopt(on.state(), handle.handle, std::move(owner)));
 }
 
 stream::stream(const stream& other) noexcept = default;

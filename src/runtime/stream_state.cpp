@@ -31,7 +31,7 @@ detail::owner<stream_state> stream_state::make(device_state& device, int priorit
 }
 
 detail::owner<stream_state> stream_state::make(device_state& device, int priority, std::string name,
-                                               native_queue* native) {
+                                               const native_source* native) {
     fork_guard::expect_not_forked();
     fork_guard::arm();
     failures::arm();
@@ -54,13 +54,14 @@ detail::owner<stream_state> stream_state::make(device_state& device, int priorit
 }
 
 stream_state::stream_state(device_state& device, frontiers::timeline_id timeline, int priority, std::string name,
-                           native_queue* native)
+                           const native_source* native)
     : sequence(timeline, timelines().completed(timeline)),
       device_(&device),
       memory_space_(&device.memory_space()),
       name_(std::move(name)),
       priority_(priority),
-      native_(native) {
+      native_(native == nullptr ? nullptr : native->queue),
+      is_shared_(native != nullptr) {
     info_.id = next_stream_id();
     info_.timeline = timeline;
     info_.before = sequence.tail();
@@ -69,33 +70,57 @@ stream_state::stream_state(device_state& device, frontiers::timeline_id timeline
     }
     info_.name = name_;
     info_.device = device.driver().name();
+    backend::timeline& line = timelines().at(timeline);
+    if (native == nullptr) {
+        queue = device.driver().make_queue(line, *this, priority);
+        return;
+    }
+    native_id_ = native->identity;
+    info_.queue = native_id_.id;
     if (native_ == nullptr) {
-        queue = device.driver().make_queue(timelines().at(timeline), *this, priority);
+        queue = device.driver().adopt_queue(native->handle, line, *this);
     } else {
-        native_id_ = native_->unique_id();
-        info_.queue = native_id_;
         backend::queue_events& events = *this;
         queue = std::make_unique<adopted_queue>(*native_, timeline, events);
     }
 }
 
 detail::owner<stream_state> stream_state::adopt(native_queue& native, std::shared_ptr<void> owner) {
-    device_state& device = native.device().state();
+    return adopt(native.device().state(), {&native, nullptr, {nullptr, native.unique_id()}}, std::move(owner));
+}
+
+detail::owner<stream_state> stream_state::adopt(device_state& device, void* handle, std::shared_ptr<void> owner) {
+    return adopt(device, {nullptr, handle, {&device, device.driver().identify(handle)}}, std::move(owner));
+}
+
+detail::owner<stream_state> stream_state::adopt(device_state& device, const native_source& native,
+                                                std::shared_ptr<void> owner) {
     std::unique_ptr<retired_owner> kept;
     if (owner) {
         reaper::start();
         kept = std::make_unique<retired_owner>(std::move(owner));
     }
-    return adopted_streams::find_or_add(native.unique_id(), kept, [&] {
-        return make(device, 0, "adopted queue " + std::to_string(native.unique_id()), &native);
+    return adopted_streams::find_or_add(native.identity, kept, [&] {
+        return make(device, 0, "adopted queue " + std::to_string(native.identity.id), &native);
     });
+}
+
+void* stream_state::hand_out() {
+    const std::lock_guard lock(mutex);
+    expect_open();
+    void* const handle = queue->native_handle();
+    if (handle != nullptr && !is_shared()) {
+        queue->share();
+        is_shared_.store(true, std::memory_order_release);
+    }
+    return handle;
 }
 
 void stream_state::last_owner_gone() noexcept {
     // Nothing is pending: the queue was an owner while it had work. From here on the timeline may get another stream.
     const frontiers::timeline_id timeline = info_.timeline;
     std::unique_ptr<retired_owner> owner = std::move(native_owner_);
-    if (native_ != nullptr) {
+    if (is_adopted()) {
         adopted_streams::remove(*this);
     }
     device_->remove(*this);
@@ -121,7 +146,7 @@ order::mark stream_state::tail() {
 }
 
 order::mark stream_state::now(const source_location& where) {
-    if (!is_adopted()) {
+    if (!is_shared()) {
         return tail();
     }
     fork_guard::expect_not_forked();
@@ -137,7 +162,7 @@ order::mark stream_state::now(const source_location& where) {
 }
 
 order::mark stream_state::mark_end(const source_location& where) {
-    if (!is_adopted()) {
+    if (!is_shared()) {
         return sequence.record();
     }
     const site from{"the end of an adopted queue", where};
@@ -150,7 +175,7 @@ order::mark stream_state::mark_end(const source_location& where) {
 }
 
 void stream_state::publish_end(const order::mark& end) {
-    if (!is_adopted()) {
+    if (!is_shared()) {
         return;
     }
     queue->flush(end.at);
@@ -161,7 +186,7 @@ void stream_state::publish_end(const order::mark& end) {
 
 bool stream_state::idle(const source_location& where) {
     fork_guard::expect_not_forked();
-    if (native_ != nullptr && !native_->idle()) {
+    if (is_shared() && !(native_ != nullptr ? native_->idle() : queue->is_idle())) {
         return false;
     }
     return host_ask(tail().at, where);

@@ -19,6 +19,21 @@
 
 namespace weir::runtime {
 
+/// What tells a queue of others apart from all other queues: never given to another one, unlike addresses and handles.
+struct native_identity {
+    const device_state* of = nullptr;  ///< null: of a native_queue
+    std::uint64_t id = 0;
+
+    friend auto operator<=>(const native_identity&, const native_identity&) = default;
+};
+
+/// A queue of others that becomes a stream: one that they describe, or one that the device's driver knows.
+struct native_source {
+    native_queue* queue = nullptr;
+    void* handle = nullptr;  ///< if `queue` is null
+    native_identity identity;
+};
+
 /// What all copies of a stream share. Owners: the user's stream objects, and the queue while it has work (rule S4).
 class stream_state final : public detail::counted<stream_state, true>, private backend::queue_events {
 public:
@@ -27,6 +42,8 @@ public:
     /// The stream of a queue that others own: the one that there is, unless it is closed, else a new one. The queue's
     /// owner, if any, stays as long as the stream.
     static detail::owner<stream_state> adopt(native_queue& native, std::shared_ptr<void> owner);
+    /// The same for a queue that the device's driver knows by its handle. Throws argument_error, device_error.
+    static detail::owner<stream_state> adopt(device_state& device, void* handle, std::shared_ptr<void> owner);
 
     [[nodiscard]] device_state& device() const noexcept { return *device_; }
     /// The device whose memory its operations use (device_state::memory_space).
@@ -51,11 +68,15 @@ public:
     void set_ordering(std::optional<ordering_mode> mode) noexcept { mode_.set(mode); }
 
     /// Whether others may put work into the stream that Weir never sees.
-    [[nodiscard]] bool is_adopted() const noexcept { return native_ != nullptr; }
+    [[nodiscard]] bool is_shared() const noexcept { return is_shared_.load(std::memory_order_relaxed); }
+    /// Whether others own its queue.
+    [[nodiscard]] bool is_adopted() const noexcept { return native_id_.id != 0; }
+    /// The handle by which others know the queue, who may put work into it from now on; null if it has none.
+    [[nodiscard]] void* hand_out();
     /// Whether nothing that anybody has put into the stream is unfinished. Call with no lock held.
     [[nodiscard]] bool idle(const source_location& where);
     /// Of an adopted stream: its native queue's, which may be gone itself by now.
-    [[nodiscard]] std::uint64_t native_id() const noexcept { return native_id_; }
+    [[nodiscard]] const native_identity& native_id() const noexcept { return native_id_; }
     /// Has an adopted stream keep the owner of its native queue, unless it keeps one. Under the lock of adopted_streams.
     void keep_owner(std::unique_ptr<retired_owner>& owner) noexcept {
         if (!native_owner_) {
@@ -87,8 +108,11 @@ public:
 private:
     friend class detail::counted<stream_state, true>;
     stream_state(device_state& device, frontiers::timeline_id timeline, int priority, std::string name,
-                 native_queue* native);
-    static detail::owner<stream_state> make(device_state& device, int priority, std::string name, native_queue* native);
+                 const native_source* native);
+    static detail::owner<stream_state> make(device_state& device, int priority, std::string name,
+                                            const native_source* native);
+    static detail::owner<stream_state> adopt(device_state& device, const native_source& native,
+                                             std::shared_ptr<void> owner);
     ~stream_state() = default;
 
     void failed(backend::epoch at, const site& from, std::exception_ptr why) noexcept override;
@@ -106,8 +130,9 @@ private:
     stream_info info_;
     int priority_;
     own_ordering mode_;
-    native_queue* native_;  ///< null if the stream is Weir's own
-    std::uint64_t native_id_ = 0;
+    native_queue* native_;  ///< null if the stream is Weir's own, or the driver's
+    native_identity native_id_;
+    std::atomic<bool> is_shared_;
     std::unique_ptr<retired_owner> native_owner_;
 };
 

@@ -41,6 +41,33 @@ std::unique_ptr<queue> cuda_driver::make_queue(timeline& line, queue_events& eve
         std::make_shared<submission>(context_, line, events, known, stream_non_blocking, bodies_.load()));
 }
 
+std::unique_ptr<queue> cuda_driver::adopt_queue(void* handle, timeline& line, queue_events& events) {
+    return std::make_unique<cuda_queue>(
+        std::make_shared<submission>(context_, line, events, static_cast<stream_handle>(handle), bodies_.load()));
+}
+
+std::uint64_t cuda_driver::identify(void* handle) const {
+    auto* const stream = static_cast<stream_handle>(handle);
+    const driver_api& api = context_.api();
+    const in_relaxed_context here(context_);
+    const bool has_context = stream != nullptr && stream != legacy_stream() && stream != per_thread_stream();
+    context_handle theirs = nullptr;
+    if (has_context && api.stream_context(stream, &theirs) != success) {
+        throw argument_error("there is no stream of " + name_ + " with the handle " +
+                             std::to_string(reinterpret_cast<std::uintptr_t>(handle)) +
+                             ": it is no CUstream, or it was destroyed");
+    }
+    if (has_context && theirs != context_.handle()) {
+        throw argument_error("the stream is not one of the primary context of " + name_ +
+                             ": adopt it for the device on which it was made; other contexts are not supported");
+    }
+    unsigned long long id = 0;
+    if (api.stream_id != nullptr && api.stream_id(stream, &id) == success) {
+        return id;
+    }
+    return reinterpret_cast<std::uintptr_t>(handle);  // before driver 12.0 there is nothing better
+}
+
 memory_piece cuda_driver::allocate(std::size_t bytes) noexcept {
     const in_relaxed_context here(context_);
     if (bodies_.load() != nullptr) {
@@ -117,6 +144,7 @@ bool cuda_driver::await(point wanted) const noexcept {
 
 void cuda_driver::hurry(point wanted) const noexcept {
     if (const auto of = submissions::find(wanted.timeline)) {
+        of->of()->prepare(wanted.at);
         watcher::instance().hurry(*of->of(), wanted.at);
     }
 }

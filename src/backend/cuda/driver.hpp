@@ -20,6 +20,8 @@ public:
 
     [[nodiscard]] std::string_view name() const noexcept override { return name_; }
     [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events, int priority) override;
+    [[nodiscard]] std::unique_ptr<queue> adopt_queue(void* handle, timeline& line, queue_events& events) override;
+    [[nodiscard]] std::uint64_t identify(void* handle) const override;
     [[nodiscard]] bool runs_host_code() const noexcept override { return bodies_.load() != nullptr; }
     [[nodiscard]] memory_piece allocate(std::size_t bytes) noexcept override;
     void deallocate(memory_piece memory, std::size_t bytes) noexcept override;

@@ -26,13 +26,9 @@ struct host_bodies::call final : blocking_work {
 
     void run_blocking() noexcept override {
         body(with);
-        const std::uint64_t finished = number;
-        words* const tell = seen;
-        {
-            const std::lock_guard lock(of->mutex_);
-            of->free_.emplace_back(this);  // room was made; from here on somebody else may use it
-        }
-        tell->done.store(finished, std::memory_order_release);
+        seen->done.store(number, std::memory_order_release);
+        const std::lock_guard lock(of->mutex_);
+        of->free_.emplace_back(this);  // room was made
     }
 };
 

@@ -21,7 +21,20 @@ lane::lane(device_context& in, timeline& line, queue_events& owner, int priority
     in.expect(in.api().stream_create(&stream_, flags, priority), "cuStreamCreateWithPriority");
 }
 
+lane::lane(device_context& in, timeline& line, queue_events& owner, stream_handle adopted) noexcept
+    : in_(&in),
+      line_(&line),
+      owner_(&owner),
+      stream_(adopted),
+      is_adopted_(true),
+      submitted_(line.completed()),
+      reached_(line.completed()),
+      completed_(line.completed()) {}
+
 lane::~lane() {
+    if (is_adopted_) {
+        return;
+    }
     const in_relaxed_context here(*in_);
     in_->api().stream_destroy(stream_);
 }
@@ -124,7 +137,7 @@ void lane::look() noexcept {
     }
 }
 
-void lane::look_for(epoch at) noexcept {
+void lane::prepare(epoch at) noexcept {
     if (at > line_->completed() && at <= submitted()) {
         try {
             const in_relaxed_context here(*in_);
@@ -133,6 +146,10 @@ void lane::look_for(epoch at) noexcept {
             in_->note_error(in_->api().stream_query(stream_));  // no memory for an event: somebody looks again
         }
     }
+}
+
+void lane::look_for(epoch at) noexcept {
+    prepare(at);
     look();
 }
 

@@ -29,6 +29,8 @@ class lane final : public std::enable_shared_from_this<lane> {
 public:
     /// Makes a stream. Throws device_error.
     lane(device_context& in, timeline& line, queue_events& owner, int priority, unsigned flags);
+    /// Uses one that others own.
+    lane(device_context& in, timeline& line, queue_events& owner, stream_handle adopted) noexcept;
     ~lane();
     lane(const lane&) = delete;
     lane& operator=(const lane&) = delete;
@@ -81,6 +83,8 @@ public:
     /// device_error, std::bad_alloc.
     [[nodiscard]] event_ref event_for(epoch at);
 
+    /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is.
+    void prepare(epoch at) noexcept;
     /// Completes what is over.
     void look() noexcept;
     /// The same, with an event for `at` if that is in the stream.
@@ -116,6 +120,7 @@ private:
     timeline* line_;
     queue_events* owner_;
     stream_handle stream_ = nullptr;
+    bool is_adopted_ = false;
     std::atomic<epoch> submitted_;
     std::atomic<std::int64_t> holds_{0};
 

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,19 @@ thread_local int helping = 0;
 submission::submission(device_context& in, timeline& line, queue_events& owner, int priority, unsigned flags,
                        host_bodies* bodies)
     : recorded_queue(line, *this), lane_(std::make_shared<lane>(in, line, owner, priority, flags)), bodies_(bodies) {
+    make_ready();
+}
+
+submission::submission(device_context& in, timeline& line, queue_events& owner, stream_handle adopted,
+                       host_bodies* bodies)
+    : recorded_queue(line, *this),
+      lane_(std::make_shared<lane>(in, line, owner, adopted)),
+      bodies_(bodies),
+      is_shared_(true) {
+    make_ready();
+}
+
+void submission::make_ready() {
     try {
         task_threads::instance().keep_one();
     } catch (const std::system_error& why) {
@@ -56,10 +70,39 @@ submission::submission(device_context& in, timeline& line, queue_events& owner, 
     }
 }
 
-void submission::flush(point /*upto*/) noexcept {
+void submission::reserve(std::size_t waits, const detail::task_ref& work) {
+    targets_.reserve(waits);
+    recorded_queue::reserve(waits + 1, work);
+}
+
+void submission::submit(epoch at, const operation& what) noexcept {
+    if (is_for_the_host(what.kind, what.work.type)) {
+        // A wait for its own stream says that it, and those that follow, are not for the driver.
+        recorded_queue::wait({line().number(), at - 1});
+    }
+    for (const point target : targets_) {
+        recorded_queue::wait(target);
+    }
+    targets_.clear();
+    recorded_queue::submit(at, what);
+}
+
+void submission::flush(point upto) noexcept {
     if (unclaimed_.exchange(false, std::memory_order_acq_rel)) {
         const std::shared_ptr<submission> self = shared_from_this();
         pass_on(false);
+    }
+    if (is_shared_.load(std::memory_order_acquire)) {
+        await_others(upto);
+    }
+}
+
+/// Another thread is at it, perhaps for longer. A body that enqueues here may be what that thread runs: it does not wait.
+void submission::await_others(point upto) noexcept {
+    while (lane_->submitted() < upto.at && acting_for::current().at == 0) {
+        if (!spin_until([&] { return lane_->submitted() >= upto.at; }, true)) {
+            std::this_thread::yield();
+        }
     }
 }
 
@@ -113,12 +156,13 @@ bool submission::find_event(point target, event_ref& event) {
 /// Whether the wait is over, or in the hands of the driver; else this is told when it is over.
 bool submission::pass(point target) noexcept {
     timeline& other = timeline_table::instance().at(target.timeline);
+    host_waits_ = host_waits_ || &other == &line();
     if (other.completed() >= target.at) {
         return true;
     }
     try {
         event_ref event;
-        if (find_event(target, event)) {
+        if (!host_waits_ && find_event(target, event)) {
             const in_context here(lane_->in());
             lane_->in().expect(lane_->in().api().stream_wait_event(lane_->stream(), event.handle(), 0),
                                "cuStreamWaitEvent");
@@ -132,6 +176,10 @@ bool submission::pass(point target) noexcept {
 
 /// Whether this is told later, from when on another thread may pass on what is ahead.
 bool submission::hold_until(timeline& line, epoch at) noexcept {
+    if (is_shared_.load(std::memory_order_relaxed)) {
+        timeline_table::instance().host_wait({line.number(), at});
+        return false;
+    }
     held_.store(true, std::memory_order_relaxed);
     if (line.wait(*this, at)) {
         return true;
@@ -142,15 +190,12 @@ bool submission::hold_until(timeline& line, epoch at) noexcept {
 
 /// Whether it went on: else this is told, or scheduled.
 bool submission::pass_work_on(bool may_block) noexcept {
-    if (!is_for_the_host()) {
+    if (!std::exchange(host_waits_, false)) {
         submit_ahead();
         return true;
     }
-    const epoch before = epoch_ahead() - 1;
-    if (line().completed() < before && hold_until(line(), before)) {
-        return false;
-    }
-    if (!may_block) {
+    if (!may_block && !is_shared_.load(std::memory_order_relaxed)) {
+        host_waits_ = true;
         held_.store(true, std::memory_order_relaxed);
         task_threads::instance().schedule_surely(*this);
         return false;
@@ -159,11 +204,11 @@ bool submission::pass_work_on(bool may_block) noexcept {
     return true;
 }
 
-bool submission::is_for_the_host() noexcept {
-    if (is_empty_ahead() || nature_ahead() != detail::task_nature::work) {
+bool submission::is_for_the_host(runtime::work_kind what, const detail::task_type* type) const noexcept {
+    if (type == nullptr || type->nature != detail::task_nature::work) {
         return false;
     }
-    switch (kind_ahead()) {
+    switch (what) {
         case runtime::work_kind::moment:
             return false;
         case runtime::work_kind::device:
@@ -200,9 +245,10 @@ void submission::submit_ahead() noexcept {
             return;
         }
         is_foreign = what.work.type->nature == detail::task_nature::foreign;
-        const bool runs_later = what.work.type->nature == detail::task_nature::work;
+        // Whether it fails is known now, unless code of the host decides it when the stream gets there.
+        const bool is_known = bodies_ == nullptr;
         queue_events& events = *this;
-        if (!runs_later && !events.may_run(at)) {
+        if (is_known && !events.may_run(at)) {
             return;
         }
         try {
@@ -211,12 +257,12 @@ void submission::submit_ahead() noexcept {
             failed(at, what.from, std::current_exception());
             return;
         }
-        if (!runs_later) {
+        if (is_known) {
             events.succeeded(at);
         }
     });
     lane_->submitted(done);
-    if (is_foreign) {
+    if (is_foreign || is_shared_.load(std::memory_order_relaxed)) {
         try {
             const in_context here(lane_->in());
             lane_->mark();
@@ -224,6 +270,12 @@ void submission::submit_ahead() noexcept {
             // Without the event, waits for this operation may last longer than they need to.
         }
     }
+}
+
+/// Whether the work is code of the host that runs when the stream gets there. A moment's code is, too, in its way.
+bool submission::is_body(const operation& what) const noexcept {
+    const detail::task_nature nature = what.work.type->nature;
+    return nature == detail::task_nature::work || (nature == detail::task_nature::foreign && bodies_ != nullptr);
 }
 
 void submission::put_into_stream(epoch at, const operation& what) {
@@ -247,7 +299,7 @@ void submission::put_into_stream(epoch at, const operation& what) {
         told.start = in.timed_events.take();
         in.expect(in.api().event_record(told.start.handle(), lane_->stream()), "cuEventRecord");
     }
-    const bool runs_later = type.nature == detail::task_nature::work;
+    const bool runs_later = is_body(what);
     void* object = what.work.object;
     if (!type.trivial || runs_later) {
         object = lane_->keep(at, what.work);
@@ -256,10 +308,12 @@ void submission::put_into_stream(epoch at, const operation& what) {
         told.moment = &type;
         told.object = object;
     } else if (runs_later) {
-        auto call = std::make_unique<body_call>(body_call{lane_, &lane_->owner(), at, what.from, &type, object});
-        bodies_->put(lane_->stream(), &body_call::run, call.get());
-        static_cast<void>(call.release());  // its own from here on
+        put_body(at, what.from, &type, object);
     } else {
+        if (bodies_ != nullptr) {
+            // What it depends on may yet fail: then it runs all the same, and its results are refused (rule K4).
+            put_body(at, what.from, nullptr, nullptr);
+        }
         const acting_for self({line().number(), at});
         const submitting_to stream(lane_->stream());
         type.run(object);
@@ -268,6 +322,18 @@ void submission::put_into_stream(epoch at, const operation& what) {
         in.expect(in.api().event_record(told.end.handle(), lane_->stream()), "cuEventRecord");
         lane_->time(std::move(told));
     }
+}
+
+void submission::put_body(epoch at, const runtime::site& from, const detail::task_type* type, void* object) {
+    auto call = std::make_unique<body_call>(body_call{lane_, &lane_->owner(), at, from, type, object});
+    bodies_->put(lane_->stream(), &body_call::run, call.get());
+    static_cast<void>(call.release());  // its own from here on
+}
+
+bool cuda_queue::is_idle() const noexcept {
+    const device_context& in = to_->of()->in();
+    const in_relaxed_context here(in);
+    return in.api().stream_query(to_->of()->stream()) != error_not_ready;
 }
 
 cuda_queue::cuda_queue(std::shared_ptr<submission> to) : to_(std::move(to)) {

@@ -1,5 +1,6 @@
 #include "backend/cuda/watcher.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -64,9 +65,9 @@ bool watcher::look_at_all() noexcept {
     bool hurried = false;
     for (std::size_t i = 0; i < lanes_.size();) {
         lane& one = *lanes_[i];
-        one.look_for(one.wanted.load(std::memory_order_acquire) > one.line().completed()
-                         ? one.wanted.load(std::memory_order_acquire)
-                         : one.submitted());
+        const epoch asked_for = one.wanted.load(std::memory_order_acquire);
+        const epoch there = one.submitted();
+        one.look_for(asked_for > one.line().completed() ? std::min(asked_for, there) : there);
         const bool wanted = one.wanted.load(std::memory_order_acquire) > one.line().completed();
         if (!one.has_pending() && !wanted) {
             // Whoever submits next finds it unwatched; whoever did just now is seen here.
@@ -77,7 +78,7 @@ bool watcher::look_at_all() noexcept {
                 continue;
             }
         }
-        hurried = hurried || (wanted && one.wanted.load(std::memory_order_acquire) <= one.submitted());
+        hurried = hurried || (wanted && one.has_pending());
         ++i;
     }
     return hurried;
