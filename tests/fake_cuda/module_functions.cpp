@@ -304,16 +304,6 @@ WEIR_FAKE_EXPORT CUresult cuLaunchKernel(CUfunction what, unsigned grid_x, unsig
     return success;
 }
 
-// Driver 12.4 and later.
-
-WEIR_FAKE_EXPORT CUresult cuFuncLoad(CUfunction of) {
-    call in("cuFuncLoad");
-    if (in.failed()) {
-        return in.error();
-    }
-    return tables().functions.contains(of) ? success : invalid_handle;
-}
-
 WEIR_FAKE_EXPORT CUresult cuFuncGetParamInfo(CUfunction of, std::size_t index, std::size_t* offset,
                                              std::size_t* bytes) {
     call in("cuFuncGetParamInfo");
