@@ -38,12 +38,6 @@ Function* control(const char* variable, const char* symbol) {
 #define WEIR_DRIVER_CONTROL(name) (*control<decltype(name)>("WEIR_CUDA_DRIVER", #name))
 #define WEIR_NVRTC_CONTROL(name) (*control<decltype(name)>("WEIR_NVRTC_LIBRARY", #name))
 
-void set_gate(int (*set)(void*), const void* stream) {
-    if (stream == nullptr || set(const_cast<void*>(stream)) != 0) {
-        throw std::runtime_error("the fake driver has no such stream");
-    }
-}
-
 }  // namespace
 
 bool fake_cuda::in_use() { return find("WEIR_CUDA_DRIVER", "weir_fake_calls") != nullptr; }
@@ -57,10 +51,16 @@ void fake_cuda::fail_no_more() { WEIR_DRIVER_CONTROL(weir_fake_fail_no_more)(); 
 std::size_t fake_cuda::live(fake_thing what) { return WEIR_DRIVER_CONTROL(weir_fake_live)(static_cast<int>(what)); }
 std::size_t fake_cuda::bytes_in_use(int device) { return WEIR_DRIVER_CONTROL(weir_fake_bytes_in_use)(device); }
 void fake_cuda::set_total_memory(std::size_t bytes) { WEIR_DRIVER_CONTROL(weir_fake_set_total_memory)(bytes); }
-void fake_cuda::hold(const void* stream) { set_gate(&WEIR_DRIVER_CONTROL(weir_fake_hold), stream); }
-void fake_cuda::open(const void* stream) { set_gate(&WEIR_DRIVER_CONTROL(weir_fake_open), stream); }
-void fake_cuda::hold_all() { WEIR_DRIVER_CONTROL(weir_fake_hold)(nullptr); }
-void fake_cuda::open_all() { WEIR_DRIVER_CONTROL(weir_fake_open)(nullptr); }
+unsigned long long fake_cuda::hold(const void* stream) {
+    const unsigned long long id = WEIR_DRIVER_CONTROL(weir_fake_hold)(const_cast<void*>(stream));
+    if (id == 0) {
+        throw std::runtime_error("the fake driver has no such stream");
+    }
+    return id;
+}
+void fake_cuda::open(unsigned long long id) { WEIR_DRIVER_CONTROL(weir_fake_open)(id); }
+void fake_cuda::hold_all() { WEIR_DRIVER_CONTROL(weir_fake_hold_all)(); }
+void fake_cuda::open_all() { WEIR_DRIVER_CONTROL(weir_fake_open_all)(); }
 std::size_t fake_cuda::pending(const void* stream) {
     return WEIR_DRIVER_CONTROL(weir_fake_pending)(const_cast<void*>(stream));
 }
