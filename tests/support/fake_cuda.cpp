@@ -1,8 +1,11 @@
 #include "support/fake_cuda.hpp"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -17,6 +20,15 @@ namespace {
 __attribute__((constructor(101))) void name_the_libraries() {
     ::setenv("WEIR_CUDA_DRIVER", WEIR_FAKE_CUDA_FILE, 0);
     ::setenv("WEIR_NVRTC_LIBRARY", WEIR_FAKE_NVRTC_FILE, 0);
+    // What the fake compiles is of use to tests alone, and only as long as the fake is the same.
+    struct stat about {};
+    if (std::strcmp(std::getenv("WEIR_NVRTC_LIBRARY"), WEIR_FAKE_NVRTC_FILE) == 0 &&
+        ::stat(WEIR_FAKE_NVRTC_FILE, &about) == 0) {
+        char folder[sizeof WEIR_FAKE_CACHE + 64];
+        std::snprintf(folder, sizeof folder, "%s/%lld-%ld", WEIR_FAKE_CACHE,
+                      static_cast<long long>(about.st_mtim.tv_sec), about.st_mtim.tv_nsec);
+        ::setenv("WEIR_CACHE_DIR", folder, 1);
+    }
 }
 
 /// Null if the variable names no library, or one without the symbol.
