@@ -44,6 +44,14 @@ inline stream_handle per_thread_stream() noexcept { return reinterpret_cast<stre
 
 /// CUdevice_attribute.
 enum class device_attribute : int {
+    max_threads_per_block = 1,
+    max_block_x = 2,
+    max_block_y = 3,
+    max_block_z = 4,
+    max_grid_x = 5,
+    max_grid_y = 6,
+    max_grid_z = 7,
+    max_shared_bytes_per_block = 8,
     multiprocessor_count = 16,
     can_map_host_memory = 19,
     unified_addressing = 41,
@@ -51,6 +59,7 @@ enum class device_attribute : int {
     compute_capability_minor = 76,
     managed_memory = 83,
     concurrent_managed_access = 89,
+    max_shared_bytes_per_block_opt_in = 97,
     can_use_64_bit_stream_memory_operations = 122,
     virtual_memory_management = 102,
     memory_pools_supported = 115,

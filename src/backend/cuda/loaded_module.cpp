@@ -24,6 +24,17 @@ bool wrong_image(result what) {
 
 }  // namespace
 
+void load_function(const context& in, function_handle what) {
+    if (in.api().function_load != nullptr) {
+        in.expect(in.api().function_load(what), "cuFuncLoad");
+    } else {
+        // Older drivers load what they are asked about.
+        int ignored = 0;
+        in.expect(in.api().function_get_attribute(&ignored, function_attribute::max_threads_per_block, what),
+                  "cuFuncGetAttribute");
+    }
+}
+
 loaded_module::loaded_module(const context& in, const std::string& image, const std::string& what) : in_(&in) {
     std::array<char, 8192> log{};
     std::array<int, 2> names{error_log_buffer, error_log_buffer_bytes};
@@ -51,14 +62,7 @@ function_handle loaded_module::find(const std::string& symbol) const {
         return nullptr;
     }
     in_->expect(done, "cuModuleGetFunction");
-    // A driver that loads lazily may have loaded nothing so far.
-    if (in_->api().function_load != nullptr) {
-        in_->expect(in_->api().function_load(found), "cuFuncLoad");
-    } else {
-        int ignored = 0;
-        in_->expect(in_->api().function_get_attribute(&ignored, function_attribute::max_threads_per_block, found),
-                    "cuFuncGetAttribute");
-    }
+    load_function(*in_, found);
     return found;
 }
 

@@ -6,6 +6,10 @@
 
 namespace weir::backend::cuda {
 
+/// Loads a function that a driver that loads lazily may not have loaded so far: its first launch then loads nothing (rule
+/// K2). In the context. Throws device_error.
+void load_function(const context& in, function_handle what);
+
 /// A module of code in a context. Unloaded when it is destroyed, which may wait for the device.
 class loaded_module {
 public:
