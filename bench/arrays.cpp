@@ -106,7 +106,7 @@ contestant weir_small_body() {
     const auto with = std::make_shared<weir_arrays>(16);
     return {"Weir, an access of the program's own", small_operations, [with] {
                 for (std::size_t i = 0; i < small_operations; ++i) {
-                    access(with->on, inout(with->x.view<float>()), in(with->y.view<float>()),
+                    access(with->on, inout<float>(with->x), in<float>(with->y),
                            [](native_stream, std::span<float> x, std::span<const float> y) {
                                for (std::size_t k = 0; k < x.size(); ++k) {
                                    x[k] += y[k];

@@ -59,12 +59,12 @@ contestant held(std::string name, std::size_t streams, std::size_t arrays, Enque
 template <std::size_t... I>
 contestant operands(std::index_sequence<I...>) {
     return held(std::to_string(sizeof...(I)) + " operands", 1, sizeof...(I), [](const held_streams& with, std::size_t) {
-        access(with.streams[0], inout(with.arrays[I].view<double>())..., [](native_stream, auto...) {});
+        access(with.streams[0], inout<double>(with.arrays[I])..., [](native_stream, auto...) {});
     });
 }
 
 void touch(const stream& on, const array& x) {
-    access(on, inout(x.view<double>()), [](native_stream, std::span<double>) {});
+    access(on, inout<double>(x), [](native_stream, std::span<double>) {});
 }
 
 contestant own_arrays(std::size_t streams) {
@@ -77,7 +77,7 @@ contestant own_arrays(std::size_t streams) {
 contestant shared_operand(std::size_t streams) {
     return held(std::to_string(streams) + " streams", streams, streams, [](const held_streams& with, std::size_t i) {
         const std::size_t which = i % with.streams.size();
-        access(with.streams[which], in(with.shared.view<double>()), inout(with.arrays[which].view<double>()),
+        access(with.streams[which], in<double>(with.shared), inout<double>(with.arrays[which]),
                [](native_stream, std::span<const double>, std::span<double>) {});
     });
 }

@@ -49,7 +49,7 @@ contestant used_from_pool() {
     return {"Weir", count, [on] {
                 for (std::size_t i = 0; i < count; ++i) {
                     const array x = empty(bytes / sizeof(double), dtype::float64, on);
-                    access(on, out(x.view<double>()), [](native_stream, std::span<double>) {});
+                    access(on, out<double>(x), [](native_stream, std::span<double>) {});
                 }
                 on.synchronize();
             }};
@@ -63,7 +63,7 @@ contestant used_again() {
     const auto with = std::make_shared<rig>();
     return {"Weir, the same array throughout", count, [with] {
                 for (std::size_t i = 0; i < count; ++i) {
-                    access(with->on, out(with->x.view<double>()), [](native_stream, std::span<double>) {});
+                    access(with->on, out<double>(with->x), [](native_stream, std::span<double>) {});
                 }
                 with->on.synchronize();
             }};

@@ -11,7 +11,7 @@ namespace {
 
 /// An operation that does nothing and declares that it changes `x`.
 completion touch(const stream& on, const array& x) {
-    return access(on, inout(x.view<double>()), [](native_stream, std::span<double>) {});
+    return access(on, inout<double>(x), [](native_stream, std::span<double>) {});
 }
 
 contestant chain() {
@@ -64,11 +64,11 @@ contestant fork_join() {
     return {"Weir", count, [with] {
                 using in_span = std::span<const double>;
                 using span = std::span<double>;
-                const auto part = [&](std::size_t i) { return in(with->parts[i].view<double>()); };
+                const auto part = [&](std::size_t i) { return in<double>(with->parts[i]); };
                 for (std::size_t i = 0; i < count; ++i) {
                     touch(with->root, with->x);
                     for (std::size_t j = 0; j < width; ++j) {
-                        access(with->branches[j], in(with->x.view<double>()), out(with->parts[j].view<double>()),
+                        access(with->branches[j], in<double>(with->x), out<double>(with->parts[j]),
                                [](native_stream, in_span, span) {});
                     }
                     access(

@@ -51,10 +51,9 @@ void soak(benchmark::State& state) {
                 to = empty(256, dtype::float32, on);
             }
             if (from.view<float>().device_span().data() == to.view<float>().device_span().data()) {
-                pending.push_back(access(on, inout(to.view<float>()), [](native_stream, auto) {}));
+                pending.push_back(access(on, inout<float>(to), [](native_stream, auto) {}));
             } else {
-                pending.push_back(
-                    access(on, in(from.view<float>()), out(to.view<float>()), [](native_stream, auto, auto) {}));
+                pending.push_back(access(on, in<float>(from), out<float>(to), [](native_stream, auto, auto) {}));
             }
             if (pending.size() > in_flight) {
                 pending.front().synchronize();
@@ -96,7 +95,7 @@ void held_chain(benchmark::State& state) {
         }
         const double before = resident();
         for (std::size_t i = 0; i < 2 * stream_count; ++i) {
-            access(streams[i % stream_count], inout(x.view<double>()), [](native_stream, auto) {});
+            access(streams[i % stream_count], inout<double>(x), [](native_stream, auto) {});
         }
         taken = resident() - before;
         gate.open();

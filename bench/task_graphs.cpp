@@ -67,8 +67,7 @@ private:
                          const std::vector<std::size_t>& read) const {
         const std::vector<array>& from = buffers_[(step + 1) % 2];
         const array& to = buffers_[step % 2][column];
-        access(streams_[column], in(from[read[I]].template view<double>())..., out(to.view<double>()),
-               [](native_stream, auto...) {});
+        access(streams_[column], in<double>(from[read[I]])..., out<double>(to), [](native_stream, auto...) {});
     }
     void enqueue_task(std::size_t step, std::size_t column, const std::vector<std::size_t>& read) const {
         static_assert(task_columns == 8);

@@ -10,7 +10,7 @@ int main() {
     weir::fill(weir::on(load).label("fill"), x, 3);
     weir::parallel_for(
         weir::on(compute).label("square"), x.size(), [](auto i, auto to, auto from) { to[i] = from[i] * from[i]; },
-        weir::out(y.view<float>()), weir::in(x.view<float>()));
+        weir::out<float>(y), weir::in<float>(x));
 
     const auto result = y.read<float>();  // waits for the squares, and for nothing else
     std::printf("every y is %g\n", static_cast<double>(result[0]));

@@ -11,7 +11,7 @@ weir::array wave(const weir::stream& on, double cycles) {
     const double step = cycles * 6.283185307179586 / 1000;
     weir::parallel_for(
         on, made.size(), [step](std::size_t i, auto x) { x[i] = std::sin(step * static_cast<double>(i)); },
-        weir::out(made.view<double>()));
+        weir::out<double>(made));
     return made;
 }
 

@@ -12,7 +12,7 @@ using table = std::vector<float>;
 // The operation reads a temporary of its caller's through a plain pointer.
 weir::completion scale(const weir::stream& s, const weir::array& y, const table& factors) {
     return weir::parallel_for(
-        s, y.size(), [f = factors.data()](auto i, auto out) { out[i] *= f[i]; }, weir::inout(y.view<float>()));
+        s, y.size(), [f = factors.data()](auto i, auto out) { out[i] *= f[i]; }, weir::inout<float>(y));
 }
 
 // First way: wait before the temporary goes. Simple, and the host stands still.
@@ -25,7 +25,7 @@ void by_waiting(const weir::stream& s, const weir::array& y) {
 void by_owning(const weir::stream& s, const weir::array& y) {
     auto factors = std::make_shared<const table>(static_cast<std::size_t>(y.size()), 2.0F);
     weir::parallel_for(
-        s, y.size(), [factors](auto i, auto out) { out[i] *= (*factors)[i]; }, weir::inout(y.view<float>()));
+        s, y.size(), [factors](auto i, auto out) { out[i] *= (*factors)[i]; }, weir::inout<float>(y));
 }
 
 // Third way: hand the object over with the event after which nobody needs it.

@@ -80,8 +80,8 @@ int main() {
 
     queue->submit([add] { add(1); });  // theirs: Weir does not see it
     weir::parallel_for(
-        s, x.size(), [](auto i, auto to, auto from) { to[i] = from[i] * 10; }, weir::out(y.view<double>()),
-        weir::in(x.view<double>()));
+        s, x.size(), [](auto i, auto to, auto from) { to[i] = from[i] * 10; }, weir::out<double>(y),
+        weir::in<double>(x));
     queue->submit([add] { add(1); });  // theirs again: after ours has read
 
     return y.read<double>()[0] == 10.0 && x.read<double>()[0] == 2.0 ? 0 : 1;

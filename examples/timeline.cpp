@@ -38,13 +38,13 @@ float program() {
         const array high = empty(size, dtype::float32, fine);
         done.push_back(empty(size, dtype::float32, blend));
         fill(on(load).label("load"), picture.base(), round);
-        parallel_for(on(coarse).label("coarse part"), size, half, in(picture), out(low.view<float>()));
-        parallel_for(on(fine).label("fine part"), size, half, in(picture), out(high.view<float>()));
-        ends.push_back(parallel_for(on(blend).label("blend"), size, blend_parts, in(low.view<float>()),
-                                    in(high.view<float>()), out(done.back().view<float>())));
+        parallel_for(on(coarse).label("coarse part"), size, half, in(picture), out<float>(low));
+        parallel_for(on(fine).label("fine part"), size, half, in(picture), out<float>(high));
+        ends.push_back(parallel_for(on(blend).label("blend"), size, blend_parts, in<float>(low), in<float>(high),
+                                    out<float>(done.back())));
         if (done.size() == 3) {
-            parallel_for(on(blend).label("add"), size, add, in(done[0].view<float>()), in(done[1].view<float>()),
-                         in(done[2].view<float>()), inout(result.view<float>()));
+            parallel_for(on(blend).label("add"), size, add, in<float>(done[0]), in<float>(done[1]), in<float>(done[2]),
+                         inout<float>(result));
             done.clear();
         }
     }

@@ -99,8 +99,9 @@ public:
     /// Throws argument_error.
     [[nodiscard]] array broadcast_to(const weir::shape& to) const;
 
-    /// A typed window, to be handed to `in`, `out`, `inout`, whose bodies get a std::span. Throws argument_type_error for
-    /// another element type, argument_error if the elements do not lie in C order.
+    /// A typed window that keeps the memory, to be handed to `in`, `out`, `inout`, whose bodies get a std::span; they take
+    /// the array itself as well. Throws argument_type_error for another element type, argument_error if the elements do
+    /// not lie in C order.
     template <class T>
     [[nodiscard]] array_view<T> view() const {
         expect(dtype_of<T>);
@@ -152,6 +153,15 @@ public:
     [[nodiscard]] std::byte* data() const noexcept { return buffer_.data() + offset_; }
     /// For Weir's own use: the device's address of that element, for code that runs in a stream.
     [[nodiscard]] std::byte* device_data() const noexcept { return buffer_.device_data() + offset_; }
+    /// For Weir's own use: the memory, with the address of that element. Throws as `view` does.
+    template <class T>
+    [[nodiscard]] weir::buffer::tracked_memory tracked() const {
+        expect(dtype_of<T>);
+        expect_contiguous();
+        weir::buffer::tracked_memory memory = buffer_.tracked();
+        memory.device_data += offset_;
+        return memory;
+    }
 
     /// @{
     /// Arithmetic, element by element, on the current stream of the device of the first array: `compute` of arithmetic.hpp,
@@ -182,8 +192,18 @@ public:
     /// @}
 
 private:
-    void expect(weir::dtype wanted) const;
-    void expect_contiguous() const;
+    void expect(weir::dtype wanted) const {
+        if (wanted != dtype_) {
+            refuse_type(wanted);
+        }
+    }
+    void expect_contiguous() const {
+        if (!contiguous_) {
+            refuse_order();
+        }
+    }
+    [[noreturn]] void refuse_type(weir::dtype wanted) const;
+    [[noreturn]] void refuse_order() const;
     void expect_dimensions(std::size_t wanted) const;
     /// The same memory, described anew.
     [[nodiscard]] array with_layout(weir::shape extents, std::span<const std::int64_t> strides,

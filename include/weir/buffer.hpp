@@ -123,6 +123,13 @@ public:
     [[nodiscard]] std::byte* device_data() const noexcept;
     /// For Weir's own use: how many bytes from there the host finds the same byte.
     [[nodiscard]] std::ptrdiff_t to_host() const noexcept;
+    /// For Weir's own use: the three of them, in one call.
+    struct tracked_memory {
+        runtime::resource* resource = nullptr;
+        std::byte* device_data = nullptr;
+        std::ptrdiff_t to_host = 0;
+    };
+    [[nodiscard]] tracked_memory tracked() const noexcept;
     /// For Weir's own use: whether host code can use the memory as the device does.
     [[nodiscard]] bool host_reachable() const noexcept;
     /// For Weir's own use: copies `bytes` bytes from the device's address `from` to the host. Blocks. Nothing may be

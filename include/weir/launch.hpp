@@ -103,6 +103,15 @@ template <class T, class Data>
                                                    bool overwrites = false) noexcept {
     return {{x.buffer().resource(), x.footprint(), mode, overwrites}, data, x.buffer().to_host()};
 }
+/// The same for the elements in C order: throws as array::view does.
+template <class T>
+[[nodiscard]] access_argument<T> argument_of(const array& x, order::access_mode mode, bool overwrites = false) {
+    const auto memory = x.tracked<std::remove_const_t<T>>();
+    // The buffer's memory holds objects of this type by its dtype.
+    return {{memory.resource, x.footprint(), mode, overwrites},
+            {reinterpret_cast<T*>(memory.device_data), static_cast<std::size_t>(x.size())},
+            memory.to_host};
+}
 
 }  // namespace detail
 
@@ -111,21 +120,40 @@ Data access_argument<T, Data>::host_data() const noexcept {
     return detail::moved(data, to_host);
 }
 
-/// The operation reads the elements; its body gets a std::span<const T>.
+/// @{
+/// The operation reads the elements; its body gets a std::span<const T>. `in<float>(x)` of an array says its element type
+/// here, and copies nothing. Throws as array::view does.
+template <class T>
+[[nodiscard]] access_argument<const T> in(const array& x) {
+    return detail::argument_of<const T>(x, order::access_mode::read);
+}
 template <class T>
 [[nodiscard]] access_argument<const T> in(const array_view<T>& x) noexcept {
     return detail::argument_of<const T>(x.base(), std::span<const T>(x.device_span()), order::access_mode::read);
 }
+/// @}
+/// @{
 /// The operation writes every element and reads none before; its body gets a std::span<T>.
+template <class T>
+[[nodiscard]] access_argument<T> out(const array& x) {
+    return detail::argument_of<T>(x, order::access_mode::write, true);
+}
 template <class T>
 [[nodiscard]] access_argument<T> out(const array_view<T>& x) noexcept {
     return detail::argument_of<T>(x.base(), x.device_span(), order::access_mode::write, true);
 }
+/// @}
+/// @{
 /// The operation reads and writes the elements; its body gets a std::span<T>.
+template <class T>
+[[nodiscard]] access_argument<T> inout(const array& x) {
+    return detail::argument_of<T>(x, order::access_mode::write);
+}
 template <class T>
 [[nodiscard]] access_argument<T> inout(const array_view<T>& x) noexcept {
     return detail::argument_of<T>(x.base(), x.device_span(), order::access_mode::write);
 }
+/// @}
 /// @{
 /// The same for elements with any strides: the body gets a strided_span, and the operation touches these elements alone,
 /// not what lies between them. To be written, each must have memory of its own: argument_error.

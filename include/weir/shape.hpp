@@ -72,7 +72,13 @@ public:
     /// All extents. Valid as long as the shape.
     [[nodiscard]] std::span<const std::int64_t> extents() const noexcept { return extents_.values(); }
     /// The number of elements; 1 without dimensions.
-    [[nodiscard]] std::int64_t elements() const noexcept;
+    [[nodiscard]] std::int64_t elements() const noexcept {
+        std::int64_t product = 1;
+        for (const std::int64_t extent : extents()) {
+            product *= extent;
+        }
+        return product;
+    }
     /// "(3, 4)", as NumPy prints it.
     [[nodiscard]] std::string to_string() const;
 

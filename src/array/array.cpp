@@ -154,19 +154,14 @@ std::string array::to_string() const {
     return "<weir.array " + std::string(name_of(dtype_)) + " " + shape_.to_string() + " on " + device().name() + ">";
 }
 
-void array::expect(weir::dtype wanted) const {
-    if (wanted != dtype_) {
-        throw argument_type_error("the array's elements are " + std::string(name_of(dtype_)) + ", not " +
-                                  std::string(name_of(wanted)) + ": ask for a view of its own type");
-    }
+void array::refuse_type(weir::dtype wanted) const {
+    throw argument_type_error("the array's elements are " + std::string(name_of(dtype_)) + ", not " +
+                              std::string(name_of(wanted)) + ": ask for a view of its own type");
 }
 
-void array::expect_contiguous() const {
-    if (!contiguous_) {
-        throw argument_error(
-            "the elements of " + to_string() +
-            " do not lie in C order: ask for strided<T, Rank>(), or make a copy with contiguous(on, x)");
-    }
+void array::refuse_order() const {
+    throw argument_error("the elements of " + to_string() +
+                         " do not lie in C order: ask for strided<T, Rank>(), or make a copy with contiguous(on, x)");
 }
 
 void array::expect_dimensions(std::size_t wanted) const {

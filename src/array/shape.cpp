@@ -38,14 +38,6 @@ shape::shape(std::span<const std::int64_t> extents) {
     }
 }
 
-std::int64_t shape::elements() const noexcept {
-    std::int64_t product = 1;
-    for (const std::int64_t extent : extents()) {
-        product *= extent;
-    }
-    return product;
-}
-
 std::string shape::to_string() const {
     std::string text = "(";
     for (std::size_t axis = 0; axis < dimensions(); ++axis) {

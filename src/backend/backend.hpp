@@ -163,6 +163,8 @@ public:
     [[nodiscard]] virtual std::chrono::steady_clock::time_point now() const noexcept {
         return std::chrono::steady_clock::now();
     }
+    /// Whether that is such a clock. It stays so while operations are pending.
+    [[nodiscard]] virtual bool has_virtual_clock() const noexcept { return false; }
 
     /// Whether code on the host can use the memory as the device does.
     [[nodiscard]] virtual bool host_reaches_memory() const noexcept = 0;

@@ -29,10 +29,7 @@ record_ring::~record_ring() {
     }
 }
 
-void record_ring::reserve(std::size_t bytes) {
-    if (tail_ != nullptr && written_ + bytes <= tail_->capacity) {
-        return;
-    }
+void record_ring::add_segment(std::size_t bytes) {
     segment* fresh = spare_.exchange(nullptr, std::memory_order_acquire);
     if (fresh != nullptr && fresh->capacity < bytes) {
         destroy(fresh);
@@ -54,12 +51,6 @@ void record_ring::reserve(std::size_t bytes) {
     }
     tail_ = fresh;
     written_ = 0;
-}
-
-void* record_ring::push(std::size_t bytes) noexcept {
-    void* const at = data(tail_) + written_;
-    written_ += static_cast<std::uint32_t>(rounded(bytes));
-    return at;
 }
 
 void* record_ring::look() noexcept {

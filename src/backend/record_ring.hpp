@@ -25,9 +25,17 @@ public:
     }
 
     /// Producer: makes room for records of `bytes` together (each rounded). Throws std::bad_alloc.
-    void reserve(std::size_t bytes);
+    void reserve(std::size_t bytes) {
+        if (tail_ == nullptr || written_ + bytes > tail_->capacity) {
+            add_segment(bytes);
+        }
+    }
     /// Producer: room for one record, within what was reserved.
-    [[nodiscard]] void* push(std::size_t bytes) noexcept;
+    [[nodiscard]] void* push(std::size_t bytes) noexcept {
+        void* const at = data(tail_) + written_;
+        written_ += static_cast<std::uint32_t>(rounded(bytes));
+        return at;
+    }
     /// Producer: lets the consumer see what was pushed.
     void commit() noexcept { tail_->committed.store(written_, std::memory_order_release); }
 
@@ -46,6 +54,7 @@ private:
         std::atomic<segment*> next{nullptr};
         alignas(alignment) std::byte data[alignment];  // `capacity` bytes follow
     };
+    void add_segment(std::size_t bytes);
     void* look() noexcept;
     static segment* make(std::size_t capacity);
     static void destroy(segment* one) noexcept;

@@ -24,7 +24,7 @@ void recorded_queue::submit(epoch at, const operation& what) noexcept {
         type->move(what.work.object, static_cast<std::byte*>(place) + work_header);
     }
     records_.commit();
-    if (pending_.fetch_add(1, std::memory_order_acq_rel) == 0) {
+    if (pending_.value.fetch_add(1, std::memory_order_acq_rel) == 0) {
         events_->busy();
         schedule();
     }
@@ -40,7 +40,7 @@ recorded_queue::ahead recorded_queue::look(waiter& self) noexcept {
 bool recorded_queue::rest() noexcept {
     queue_events* const events = events_;
     const std::int64_t ran = std::exchange(ran_, 0);
-    if (pending_.fetch_sub(ran, std::memory_order_acq_rel) > ran) {
+    if (pending_.value.fetch_sub(ran, std::memory_order_acq_rel) > ran) {
         return false;
     }
     events->idle();

@@ -68,7 +68,7 @@ protected:
     [[nodiscard]] epoch epoch_ahead() noexcept { return front().at; }
     [[nodiscard]] timeline& line() noexcept { return *line_; }
     /// Whether anything is submitted and not accounted for as run, as the thread that submits sees it.
-    [[nodiscard]] bool is_pending() const noexcept { return pending_.load(std::memory_order_acquire) != 0; }
+    [[nodiscard]] bool is_pending() const noexcept { return pending_.value.load(std::memory_order_acquire) != 0; }
 
     /// Runs the work at the front and completes its epoch. `started` and `ended` tell the time, if it is wanted.
     template <class Started, class Ended>
@@ -153,7 +153,12 @@ private:
     /// Operations submitted and not accounted for as run. Whoever raises it from 0 schedules the queue; while it is above
     /// 0 the queue is scheduled, or a thread has it, or it waits. A thread that has run an operation before its submitter
     /// got to count it leaves -1 behind, and the submitter finds that there is nothing left to schedule.
-    alignas(64) std::atomic<std::int64_t> pending_{0};
+    ///
+    /// On cache lines of its own: what derived classes have is asked by the thread that works off, again and again while
+    /// there is nothing, and each such look would take the counter from the thread that submits.
+    struct alignas(64) counter {
+        std::atomic<std::int64_t> value{0};
+    } pending_;
 };
 
 }  // namespace weir::backend

@@ -43,6 +43,10 @@ std::ptrdiff_t buffer::to_host() const noexcept { return block_ ? block_->to_hos
 
 std::byte* buffer::device_data() const noexcept { return block_ ? block_->address : nullptr; }
 
+buffer::tracked_memory buffer::tracked() const noexcept {
+    return block_ ? tracked_memory{block_.get(), block_->address, block_->to_host} : tracked_memory{};
+}
+
 bool buffer::host_reachable() const noexcept { return device().state().driver().host_reaches_memory(); }
 
 void buffer::fetch(std::byte* to, const std::byte* from, std::size_t bytes) const {

@@ -61,7 +61,9 @@ void history::record(const footprint& where, access_mode mode, const mark& when,
     kept.where = where;
     kept.former_owner = false;
     kept.by = by;
-    kept.when.at = when.at;
+    // One by one, as they were written just before: read as one they would have to wait for that.
+    kept.when.at.timeline = when.at.timeline;
+    kept.when.at.at = when.at.at;
     if (kept.when.known != when.known) {
         kept.when.known = when.known;
     }

@@ -31,6 +31,14 @@ struct stream_info {
     std::uint64_t queue = 0;
 };
 
+/// When an operation ran, by two readings of its device's clock.
+struct observed_execution {
+    frontiers::point which;
+    std::chrono::steady_clock::time_point start;
+    std::chrono::steady_clock::time_point end;
+    bool virtual_clock = false;  ///< the device's own (backend::driver::now), not the steady one
+};
+
 struct observed_access {
     std::uint64_t resource = 0;  ///< resource::id
     std::uint64_t bytes = 0;     ///< size of the whole resource
@@ -127,9 +135,8 @@ public:
     /// An operation failed, or did not run because something that it depends on had failed (rule K4). Told before it is
     /// over, on the thread that would have run it.
     virtual void failed(frontiers::point /*which*/) noexcept {}
-    /// An operation ran, on the calling thread, between two readings of the steady clock. Told before it is over.
-    virtual void executed(frontiers::point /*which*/, std::chrono::steady_clock::time_point /*start*/,
-                          std::chrono::steady_clock::time_point /*end*/) noexcept {}
+    /// An operation ran, on the calling thread. Told before it is over.
+    virtual void executed(const observed_execution&) noexcept {}
 };
 
 /// What observers have to say to the program, kept for the calling thread until its call holds no lock any more.

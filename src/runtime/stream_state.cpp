@@ -194,7 +194,9 @@ bool stream_state::idle(const source_location& where) {
 
 void stream_state::executed(backend::epoch at, std::chrono::steady_clock::time_point start,
                             std::chrono::steady_clock::time_point end) noexcept {
-    observers::tell([&](observer& one) { one.executed({info_.timeline, at}, start, end); });
+    // The times of an adopted queue's work are read by the host.
+    const bool virtual_clock = native_ == nullptr && device_->driver().has_virtual_clock();
+    observers::tell([&](observer& one) { one.executed({{info_.timeline, at}, start, end, virtual_clock}); });
 }
 
 stream_registry::registry& stream_registry::instance() {

@@ -13,6 +13,7 @@
 #include "runtime/foreign_visit.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/host.hpp"
+#include "runtime/late.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/ordering.hpp"
 #include "runtime/resource.hpp"
@@ -76,8 +77,7 @@ struct modes {
 };
 
 /// Meets the packages that share operands. None, at the price of one question for each operand, if no package does.
-std::optional<foreign_visit> meet_packages(const submission& what, const modes& mode, bool safety) {
-    std::optional<foreign_visit> visit;
+void meet_packages(late<foreign_visit>& visit, const submission& what, const modes& mode, bool safety) {
     for (const access_request& access : what.accesses) {
         if (access.target == nullptr || !access.target->packages.any()) {
             continue;
@@ -85,17 +85,16 @@ std::optional<foreign_visit> meet_packages(const submission& what, const modes& 
         const bool own = mode.of(access) == ordering_mode::automatic;
         if (own || safety) {
             if (!visit) {
-                visit.emplace();
+                visit.make();
             }
             visit->meet(access, !own);
         }
     }
-    return visit;
 }
 
 /// Tells `plan` everything that the operation must come after. `safety`: whoever orders an access, hazards count.
-void state_needs(order::plan& plan, const submission& what, const std::optional<foreign_visit>& visit,
-                 const modes& mode, bool safety) {
+void state_needs(order::plan& plan, const submission& what, const late<foreign_visit>& visit, const modes& mode,
+                 bool safety) {
     if (visit) {
         visit->state(plan, safety);
     }
@@ -116,8 +115,8 @@ class observation {
     using point = frontiers::point;
 
 public:
-    observation(stream_state& stream, const submission& what, const std::optional<foreign_visit>& visit,
-                const order::plan& plan, const modes& mode, bool safety)
+    observation(stream_state& stream, const submission& what, const late<foreign_visit>& visit, const order::plan& plan,
+                const modes& mode, bool safety)
         : elisions_(plan.elisions()), entries_(visit ? visit->entries() : std::vector<point>()) {
         for (const access_request& access : what.accesses) {
             if (access.target != nullptr) {
@@ -210,7 +209,8 @@ completion submit(stream_state& stream, const submission& what) {
     const bool observed = observers::any();
     const bool safety = observed && observers::want_safety();
 
-    std::optional<foreign_visit> visit = meet_packages(what, mode, safety);
+    late<foreign_visit> visit;
+    meet_packages(visit, what, mode, safety);
     if (visit) {
         visit->enter(&stream, what.from.where);
     }
@@ -242,9 +242,9 @@ completion submit(stream_state& stream, const submission& what) {
     if (visit) {
         visit->prepare({{stream.timeline(), stream.sequence.tail() + 1}, after}, completed);
     }
-    std::optional<observation> observation;
+    late<observation> observation;
     if (observed) {
-        observation.emplace(stream, what, visit, plan, mode, safety);
+        observation.make(stream, what, visit, plan, mode, safety);
     }
 
     // What follows cannot fail.

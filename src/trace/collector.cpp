@@ -107,9 +107,11 @@ void collector::failed(frontiers::point which) noexcept {
     note([&] { return failure{moment_of(which)}; });
 }
 
-void collector::executed(frontiers::point which, std::chrono::steady_clock::time_point start,
-                         std::chrono::steady_clock::time_point end) noexcept {
-    note([&] { return execution{moment_of(which), start - begin_, end - begin_}; });
+void collector::executed(const runtime::observed_execution& what) noexcept {
+    note([&] {
+        return execution{moment_of(what.which), what.start - begin_, what.end - begin_,
+                         what.virtual_clock ? clock_kind::virtual_time : clock_kind::steady};
+    });
 }
 
 }  // namespace weir::trace

@@ -35,8 +35,7 @@ public:
     void allocated(const runtime::observed_allocation& what) override;
     void dropped(std::uint64_t resource) override;
     void failed(frontiers::point which) noexcept override;
-    void executed(frontiers::point which, std::chrono::steady_clock::time_point start,
-                  std::chrono::steady_clock::time_point end) noexcept override;
+    void executed(const runtime::observed_execution& what) noexcept override;
 
 private:
     /// Adds what `make()` gives, under the lock. Observers cannot throw: news without memory are counted as lost.

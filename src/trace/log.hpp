@@ -92,10 +92,17 @@ struct drop {
     std::uint64_t resource = 0;
 };
 
+/// What a time was read from.
+enum class clock_kind : std::uint8_t {
+    steady,        ///< the log's clock
+    virtual_time,  ///< a simulated device's own, which says nothing about when the host did something
+};
+
 struct execution {
     moment at;
     std::chrono::nanoseconds start{0};
     std::chrono::nanoseconds end{0};
+    clock_kind by = clock_kind::steady;
 };
 
 struct failure {

@@ -80,6 +80,11 @@ public:
         }
         return *value;
     }
+    /// `missing` if the field is missing, as in logs of earlier revisions.
+    template <class Enum>
+    [[nodiscard]] Enum name_or(const char* field_name, Enum missing) const {
+        return of_->contains(field_name) ? name<Enum>(field_name) : missing;
+    }
     [[nodiscard]] moment at(const char* name) const { return to_moment(field(name)); }
     template <class Item, class Make>
     [[nodiscard]] std::vector<Item> list(const char* name, Make&& make) const {
@@ -160,7 +165,8 @@ news to_news(const std::string& type, const object& from, log& kept) {
         return to_operation(from, kept);
     }
     if (type == "execution") {
-        return execution{from.at("at"), from.time("start"), from.time("end")};
+        return execution{from.at("at"), from.time("start"), from.time("end"),
+                         from.name_or<clock_kind>("clock", clock_kind::steady)};
     }
     if (type == "failure") {
         return failure{from.at("at")};
@@ -206,6 +212,7 @@ bool read_line(const std::string& line, bool is_header, log& into) {
             throw malformed{"version " + std::to_string(from.number("version")) + " of the format is not known, only " +
                             std::to_string(log_version) + ": write the log again with this version of Weir"};
         }
+        (void)from.number_or_none("revision");
         return false;
     }
     const std::string& type = from.text("type");

@@ -101,6 +101,9 @@ public:
         to_->field("type", "execution");
         at("at", one.at);
         to_->field("start", one.start.count()).field("end", one.end.count());
+        if (one.by != clock_kind::steady) {
+            to_->field("clock", name_of(one.by));
+        }
     }
 
 private:
@@ -136,7 +139,8 @@ private:
 void write_log(std::ostream& to, const log& from) {
     std::string line;
     json_writer header(line);
-    header.open('{').field("format", "weirlog").field("version", log_version).field("clock", "steady").close('}');
+    header.open('{').field("format", "weirlog").field("version", log_version).field("revision", log_revision);
+    header.field("clock", "steady").close('}');
     to << line << '\n';
     for (const record& one : from.records) {
         line.clear();

@@ -7,6 +7,7 @@
 
 #include "order/plan.hpp"
 #include "runtime/observer.hpp"
+#include "trace/log.hpp"
 
 namespace weir::trace {
 
@@ -34,6 +35,11 @@ struct names_of<ordering_mode> {
 template <>
 struct names_of<runtime::work_kind> {
     static constexpr std::array<std::string_view, 5> list = {"device", "host_task", "copy", "gate", "moment"};
+};
+
+template <>
+struct names_of<clock_kind> {
+    static constexpr std::array<std::string_view, 2> list = {"steady", "virtual"};
 };
 
 template <class Enum>

@@ -29,12 +29,12 @@ public:
     explicit writer(std::ostream& to) : to_(&to) {}
 
     void all(const log& from) {
-        bool is_simulated = false;
+        bool is_virtual = false;
         nanoseconds first = nanoseconds::max();
         for (const record& one : from.records) {
             if (const auto* ran = std::get_if<execution>(&one.what)) {
                 executions_[{ran->at.stream, ran->at.at}] = ran;
-                is_simulated = is_simulated || ran->end > one.when + std::chrono::microseconds(100);
+                is_virtual = is_virtual || ran->by == clock_kind::virtual_time;
                 first = std::min(first, ran->start);
             }
         }
@@ -48,7 +48,7 @@ public:
             if (const auto* ran = std::get_if<execution>(&one.what)) {
                 device_time = std::max(device_time, ran->end);
             }
-            now_ = is_simulated ? device_time : one.when;
+            now_ = is_virtual ? device_time : one.when;
             std::visit(*this, one.what);
         }
         *to_ << "\n]}\n";

@@ -64,6 +64,17 @@ class Verify(CommandTest):
         self.assertIn("1 notes", self.verify(0, more))
         self.assertIn("note: redundant-wait", self.verify(1, more, "--strict"))
 
+    def test_earlier_revisions_and_virtual_clocks(self):
+        execution = '"start":11301,"end":13102}'
+        self.assertIn('"revision":1,', example())
+        self.assertIn(execution, example())
+        expected = self.verify(0, example())
+        self.assertEqual(self.verify(0, example().replace('"revision":1,', "")), expected)
+        self.assertEqual(self.verify(0, example().replace('"revision":1,', '"revision":7,')), expected)
+        on = execution[:-1] + ',"clock":"virtual"}'
+        self.assertEqual(self.verify(0, example().replace(execution, on)), expected)
+        self.assertIn('"clock" is "sundial"', self.verify(2, example().replace(execution, on.replace("virtual", "sundial"))))
+
     def test_incomplete_logs_and_wrong_use(self):
         cut = "".join(example().splitlines(keepends=True)[:-1])
         self.assertIn("line 11: the log ends here", self.verify(2, cut))

@@ -86,6 +86,20 @@ class Page(unittest.TestCase):
         self.show("\n".join(json.dumps(record) for record in records))
         self.assertEqual(self.run_in_page("log.most"), 1)
 
+    def test_the_log_says_that_time_is_simulated(self):
+        records = [json.loads(line) for line in made_up_log(8).split("\n")]
+        executions = [record for record in records if record.get("type") == "execution"]
+
+        def simulated():
+            self.show("\n".join(json.dumps(record) for record in records))
+            return self.run_in_page("log.simulated"), "simulated time" in self.text("legend")
+
+        executions[-1]["end"] += 1000000  # how late it is says nothing
+        self.assertEqual(simulated(), (False, False))
+        for record in executions:
+            record["clock"] = "virtual"
+        self.assertEqual(simulated(), (True, True))
+
     def test_an_arrow_says_its_reason_and_lines(self):
         x, y = self.run_in_page(f"{ARROW}({LONG_ARROW})")
         self.browser.mouse("mouseMoved", x, y)

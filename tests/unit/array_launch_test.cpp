@@ -1,15 +1,20 @@
 // Work of the program's own that declares what it reads and writes: parallel_for, access, host_task.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
 #include <mutex>
 #include <numeric>
+#include <string>
 #include <vector>
 
+#include "support/messages.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
 namespace {
 
+using test::message_of;
 using testing::gate;
 
 /// Somebody else's function: it knows pointers and a handle, and nothing of Weir.
@@ -48,6 +53,52 @@ TEST(ParallelFor, LargeAndPickyBodiesAreKeptWhole) {
     EXPECT_EQ(x.read<double>()[999], 999.0);
 }
 
+/// What `given` says is what `expected` says.
+template <class T>
+void expect_same(const access_argument<T>& given, const access_argument<T>& expected) {
+    EXPECT_EQ(given.data.data(), expected.data.data());
+    EXPECT_EQ(given.data.size(), expected.data.size());
+    EXPECT_EQ(given.to_host, expected.to_host);
+    EXPECT_EQ(given.request.target, expected.request.target);
+    EXPECT_EQ(given.request.where, expected.request.where);
+    EXPECT_EQ(given.request.mode, expected.request.mode);
+    EXPECT_EQ(given.request.overwrites, expected.request.overwrites);
+}
+
+TEST(Operand, AnArrayWithItsTypeSaysWhatItsViewSays) {
+    const array whole = zeros({6, 8}, dtype::int32);
+    for (const array& x : {whole, whole.slice(2, 5), whole.reshape({48}), empty({0, 3}, dtype::int32)}) {
+        expect_same(in<std::int32_t>(x), in(x.view<std::int32_t>()));
+        expect_same(out<std::int32_t>(x), out(x.view<std::int32_t>()));
+        expect_same(inout<std::int32_t>(x), inout(x.view<std::int32_t>()));
+    }
+    // What tells the three, and parts of an array, from each other.
+    EXPECT_EQ(in<std::int32_t>(whole).request.mode, order::access_mode::read);
+    EXPECT_TRUE(out<std::int32_t>(whole).request.overwrites);
+    EXPECT_FALSE(inout<std::int32_t>(whole).request.overwrites);
+    EXPECT_NE(in<std::int32_t>(whole).data.data(), in<std::int32_t>(whole.slice(2, 5)).data.data());
+    EXPECT_EQ(in<double>(array()).data.size(), 0U);
+}
+
+TEST(Operand, AnArrayWithATypeThatIsNotItsOwnOrInAnotherOrderIsRefused) {
+    const array x = zeros({4, 6}, dtype::int32);
+    const array turned = x.t();
+    const auto refusals = [](const array& of, auto use) {
+        return std::array{message_of<error>([&] { (void)in<decltype(use)>(of); }),
+                          message_of<error>([&] { (void)out<decltype(use)>(of); }),
+                          message_of<error>([&] { (void)inout<decltype(use)>(of); })};
+    };
+    for (const std::string& message : refusals(x, float())) {
+        EXPECT_EQ(message, message_of<argument_type_error>([&] { (void)x.view<float>(); }));
+    }
+    for (const std::string& message : refusals(turned, std::int32_t())) {
+        EXPECT_EQ(message, message_of<argument_error>([&] { (void)turned.view<std::int32_t>(); }));
+    }
+    for (const std::string& message : refusals(x, std::int32_t())) {
+        EXPECT_EQ(message, "nothing was thrown");
+    }
+}
+
 TEST(Access, OrdersSomebodyElsesCallLikeAnOperation) {
     gate held;
     const stream first;
@@ -57,7 +108,7 @@ TEST(Access, OrdersSomebodyElsesCallLikeAnOperation) {
     second.synchronize();
     held.hold(first);
     fill(first, x, 2);
-    const completion theirs = access(on(second).label("their_scale"), in(x.view<double>()), out(y.view<double>()),
+    const completion theirs = access(on(second).label("their_scale"), in<double>(x), out<double>(y),
                                      [](native_stream native, auto from, auto to) {
                                          their_scale(native.handle, from.data(), to.data(), to.size());
                                      });
@@ -76,7 +127,7 @@ TEST(Access, ControlWithoutOrderingTheCallComesTooEarly) {
     const ordering_scope manual(ordering_mode::manual);
     held.hold(first);
     fill(first, x, 2);
-    access(second, in(x.view<double>()), out(y.view<double>()), [](native_stream, auto from, auto to) {
+    access(second, in<double>(x), out<double>(y), [](native_stream, auto from, auto to) {
         their_scale(nullptr, from.data(), to.data(), to.size());
     }).synchronize();
     EXPECT_EQ(y.read<double>()[63], 0.0);

@@ -25,18 +25,13 @@ using namespace std::chrono_literals;
 /// When operations ran, by their device's time.
 class stopwatch final : public runtime::observer {
 public:
-    struct run {
-        frontiers::point which;
-        std::chrono::steady_clock::time_point start;
-        std::chrono::steady_clock::time_point end;
-    };
+    using run = runtime::observed_execution;
     stopwatch() { runtime::observers::add(*this); }
     ~stopwatch() override { runtime::observers::remove(*this); }
     [[nodiscard]] bool wants_times() const noexcept override { return true; }
-    void executed(frontiers::point which, std::chrono::steady_clock::time_point start,
-                  std::chrono::steady_clock::time_point end) noexcept override {
+    void executed(const runtime::observed_execution& what) noexcept override {
         const std::lock_guard lock(mutex_);
-        runs.push_back({which, start, end});
+        runs.push_back(what);
     }
     /// The most operations that ran at once.
     [[nodiscard]] int most_at_once() const {

@@ -96,8 +96,8 @@ TEST_F(TraceFiles, V2_for_perfetto_operations_are_slices_and_waits_are_flows) {
         program.enqueue(b, 3, {reads(1)}, {}, "read", {{written, order::reason::read_after_write, false}});
     program.drop(1);
     const auto now = std::chrono::steady_clock::now();
-    told.executed(written, now, now + std::chrono::nanoseconds(1500));
-    told.executed(read, now + std::chrono::nanoseconds(2000), now + std::chrono::nanoseconds(2001));
+    told.executed({written, now, now + std::chrono::nanoseconds(1500)});
+    told.executed({read, now + std::chrono::nanoseconds(2000), now + std::chrono::nanoseconds(2001)});
     std::ostringstream text;
     told.read([&](const trace::log& kept) { trace::write_perfetto(text, kept); });
     const auto events = nlohmann::json::parse(text.str())["traceEvents"];
@@ -111,6 +111,34 @@ TEST_F(TraceFiles, V2_for_perfetto_operations_are_slices_and_waits_are_flows) {
     EXPECT_DOUBLE_EQ(events[5]["dur"], 0.001);
     EXPECT_EQ(events[6]["name"], "read_after_write");
     EXPECT_EQ(events[8]["args"]["bytes"], 0);
+}
+
+/// Where, in microseconds, the host's allocation stands beside an operation that ran `start` after the log was begun.
+double time_of_memory(std::chrono::milliseconds start, bool virtual_clock) {
+    const auto begin = std::chrono::steady_clock::now();
+    trace::collector told;
+    observer_script program(told);
+    auto& a = program.make_stream("a");
+    const auto written = program.enqueue(a, 1, {}, {}, "write");
+    told.executed({written, begin + start, begin + start + std::chrono::milliseconds(1), virtual_clock});
+    program.allocate(a, 1, 2);
+    std::ostringstream text;
+    told.read([&](const trace::log& kept) { trace::write_perfetto(text, kept); });
+    const auto events = nlohmann::json::parse(text.str())["traceEvents"];
+    for (const auto& event : events) {
+        if (event["ph"] == "C") {
+            return event["ts"];
+        }
+    }
+    return -1;
+}
+
+TEST_F(TraceFiles, V2_for_perfetto_what_the_host_did_stands_at_the_time_of_a_virtual_clock) {
+    const std::chrono::hours far(1);
+    EXPECT_NEAR(time_of_memory(far, true), 3600e6 + 1e3, 1e3);
+    // Neither how late an operation ended tells, nor how early.
+    EXPECT_NE(time_of_memory(-far, true), time_of_memory(-far, false));
+    EXPECT_LT(time_of_memory(far, false), 3600e6);
 }
 
 }  // namespace

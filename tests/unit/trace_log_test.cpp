@@ -35,6 +35,9 @@ log read_text(const std::string& text) {
     return read_log(stream, "some.weirlog");
 }
 
+const std::string header = R"({"format":"weirlog","version":2,"revision":1,"clock":"steady"})"
+                           "\n";
+
 /// A little of everything.
 void play(collector& told) {
     observer_script program(told);
@@ -50,7 +53,8 @@ void play(collector& told) {
     program.host_accesses(automatic(reads(7)), 14);
     program.drop(7);
     const auto now = std::chrono::steady_clock::now();
-    told.executed(written, now, now + std::chrono::nanoseconds(250));
+    told.executed({written, now, now + std::chrono::nanoseconds(250)});
+    told.executed({{work.info.timeline, 2}, now, now + std::chrono::hours(1), true});
 }
 
 TEST(EvidenceLog, V2_what_is_written_can_be_read_and_written_again) {
@@ -58,7 +62,7 @@ TEST(EvidenceLog, V2_what_is_written_can_be_read_and_written_again) {
     play(told);
     const std::string text = text_of(told);
     const log read = read_text(text);
-    EXPECT_EQ(read.records.size(), 11U);
+    EXPECT_EQ(read.records.size(), 12U);
     std::ostringstream again;
     write_log(again, read);
     EXPECT_EQ(again.str(), text);
@@ -86,6 +90,38 @@ TEST(EvidenceLog, V2_an_operation_keeps_its_evidence) {
     ASSERT_EQ(one.elisions.size(), 1U);
     EXPECT_EQ(one.elisions[0].kind, order::witness_kind::known);
     EXPECT_EQ(one.elisions[0].witness, (moment{12, 1}));
+}
+
+TEST(EvidenceLog, V2_says_which_times_are_a_virtual_clocks) {
+    collector told;
+    play(told);
+    const std::string text = text_of(told);
+    const log read = read_text(text);
+    EXPECT_EQ(std::get<execution>(read.records[10].what).by, clock_kind::steady);
+    EXPECT_EQ(std::get<execution>(read.records[11].what).by, clock_kind::virtual_time);
+    EXPECT_NE(text.find(R"("clock":"virtual"})"), std::string::npos);
+}
+
+TEST(EvidenceLog, V2_reads_logs_of_earlier_revisions) {
+    const std::string end = R"({"type":"end","records":1,"lost":0})";
+    const std::string ran = R"({"t":9,"type":"execution","at":[1,1],"start":2,"end":900000)";
+    const auto clock_in = [&](const std::string& first, const std::string& clock) {
+        const log read = read_text(first + ran + clock + "}\n" + end);
+        return std::get<execution>(read.records[0].what).by;
+    };
+    const std::string older = R"({"format":"weirlog","version":2,"clock":"steady"})"
+                              "\n";
+    EXPECT_EQ(clock_in(older, ""), clock_kind::steady);
+    EXPECT_EQ(clock_in(header, ""), clock_kind::steady);
+    EXPECT_EQ(clock_in(header, R"(,"clock":"virtual")"), clock_kind::virtual_time);
+    EXPECT_THAT([&] { (void)clock_in(header, R"(,"clock":"sundial")"); },
+                ThrowsMessage<argument_error>(HasSubstr("\"clock\" is \"sundial\"")));
+    EXPECT_THAT(
+        [&] {
+            (void)read_text(R"({"format":"weirlog","version":2,"revision":"new"})"
+                            "\n");
+        },
+        ThrowsMessage<argument_error>(HasSubstr("\"revision\"")));
 }
 
 TEST(EvidenceLog, V2_every_kind_of_work_has_a_name) {
@@ -141,9 +177,6 @@ TEST(EvidenceLog, V2_every_line_is_json_that_can_stand_in_a_page) {
         EXPECT_EQ(line.find('<'), std::string::npos) << line;
     }
 }
-
-const std::string header = R"({"format":"weirlog","version":2,"clock":"steady"})"
-                           "\n";
 
 TEST(EvidenceLog, V2_refuses_what_it_does_not_know_with_the_line) {
     const auto reading = [](const std::string& text) { return [text] { (void)read_text(text); }; };

@@ -108,8 +108,8 @@ TEST_F(MinimalWaits, O10_the_summary_counts_waits_for_memory_apart) {
                       {b_.at(), order::reason::write_after_read, order::witness_kind::same_stream, {}}});
     const auto start = std::chrono::steady_clock::now();
     using std::chrono::nanoseconds;
-    told_.executed(written, start, start + nanoseconds(100));
-    told_.executed(b_.at(), start + nanoseconds(150), start + nanoseconds(300));
+    told_.executed({written, start, start + nanoseconds(100)});
+    told_.executed({b_.at(), start + nanoseconds(150), start + nanoseconds(300)});
     const trace_summary sum = told_.read(summarise);
     EXPECT_EQ(sum.operations, 3U);
     EXPECT_EQ(sum.streams, 4U);

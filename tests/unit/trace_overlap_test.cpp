@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -68,6 +69,47 @@ protected:
         return found;
     }
 };
+
+TEST_P(TraceOverlap, V2_the_log_says_that_the_clock_is_virtual) {
+    for (const trace::execution& one : executions()) {
+        EXPECT_EQ(one.by, trace::clock_kind::virtual_time);
+    }
+}
+
+TEST(TraceClock, V2_the_same_device_has_a_virtual_clock_for_a_time) {
+    const std::filesystem::path file = std::filesystem::temp_directory_path() / "weir_clocks.weirlog";
+    {
+        const stream s(sim(0));
+        const stream other(cpu());
+        const trace_scope trace(file);
+        const auto both = [&] {
+            parallel_for(s, 1, [](std::size_t) {});
+            parallel_for(other, 1, [](std::size_t) {});
+            s.synchronize();
+            other.synchronize();
+        };
+        both();
+        {
+            const testing::simulated device(sim(0), {.virtual_clock = true});
+            both();
+        }
+        both();
+    }
+    std::ifstream from(file);
+    const trace::log log = trace::read_log(from);
+    std::map<std::uint64_t, std::string> clocks;
+    for (const trace::record& one : log.records) {
+        if (const auto* ran = std::get_if<trace::execution>(&one.what)) {
+            clocks[ran->at.stream] += ran->by == trace::clock_kind::virtual_time ? 'v' : 's';
+        }
+    }
+    std::filesystem::remove(file);
+    std::multiset<std::string> seen;
+    for (const auto& [of, clock] : clocks) {
+        seen.insert(clock);
+    }
+    EXPECT_EQ(seen, (std::multiset<std::string>{"sss", "svs"}));
+}
 
 TEST_P(TraceOverlap, V2_the_log_shows_as_many_streams_at_once_as_there_are_engines) {
     const std::vector<trace::execution> all = executions();

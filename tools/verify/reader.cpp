@@ -154,6 +154,9 @@ public:
         }
         if (type == "execution") {
             const execution_record one{at("at"), time(*from_, "start"), time(*from_, "end")};
+            if (from_->contains("clock")) {  // not in revision 0
+                static_cast<void>(one_of(*from_, "clock", {"steady", "virtual"}));
+            }
             if (one.start > one.end) {
                 throw flaw{"\"end\" is before \"start\""};
             }
@@ -235,6 +238,9 @@ void expect_header(const json& from) {
     if (number(from, "version") != log_reader::version) {
         throw flaw{"version " + std::to_string(number(from, "version")) + " of the format is not known, only " +
                    std::to_string(log_reader::version)};
+    }
+    if (from.contains("revision")) {  // else 0
+        static_cast<void>(number(from, "revision"));
     }
     static_cast<void>(one_of(from, "clock", {"steady"}));
 }

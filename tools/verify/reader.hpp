@@ -17,7 +17,7 @@ public:
         : std::runtime_error("line " + std::to_string(line) + ": " + why) {}
 };
 
-/// Reads an evidence log, version 2, record by record: never more than one line is kept, and texts once each. Strict:
+/// Reads an evidence log, version 2 of any revision, record by record: never more than one line is kept, and texts once each. Strict:
 /// what the format does not allow is refused, but for fields that it does not know.
 class log_reader {
 public:

@@ -25,12 +25,12 @@ struct access_request {
     bool overwrites = false;
 };
 
-/// One operation, before it has a place in a stream.
+/// One operation, before it has a place in a stream. Refers to what the call was given: made for one call of `submit`.
 struct submission {
     std::span<const access_request> accesses;
     std::span<const completion> after;
     detail::task_ref work;
-    site from;
+    const site& from;
     work_kind kind = work_kind::device;
 };
 

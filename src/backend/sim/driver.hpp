@@ -24,6 +24,7 @@ public:
     [[nodiscard]] std::size_t total_memory() const noexcept override { return memory_; }
     [[nodiscard]] bool host_reaches_memory() const noexcept override { return false; }
     [[nodiscard]] std::chrono::steady_clock::time_point now() const noexcept override { return engines_->now(); }
+    [[nodiscard]] bool has_virtual_clock() const noexcept override { return engines_->is_virtual(); }
     void fetch(std::byte* host, const std::byte* device, std::size_t bytes) override;
     void store(std::byte* device, const std::byte* host, std::size_t bytes) override;
 

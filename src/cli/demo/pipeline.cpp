@@ -27,7 +27,7 @@ completion pipeline::analyse(std::int64_t block) {
     parallel_for(
         on(analyse).label("window"), cut_.batch(),
         [this](std::size_t frame, auto samples, auto frames) { kernels_.window(frame, samples, frames); },
-        in(p.samples.view<float>()), out(p.frames.view<float>()));
+        in<float>(p.samples), out<float>(p.frames));
     if (by_hand_) p.windowed.record(analyse);
 
     if (by_hand_) analyse.wait(p.synthesised);  // the spectra that were here
@@ -44,7 +44,7 @@ completion pipeline::filter(std::int64_t block) {
     completion end = parallel_for(
         on(filter).label("filter"), cut_.channels,
         [this](std::size_t channel, auto spectrum, auto level) { kernels_.keep_tones(channel, spectrum, level); },
-        inout(p.spectrum.view<std::complex<float>>()), inout(level_.view<float>()));
+        inout<std::complex<float>>(p.spectrum), inout<float>(level_));
     if (by_hand_) p.filtered.record(filter);
     return end;
 }
@@ -73,7 +73,7 @@ completion pipeline::add(std::int64_t block) {
         [this](std::size_t channel, auto frames, auto part, auto after) {
             kernels_.overlap_add(channel, frames, part, after);
         },
-        in(p.cleaned.view<float>()), inout(here.samples.view<float>()), inout(next.samples.view<float>()));
+        in<float>(p.cleaned), inout<float>(here.samples), inout<float>(next.samples));
     if (by_hand_) p.added.record(add);
     return end;
 }
@@ -86,8 +86,8 @@ completion pipeline::store(std::int64_t block) {
     if (by_hand_) store.wait(p.added);
     completion end = parallel_for(
         on(store).label("store"), cut_.step() * cut_.channels,
-        [](std::size_t i, auto part, auto result) { kernels::store(i, part, result); },
-        inout(here.samples.view<float>()), out(result_.slice(block, block + 1).view<float>()));
+        [](std::size_t i, auto part, auto result) { kernels::store(i, part, result); }, inout<float>(here.samples),
+        out<float>(result_.slice(block, block + 1)));
     if (by_hand_) here.stored.record(store);
     return end;
 }
