@@ -3,7 +3,6 @@
 #include <cstddef>
 
 #include "array/convert.hpp"
-#include "array/operation.hpp"
 #include "array/walk.hpp"
 #include "weir/array.hpp"
 

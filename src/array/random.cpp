@@ -5,6 +5,7 @@
 
 #include "array/operation.hpp"
 #include "array/philox.hpp"
+#include "weir/detail/submission.hpp"
 #include "weir/error.hpp"
 
 namespace weir {
