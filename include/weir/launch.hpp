@@ -210,29 +210,63 @@ template <class F>
 
 }  // namespace detail
 
+#ifdef __CUDACC__
+namespace detail {
+
+template <class F, class... T, class... Data>
+completion parallel_for_on_cuda(const on& where, range over, F body, const access_argument<T, Data>&... arguments);
+[[noreturn]] WEIR_EXPORT void refuse_device_lambda(const on& where);
+
+}  // namespace detail
+
+// Another function than the one that a plain compiler makes of the same template.
+inline namespace compiled_by_nvcc {
+#endif
+
 /// Enqueues `body(i, spans...)` for each index i of `over`, spans as in, out and inout give them; `body(i)` if it takes
 /// no spans. Returns once enqueued. The body must not wait for streams or events; an exception fails the operation.
 /// It is moved into the stream while Weir holds locks: its move constructor must not call Weir. Throws state_error,
 /// argument_error (memory that the stream's device cannot reach), std::bad_alloc: then nothing was enqueued.
+///
+/// On a CUDA device the body runs as a kernel, a thread for each index, if nvcc compiles the program and the body is a
+/// lambda marked `__host__ __device__` (nvcc --extended-lambda --expt-relaxed-constexpr); any other body is an
+/// argument_error there. Its kernel is loaded at the first call for each device.
 template <class F, class... T, class... Data>
 completion parallel_for(const on& where, range over, F body, const access_argument<T, Data>&... arguments) {
-    return detail::submit_work(
-        where, runtime::work_kind::device,
-        [over, body = std::move(body), spans = std::tuple(arguments.data...)]() mutable {
-            std::apply(
-                [&](auto&... span) {
-                    for (std::size_t i = over.begin; i < over.end; ++i) {
-                        if constexpr (std::is_invocable_v<F&, std::size_t, Data&...>) {
-                            body(i, span...);
-                        } else {
-                            body(i);
+#ifdef __CUDACC__
+    constexpr bool is_for_device_alone = __nv_is_extended_device_lambda_closure_type(F);
+    if constexpr (is_for_device_alone || __nv_is_extended_host_device_lambda_closure_type(F)) {
+        if (where.stream().device().kind() == device_kind::cuda) {
+            return detail::parallel_for_on_cuda(where, over, std::move(body), arguments...);
+        }
+    }
+    if constexpr (is_for_device_alone) {
+        detail::refuse_device_lambda(where);
+    } else
+#endif
+    {
+        return detail::submit_work(
+            where, runtime::work_kind::device,
+            [over, body = std::move(body), spans = std::tuple(arguments.data...)]() mutable {
+                std::apply(
+                    [&](auto&... span) {
+                        for (std::size_t i = over.begin; i < over.end; ++i) {
+                            if constexpr (std::is_invocable_v<F&, std::size_t, Data&...>) {
+                                body(i, span...);
+                            } else {
+                                body(i);
+                            }
                         }
-                    }
-                },
-                spans);
-        },
-        arguments...);
+                    },
+                    spans);
+            },
+            arguments...);
+    }
 }
+
+#ifdef __CUDACC__
+}  // namespace compiled_by_nvcc
+#endif
 
 /// Declares accesses around work of somebody else: `fn(native_stream, spans...)` gets the stream's native handle and the
 /// operands, and either does the work (CPU) or puts it into that stream. Arguments: accesses, then the function. Returns
@@ -342,3 +376,7 @@ void keep_alive(const event& after, T&&... objects) {
 }
 
 }  // namespace weir
+
+#ifdef __CUDACC__
+#include "weir/detail/cuda_launch.hpp"
+#endif

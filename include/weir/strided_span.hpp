@@ -18,18 +18,19 @@ public:
     using extents_type = std::array<std::int64_t, Rank>;
 
     /// From the element with all indices 0, and extents and strides in elements.
-    strided_span(T* first, const extents_type& extents, const extents_type& strides) noexcept
+    constexpr strided_span(T* first, const extents_type& extents, const extents_type& strides) noexcept
         : first_(first), extents_(extents), strides_(strides) {}
 
     /// The same elements, to be read only.
-    operator strided_span<const T, Rank>() const noexcept  // NOLINT(google-explicit-constructor): as std::span does
-        requires(!std::is_const_v<T>) {
-        return {first_, extents_, strides_};
-    }
+    template <class U>
+        requires(std::is_const_v<T>&& std::same_as<U, std::remove_const_t<T>>)
+    constexpr strided_span(
+        const strided_span<U, Rank>& other) noexcept  // NOLINT(google-explicit-constructor): as std::span does
+        : strided_span(other.data(), other.extents(), other.strides()) {}
 
     /// The element at these indices, which are not checked.
     template <std::integral... Index>
-    [[nodiscard]] T& operator()(Index... index) const noexcept {
+    [[nodiscard]] constexpr T& operator()(Index... index) const noexcept {
         static_assert(sizeof...(Index) == Rank, "one index for each dimension");
         std::int64_t at = 0;
         std::size_t axis = 0;
@@ -38,15 +39,15 @@ public:
     }
 
     /// The element with all indices 0.
-    [[nodiscard]] T* data() const noexcept { return first_; }
+    [[nodiscard]] constexpr T* data() const noexcept { return first_; }
     /// The number of indices of each dimension.
-    [[nodiscard]] const extents_type& extents() const noexcept { return extents_; }
+    [[nodiscard]] constexpr const extents_type& extents() const noexcept { return extents_; }
     /// Elements, not bytes, from one index to the next, for each dimension.
-    [[nodiscard]] const extents_type& strides() const noexcept { return strides_; }
+    [[nodiscard]] constexpr const extents_type& strides() const noexcept { return strides_; }
     /// The number of indices of one dimension.
-    [[nodiscard]] std::int64_t extent(std::size_t axis) const noexcept { return extents_[axis]; }
+    [[nodiscard]] constexpr std::int64_t extent(std::size_t axis) const noexcept { return extents_[axis]; }
     /// Elements, not bytes, from one index to the next.
-    [[nodiscard]] std::int64_t stride(std::size_t axis) const noexcept { return strides_[axis]; }
+    [[nodiscard]] constexpr std::int64_t stride(std::size_t axis) const noexcept { return strides_[axis]; }
 
 private:
     T* first_;

@@ -32,6 +32,7 @@
 #include "weir/fft.hpp"
 #include "weir/float16.hpp"
 #include "weir/indexing.hpp"
+#include "weir/kernel.hpp"
 #include "weir/launch.hpp"
 #include "weir/memory.hpp"
 #include "weir/memory_resource.hpp"

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <variant>
 
 #include "array/convert.hpp"
+#include "array/cuda/enqueue.hpp"
 #include "array/operation.hpp"
 #include "weir/array.hpp"
 #include "weir/detail/submission.hpp"
@@ -59,6 +61,15 @@ array counted(T start, T stop, T step, dtype type, const stream_ref& on, source_
     }
     array made = empty(length_of(start, stop, step), type, on, where);
     const runtime::access_request accesses[] = {operation::writes(made)};
+    if (const array_kernels::context* const device = array_kernels::context_of(on.device())) {
+        const walk::operand to[] = {operation::operand_of(made)};
+        array_kernels::launches work(*device);
+        work.add(array_kernels::function::counted, {type, dtype_of<T>, nullptr}, {},
+                 walk::plan(made.shape().extents(), to),
+                 {std::bit_cast<std::uint64_t>(start), std::bit_cast<std::uint64_t>(step)});
+        array_kernels::enqueue({on, where}, accesses, std::move(work));
+        return made;
+    }
     operation::enqueue({on, where}, accesses,
                        [start, step, to = made.device_data(), count = made.size(), item = size_of(type),
                         convert = convert::between(dtype_of<T>, type)] {

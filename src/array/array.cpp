@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "array/cuda/fetch.hpp"
 #include "array/layout.hpp"
 #include "array/walk.hpp"
 #include "memory/access.hpp"
@@ -188,6 +189,9 @@ void pack(const array& of, std::byte* to) {
     const walk::plan both(of.shape().extents(), operands);
     if (reachable) {
         walk::copy_elements(both, item);
+        return;
+    }
+    if (array_kernels::fetch(of, both)) {
         return;
     }
     // Run by run: what lies between the elements may be written at this moment, and is not waited for.

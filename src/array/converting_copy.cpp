@@ -20,8 +20,9 @@ converting_copy::converting_copy(const array& to, const array& from)
     : converting_copy(plan_of(to, from), to.dtype(), from.dtype()) {}
 
 void converting_copy::operator()() const {
-    if (same_) {
-        walk::copy_elements(both_, to_);
+    const std::size_t to = size_of(to_);
+    if (to_ == from_) {
+        walk::copy_elements(both_, to);
         return;
     }
     both_.for_each_piece(most, [&](const walk::plan::pointers& at, std::int64_t rows, std::int64_t columns) {
@@ -29,11 +30,11 @@ void converting_copy::operator()() const {
         const walk::grid source{at[1], both_.row_stride(1), both_.column_stride(1)};
         alignas(64) std::byte gathered[most * 16];
         alignas(64) std::byte converted[most * 16];
-        const std::byte* const in = walk::gather(source, rows, columns, from_, gathered);
-        const bool direct = walk::is_packed(target, rows, columns, to_);
+        const std::byte* const in = walk::gather(source, rows, columns, size_of(from_), gathered);
+        const bool direct = walk::is_packed(target, rows, columns, to);
         convert_(in, direct ? target.first : converted, static_cast<std::size_t>(rows * columns));
         if (!direct) {
-            walk::copy_grid(target, walk::packed(converted, columns, to_), rows, columns, to_);
+            walk::copy_grid(target, walk::packed(converted, columns, to), rows, columns, to);
         }
     });
 }

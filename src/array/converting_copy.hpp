@@ -3,6 +3,8 @@
 #include <cstddef>
 
 #include "array/convert.hpp"
+#include "array/cuda/launch.hpp"
+#include "array/operation.hpp"
 #include "array/walk.hpp"
 #include "weir/array.hpp"
 
@@ -12,22 +14,19 @@ namespace weir {
 class converting_copy {
 public:
     converting_copy(walk::plan both, dtype to, dtype from)
-        : both_(std::move(both)),
-          convert_(convert::between(from, to)),
-          to_(size_of(to)),
-          from_(size_of(from)),
-          same_(from == to) {}
+        : both_(std::move(both)), convert_(convert::between(from, to)), to_(to), from_(from) {}
     /// Of arrays with the same shape.
     converting_copy(const array& to, const array& from);
 
     void operator()() const;
+    /// The same by a kernel.
+    void add_to(array_kernels::launches& some) const { some.add_copy(both_, to_, from_); }
 
 private:
     walk::plan both_;
     convert::function convert_;
-    std::size_t to_;
-    std::size_t from_;
-    bool same_;
+    dtype to_;
+    dtype from_;
 };
 
 }  // namespace weir

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "array/converting_copy.hpp"
+#include "array/cuda/enqueue.hpp"
 #include "array/operation.hpp"
 #include "array/transfer.hpp"
 #include "runtime/device_state.hpp"
@@ -78,21 +79,37 @@ namespace {
 /// elements whatever they are.
 completion copy_any(const on& where, const array& dst, const array& src) {
     detail::expect_own_elements(dst);
-    if (dst.is_contiguous() && src.is_contiguous() && dst.dtype() == src.dtype()) {
+    const array_kernels::context* const device = array_kernels::context_of(where.stream().device());
+    const bool entangled = operation::entangled(dst, src);
+    // The host moves bytes in either direction; what the driver of a device copies must not overlap.
+    if (dst.is_contiguous() && src.is_contiguous() && dst.dtype() == src.dtype() && (device == nullptr || !entangled)) {
         return operation::transfer(where, dst, src);
     }
-    if (!operation::entangled(dst, src)) {
+    if (!entangled) {
         const runtime::access_request accesses[] = {operation::writes(dst), operation::reads(src)};
-        return operation::enqueue(where, accesses, converting_copy(dst, src));
+        converting_copy work(dst, src);
+        if (device != nullptr) {
+            array_kernels::launches made(*device);
+            work.add_to(made);
+            return array_kernels::enqueue(where, accesses, std::move(made));
+        }
+        return operation::enqueue(where, accesses, std::move(work));
     }
     const array aside = empty(src.shape(), src.dtype(), where.stream(), where.site().where);
     const runtime::access_request accesses[] = {operation::writes(dst), operation::reads(src),
                                                 operation::writes(aside)};
-    return operation::enqueue(where, accesses,
-                              [first = converting_copy(aside, src), second = converting_copy(dst, aside)] {
-                                  first();
-                                  second();
-                              });
+    converting_copy away(aside, src);
+    converting_copy back(dst, aside);
+    if (device != nullptr) {
+        array_kernels::launches made(*device);
+        away.add_to(made);
+        back.add_to(made);
+        return array_kernels::enqueue(where, accesses, std::move(made));
+    }
+    return operation::enqueue(where, accesses, [first = std::move(away), second = std::move(back)] {
+        first();
+        second();
+    });
 }
 
 /// The same place in a program, on the stream given or, if that is one of another device, the current one of `device`.

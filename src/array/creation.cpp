@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "array/cuda/enqueue.hpp"
 #include "array/layout.hpp"
 #include "array/operation.hpp"
 #include "array/walk.hpp"
@@ -18,12 +19,16 @@ completion fill(const on& where, const array& dst, const scalar& value) {
     const layout::axes nowhere;
     const walk::operand operands[] = {operation::operand_of(dst), {element.data(), nowhere.first(dst.dimensions())}};
     const runtime::access_request accesses[] = {operation::writes(dst)};
-    return operation::enqueue(
-        where, accesses,
-        [element, item = size_of(dst.dtype()), both = walk::plan(dst.shape().extents(), operands)]() mutable {
-            both.move_to(1, element.data());
-            walk::copy_elements(both, item);
-        });
+    walk::plan all(dst.shape().extents(), operands);
+    if (const array_kernels::context* const device = array_kernels::context_of(where.stream().device())) {
+        array_kernels::launches made(*device);
+        made.add_fill(all, dst.dtype(), element.data());
+        return array_kernels::enqueue(where, accesses, std::move(made));
+    }
+    return operation::enqueue(where, accesses, [element, item = size_of(dst.dtype()), both = std::move(all)]() mutable {
+        both.move_to(1, element.data());
+        walk::copy_elements(both, item);
+    });
 }
 
 array empty(const shape& extents, dtype type, const stream_ref& on, source_location where) {

@@ -28,6 +28,7 @@ shape shape_of(const operand& one) { return one.is_array() ? one.of_array().shap
 
 /// The loop for two operands, and as which types it takes them.
 struct chosen {
+    binary_operation what;
     loops::binary_loop loop;
     bool swapped = false;           ///< it takes the second first
     dtype common = dtype::float64;  ///< what numbers are rounded to; not where the loop takes two types
@@ -80,16 +81,16 @@ chosen choose(binary_operation what, const operand& a, const operand& b) {
         const bool integers =
             kind_of(left) <= dtype_kind::signed_integer && kind_of(right) <= dtype_kind::signed_integer;
         if (integers && left == dtype::uint64 && kind_of(right) == dtype_kind::signed_integer) {
-            return {loops::find_mixed(what), false, dtype::bool_};
+            return {what, loops::find_mixed(what), false, dtype::bool_};
         }
         if (integers && right == dtype::uint64 && kind_of(left) == dtype_kind::signed_integer) {
-            return {loops::find_mixed(mirrored(what)), true, dtype::bool_};
+            return {what, loops::find_mixed(mirrored(what)), true, dtype::bool_};
         }
         common = promotion::common(a, b);
         if (!fits(a, common) || !fits(b, common)) {
             common = promote_types(left, right);
         }
-        return {loops::find(what, common), false, common};
+        return {what, loops::find(what, common), false, common};
     }
     common = promotion::common(a, b);
     const loops::binary_loop found = loops::find(what, common);
@@ -108,7 +109,7 @@ chosen choose(binary_operation what, const operand& a, const operand& b) {
                                  ": convert them to a floating-point type first");
         }
     }
-    return {found, false, found.result};
+    return {what, found, false, found.result};
 }
 
 /// Throws unless results of `result` with the shape `of` can be written to `out`.
@@ -129,6 +130,8 @@ void expect_takes(const on& where, const array& out, const shape& of, dtype resu
 struct binary_body {
     loops::binary run;
     bool swapped;
+    binary_operation what;
+    [[nodiscard]] array_kernels::function same_as() const noexcept { return array_kernels::of(what); }
     void operator()(const std::array<const std::byte*, 2>& in, std::byte* out, std::size_t count) const {
         run(in[swapped ? 1 : 0], in[swapped ? 0 : 1], out, count);
     }
@@ -143,11 +146,13 @@ completion run(const on& where, const chosen& how, const operand& a, const opera
     const bool two = how.loop.a != how.loop.b;
     return work::enqueue(where, out, computed,
                          {{{&a, left, two ? left : how.common}, {&b, right, two ? right : how.common}}},
-                         {how.loop.run, how.swapped});
+                         {how.loop.run, how.swapped, how.what});
 }
 
 struct unary_body {
     loops::unary run;
+    array_kernels::function what;
+    [[nodiscard]] array_kernels::function same_as() const noexcept { return what; }
     void operator()(const std::array<const std::byte*, 1>& in, std::byte* out, std::size_t count) const {
         run(in[0], out, count);
     }
@@ -161,9 +166,11 @@ loops::unary_loop choose(unary_operation what, const array& x) {
     return found;
 }
 
-completion run(const on& where, const loops::unary_loop& how, const array& x, const array& out) {
+completion run(const on& where, unary_operation what, const loops::unary_loop& how, const array& x, const array& out) {
     const operand in(x, where.site().where);
-    return elementwise<1, unary_body>::enqueue(where, out, how.in, {{{&in, how.in, how.in}}}, {how.run});
+    const auto same =
+        what == unary_operation::negative ? array_kernels::function::negative : array_kernels::function::invert;
+    return elementwise<1, unary_body>::enqueue(where, out, how.in, {{{&in, how.in, how.in}}}, {how.run, same});
 }
 
 /// Results that are elements of the operands: so many bytes each.
@@ -180,6 +187,7 @@ void pick(const std::array<const std::byte*, 3>& in, std::byte* out, std::size_t
 
 struct select_body {
     void (*run)(const std::array<const std::byte*, 3>& in, std::byte* out, std::size_t count);
+    [[nodiscard]] static array_kernels::function same_as() noexcept { return array_kernels::function::select; }
     void operator()(const std::array<const std::byte*, 3>& in, std::byte* out, std::size_t count) const {
         run(in, out, count);
     }
@@ -204,14 +212,14 @@ completion compute(const on& where, binary_operation what, const operand& a, con
 array compute(const on& where, unary_operation what, const array& x) {
     const loops::unary_loop how = choose(what, x);
     array out = empty(x.shape(), how.result, where.stream(), where.site().where);
-    run(where, how, x, out);
+    run(where, what, how, x, out);
     return out;
 }
 
 completion compute(const on& where, unary_operation what, const array& x, const array& out) {
     const loops::unary_loop how = choose(what, x);
     expect_takes(where, out, x.shape(), how.result, what == unary_operation::negative ? "negative" : "invert");
-    return run(where, how, x, out);
+    return run(where, what, how, x, out);
 }
 
 array select(const on& where, const array& condition, const operand& x, const operand& y) {

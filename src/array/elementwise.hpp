@@ -7,6 +7,7 @@
 
 #include "array/convert.hpp"
 #include "array/converting_copy.hpp"
+#include "array/cuda/enqueue.hpp"
 #include "array/operation.hpp"
 #include "array/walk.hpp"
 #include "weir/arithmetic.hpp"
@@ -23,7 +24,7 @@ namespace weir {
 /// its results converted and scattered, each only where it is needed.
 ///
 /// `Loop(inputs, out, count)` gets up to three packed inputs, and packed room for `count` results; both may be memory of
-/// arrays.
+/// arrays. On a CUDA device a kernel does the same, which computes `Loop::same_as()`.
 template <std::size_t Inputs, class Loop>
 class elementwise {
 public:
@@ -41,7 +42,11 @@ public:
                               Loop loop) {
         declared all;
         elementwise work(where, out, result, given, loop, all);
-        return operation::enqueue(where, std::span(all.accesses).first(all.count), std::move(work));
+        const auto accesses = std::span(all.accesses).first(all.count);
+        if (const array_kernels::context* const device = array_kernels::context_of(where.stream().device())) {
+            return work.enqueue_on(*device, where, accesses, out, result);
+        }
+        return operation::enqueue(where, accesses, std::move(work));
     }
 
     void operator()() {
@@ -104,12 +109,29 @@ private:
           convert_result_(converter(result, out.dtype())),
           result_item_(size_of(out.dtype())) {}
 
+    completion enqueue_on(const array_kernels::context& device, const on& where,
+                          std::span<const runtime::access_request> accesses, const array& out, dtype result) const {
+        array_kernels::launches first(device);
+        for (const converting_copy& one : copies_) {
+            one.add_to(first);
+        }
+        std::array<array_kernels::argument, Inputs> arguments;
+        for (std::size_t i = 0; i < Inputs; ++i) {
+            const stage& one = inputs_[i];
+            const bool is_number = one.constant && one.first == nullptr;
+            arguments[i] = {one.stored, one.as, is_number ? one.element.data() : nullptr};
+        }
+        return array_kernels::enqueue(where, accesses, std::move(first), loop_.same_as(), out, result, arguments,
+                                      plan_);
+    }
+
     static constexpr std::int64_t most =
         256;  ///< elements at a time: the pieces of all operands stay in the first cache
 
     struct stage {
         convert::function convert = nullptr;  ///< null: not needed
         std::size_t item = 0;                 ///< bytes of an element in the array
+        dtype stored = dtype::bool_;          ///< as what it lies there
         dtype as = dtype::bool_;
         bool constant = false;                            ///< one element for all
         alignas(16) std::array<std::byte, 16> element{};  ///< that of a number, as the loop takes it
@@ -141,6 +163,7 @@ private:
             seen[i] = all.aside[i].broadcast_to(out.shape());
             one.convert = converter(seen[i].dtype(), one.as);
             one.item = size_of(seen[i].dtype());
+            one.stored = seen[i].dtype();
             one.constant = all.aside[i].size() == 1;
             one.first = seen[i].device_data();
             operands[i + 1] = {seen[i].device_data(), one.constant ? nowhere : seen[i].strides()};

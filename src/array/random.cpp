@@ -3,6 +3,7 @@
 #include <random>
 #include <string>
 
+#include "array/cuda/enqueue.hpp"
 #include "array/operation.hpp"
 #include "array/philox.hpp"
 #include "weir/detail/submission.hpp"
@@ -39,6 +40,14 @@ void fill_random(float* to, std::size_t count, std::uint64_t seed) noexcept {
 template <class T>
 void enqueue(const on& where, const array& to, std::uint64_t seed) {
     const runtime::access_request accesses[] = {operation::writes(to)};
+    if (const array_kernels::context* const device = array_kernels::context_of(where.stream().device())) {
+        const walk::operand all[] = {operation::operand_of(to)};
+        array_kernels::launches work(*device);
+        work.add(array_kernels::function::random, {dtype_of<T>, dtype_of<T>, nullptr}, {},
+                 walk::plan(to.shape().extents(), all), {seed, 0});
+        array_kernels::enqueue(where, accesses, std::move(work));
+        return;
+    }
     operation::enqueue(where, accesses,
                        [first = reinterpret_cast<T*>(to.device_data()), count = static_cast<std::size_t>(to.size()),
                         seed] { fill_random(first, count, seed); });

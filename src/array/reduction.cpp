@@ -7,6 +7,7 @@
 #include <string>
 
 #include "array/convert.hpp"
+#include "array/cuda/reduction.hpp"
 #include "array/layout.hpp"
 #include "array/operation.hpp"
 #include "array/reduction_loops.hpp"
@@ -139,6 +140,17 @@ std::uint64_t chosen_axes(const array& x, const along& axes) {
     return chosen;
 }
 
+array_kernels::function same_by_kernels(reduction what) noexcept {
+    switch (what) {
+        case reduction::min:
+            return array_kernels::function::lesser;
+        case reduction::max:
+            return array_kernels::function::larger;
+        default:
+            return array_kernels::function::plus;
+    }
+}
+
 }  // namespace
 
 array reduce(const on& where, reduction what, const array& x, const along& axes) {
@@ -186,10 +198,18 @@ array reduce(const on& where, reduction what, const array& x, const along& axes)
     const walk::operand results[] = {{out.device_data(), packed.first(kept_count)},
                                      {x.device_data(), kept_strides.first(kept_count)}};
     const walk::operand one[] = {{x.device_data(), reduced_strides.first(reduced_count)}};
+    const bool mean = what == reduction::mean;
+    walk::plan over_results(kept_shape.extents(), results);
+    walk::plan over_reduced(over.extents(), one);
+    if (array_kernels::context_of(where.stream().device()) != nullptr) {
+        array_kernels::enqueue(where, out, x,
+                               {same_by_kernels(what), mean, x.dtype(), how.computed, how.result, &over_results,
+                                &over_reduced, x.device_data()});
+        return out;
+    }
     const runtime::access_request accesses[] = {operation::writes(out), operation::reads(x)};
     operation::enqueue(where, accesses,
-                       reduce_work(how, what == reduction::mean, walk::plan(kept_shape.extents(), results),
-                                   walk::plan(over.extents(), one), x, how.result));
+                       reduce_work(how, mean, std::move(over_results), std::move(over_reduced), x, how.result));
     return out;
 }
 

@@ -35,6 +35,13 @@ public:
     [[nodiscard]] std::int64_t row_stride(std::size_t operand) const noexcept {
         return count_ > 1 ? stride(count_ - 2, operand) : 0;
     }
+    /// Dimensions that are left, outermost first, and where the first element of an operand is in this order.
+    [[nodiscard]] std::size_t dimensions() const noexcept { return count_; }
+    [[nodiscard]] std::int64_t extent(std::size_t dimension) const noexcept { return numbers_[at(dimension)]; }
+    [[nodiscard]] std::int64_t stride(std::size_t dimension, std::size_t operand) const noexcept {
+        return numbers_[at(dimension) + 1 + operand];
+    }
+    [[nodiscard]] std::byte* first(std::size_t operand) const noexcept { return first_[operand]; }
     /// Puts an operand elsewhere, with the strides that it has.
     void move_to(std::size_t operand, std::byte* first) noexcept { first_[operand] = first; }
 
@@ -45,10 +52,6 @@ public:
 
 private:
     [[nodiscard]] std::size_t at(std::size_t dimension) const noexcept { return dimension * (operands_ + 1); }
-    [[nodiscard]] std::int64_t extent(std::size_t dimension) const noexcept { return numbers_[at(dimension)]; }
-    [[nodiscard]] std::int64_t stride(std::size_t dimension, std::size_t operand) const noexcept {
-        return numbers_[at(dimension) + 1 + operand];
-    }
 
     pointers first_{};
     std::int64_t elements_ = 1;

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include "block.hpp"
@@ -139,10 +140,28 @@ std::size_t live_modules() { return tables().modules.live(); }
 
 using namespace weir_fake;
 
+namespace {
+enum jit_option { error_log_buffer = 5, error_log_buffer_bytes = 6 };
+
+/// What the compiler in the driver has to say of an image that it refuses.
+void tell_why(CUresult error, unsigned options, const int* names, void** values) {
+    char* text = nullptr;
+    std::size_t bytes = 0;
+    for (unsigned i = 0; i < options; ++i) {
+        if (names[i] == error_log_buffer) {
+            text = static_cast<char*>(values[i]);
+        } else if (names[i] == error_log_buffer_bytes) {
+            bytes = reinterpret_cast<std::uintptr_t>(values[i]);
+        }
+    }
+    if (text != nullptr && bytes > 0) {
+        std::snprintf(text, bytes, "%s", error == invalid_ptx ? "ptxas fatal   : not made by the fake NVRTC" : "");
+    }
+}
+}  // namespace
+
 WEIR_FAKE_EXPORT CUresult cuModuleLoadDataEx(CUmodule* made, const void* image, unsigned options, int* names,
                                              void** values) {
-    static_cast<void>(names);
-    static_cast<void>(values);
     call in("cuModuleLoadDataEx");
     if (in.failed()) {
         return in.error();
@@ -158,6 +177,8 @@ WEIR_FAKE_EXPORT CUresult cuModuleLoadDataEx(CUmodule* made, const void* image, 
         *made = tables().modules.take();
         (*made)->in = &in.in();
         (*made)->image = std::move(loaded);
+    } else {
+        tell_why(error, options, names, values);
     }
     return error;
 }
@@ -203,6 +224,14 @@ WEIR_FAKE_EXPORT CUresult cuModuleGetFunction(CUfunction* found, CUmodule of, co
         }
     }
     return not_found;
+}
+
+WEIR_FAKE_EXPORT CUresult cuFuncLoad(CUfunction of) {
+    call in("cuFuncLoad");
+    if (in.failed()) {
+        return in.error();
+    }
+    return tables().functions.contains(of) ? success : invalid_handle;
 }
 
 namespace {

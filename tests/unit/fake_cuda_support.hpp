@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -77,8 +78,8 @@ class fake_cuda_test : public testing::Test {
 protected:
     void SetUp() override {
         ASSERT_TRUE(fake_cuda::in_use());
-        ASSERT_NE(driver().api, nullptr) << driver().why_not;
-        ASSERT_EQ(api.context_set_current(first->handle()), success);
+        ASSERT_NE(machine_driver().api, nullptr) << machine_driver().why_not;
+        ASSERT_EQ(api.context_set_current(on_device(0).handle()), success);
         fake_cuda::forget_calls();
     }
     void TearDown() override {
@@ -86,7 +87,7 @@ protected:
         fake_cuda::open_all();
         fake_cuda::heal_context(0);
         fake_cuda::heal_context(1);
-        api.context_set_current(first->handle());
+        api.context_set_current(on_device(0).handle());
         EXPECT_EQ(api.context_synchronize(), success);
     }
 
@@ -130,9 +131,14 @@ protected:
         return api.launch(what, grid, 1, 1, block, 1, 1, 0, on, addresses, nullptr);
     }
 
-    const driver_api& api = *driver().api;
-    static inline const context* const first = new context(*driver().api, 0);
-    static inline const context* const second = new context(*driver().api, 1);
+    /// The context of a device, kept until the process ends.
+    static const context& on_device(int number) {
+        static const auto* const contexts =
+            new std::array<context, 2>{{{*machine_driver().api, 0}, {*machine_driver().api, 1}}};
+        return (*contexts)[static_cast<std::size_t>(number)];
+    }
+
+    const driver_api& api = *machine_driver().api;
 };
 
 }  // namespace weir::test

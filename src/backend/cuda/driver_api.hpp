@@ -44,6 +44,14 @@ inline stream_handle per_thread_stream() noexcept { return reinterpret_cast<stre
 
 /// CUdevice_attribute.
 enum class device_attribute : int {
+    max_threads_per_block = 1,
+    max_block_x = 2,
+    max_block_y = 3,
+    max_block_z = 4,
+    max_grid_x = 5,
+    max_grid_y = 6,
+    max_grid_z = 7,
+    max_shared_bytes_per_block = 8,
     multiprocessor_count = 16,
     can_map_host_memory = 19,
     unified_addressing = 41,
@@ -51,6 +59,7 @@ enum class device_attribute : int {
     compute_capability_minor = 76,
     managed_memory = 83,
     concurrent_managed_access = 89,
+    max_shared_bytes_per_block_opt_in = 97,
     can_use_64_bit_stream_memory_operations = 122,
     virtual_memory_management = 102,
     memory_pools_supported = 115,
@@ -154,6 +163,10 @@ struct driver_api {
     result (*launch)(function_handle, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                      unsigned block_y, unsigned block_z, unsigned shared_bytes, stream_handle, void** arguments,
                      void** extra) = nullptr;
+    result (*function_load)(function_handle) = nullptr;  ///< driver 12.4 and later; may be null
+    result (*function_parameter)(function_handle, std::size_t index, std::size_t* offset,
+                                 std::size_t* bytes) = nullptr;             ///< driver 12.4 and later; may be null
+    result (*function_name)(const char** name, function_handle) = nullptr;  ///< driver 12.3 and later; may be null
 };
 
 /// The oldest driver that has all that must be there: CUDA 11.7.

@@ -63,19 +63,6 @@ void lane::time(times what) {
     times_.push_back(std::move(what));
 }
 
-void lane::judged(epoch at) {
-    const std::lock_guard lock(mutex_);
-    judged_.push_back(at);
-}
-
-void lane::judged_surely(epoch at) noexcept {
-    try {
-        judged(at);
-    } catch (...) {
-        // Whoever reads its result is told of a failure all the same, perhaps of another one.
-    }
-}
-
 void lane::mark() { static_cast<void>(event_for(submitted())); }
 
 event_ref lane::event_for(epoch at) {
@@ -189,7 +176,6 @@ void lane::advance(epoch reached) noexcept {
         }
         const epoch upto = reached_.load(std::memory_order_seq_cst);
         if (upto > completed_) {
-            judge(upto);
             tell_times(upto);
             let_go(upto);
             over += static_cast<std::int64_t>(upto - completed_);
@@ -201,25 +187,6 @@ void lane::advance(epoch reached) noexcept {
     if (over != 0) {
         const std::shared_ptr<lane> self = shared_from_this();
         release(over);
-    }
-}
-
-/// Work of the device has run even if what it depends on failed after it had been submitted: what it wrote is refused.
-void lane::judge(epoch upto) noexcept {
-    for (epoch at = completed_ + 1; at <= upto; ++at) {
-        {
-            const std::lock_guard lock(mutex_);
-            if (!judged_.empty() && judged_.front() == at) {
-                judged_.pop_front();
-                continue;
-            }
-            if (judged_.empty() && !queue_events::in_trouble()) {
-                return;
-            }
-        }
-        if (owner_->may_run(at)) {
-            owner_->succeeded(at);
-        }
     }
 }
 

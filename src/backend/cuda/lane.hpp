@@ -66,12 +66,6 @@ public:
     /// Keeps what an operation owns until it is over: moves it to where the answer points. Throws std::bad_alloc: then nothing
     /// was moved.
     [[nodiscard]] void* keep(epoch at, const detail::task_ref& object);
-    /// Of the operation at `at` somebody else says whether it failed, or has said so: code of the host that runs as part of it,
-    /// or whoever submits it. Of all others it is known only when they are over that nothing failed before them (rule K4).
-    /// Throws std::bad_alloc.
-    void judged(epoch at);
-    /// The same; where no memory is left it may be judged twice.
-    void judged_surely(epoch at) noexcept;
     /// The times of the operation at `at` are to be told when it is over.
     struct times {
         epoch at = 0;
@@ -120,7 +114,6 @@ private:
     event_ref record(epoch covered);
     [[nodiscard]] bool is_over(const event_ref& event) noexcept;
     void advance(epoch reached) noexcept;
-    void judge(epoch upto) noexcept;
     void let_go(epoch upto) noexcept;
     void tell_times(epoch upto) noexcept;
     void give_up() noexcept;
@@ -137,7 +130,6 @@ private:
     std::deque<recorded> events_;  ///< in the order of their epochs
     std::deque<kept> kept_;
     std::deque<times> times_;
-    std::deque<epoch> judged_;
 
     std::atomic<epoch> reached_;           ///< is over, though perhaps not completed yet
     std::atomic<bool> completing_{false};  ///< some thread completes up to reached_

@@ -71,6 +71,23 @@ void submission::make_ready() {
     }
 }
 
+void submission::reserve(std::size_t waits, const detail::task_ref& work) {
+    targets_.reserve(waits);
+    recorded_queue::reserve(waits + 1, work);
+}
+
+void submission::submit(epoch at, const operation& what) noexcept {
+    if (is_for_the_host(what.kind, what.work.type)) {
+        // A wait for its own stream says that it, and those that follow, are not for the driver.
+        recorded_queue::wait({line().number(), at - 1});
+    }
+    for (const point target : targets_) {
+        recorded_queue::wait(target);
+    }
+    targets_.clear();
+    recorded_queue::submit(at, what);
+}
+
 void submission::flush(point upto) noexcept {
     if (unclaimed_.exchange(false, std::memory_order_acq_rel)) {
         const std::shared_ptr<submission> self = shared_from_this();
@@ -140,12 +157,13 @@ bool submission::find_event(point target, event_ref& event) {
 /// Whether the wait is over, or in the hands of the driver; else this is told when it is over.
 bool submission::pass(point target) noexcept {
     timeline& other = timeline_table::instance().at(target.timeline);
+    host_waits_ = host_waits_ || &other == &line();
     if (other.completed() >= target.at) {
         return true;
     }
     try {
         event_ref event;
-        if (find_event(target, event)) {
+        if (!host_waits_ && find_event(target, event)) {
             const in_context here(lane_->in());
             lane_->in().expect(lane_->in().api().stream_wait_event(lane_->stream(), event.handle(), 0),
                                "cuStreamWaitEvent");
@@ -173,15 +191,12 @@ bool submission::hold_until(timeline& line, epoch at) noexcept {
 
 /// Whether it went on: else this is told, or scheduled.
 bool submission::pass_work_on(bool may_block) noexcept {
-    if (!is_for_the_host()) {
+    if (!std::exchange(host_waits_, false)) {
         submit_ahead();
         return true;
     }
-    const epoch before = epoch_ahead() - 1;
-    if (line().completed() < before && hold_until(line(), before)) {
-        return false;
-    }
     if (!may_block && !is_shared_.load(std::memory_order_relaxed)) {
+        host_waits_ = true;
         held_.store(true, std::memory_order_relaxed);
         task_threads::instance().schedule_surely(*this);
         return false;
@@ -190,11 +205,11 @@ bool submission::pass_work_on(bool may_block) noexcept {
     return true;
 }
 
-bool submission::is_for_the_host() noexcept {
-    if (is_empty_ahead() || nature_ahead() != detail::task_nature::work) {
+bool submission::is_for_the_host(runtime::work_kind what, const detail::task_type* type) const noexcept {
+    if (type == nullptr || type->nature != detail::task_nature::work) {
         return false;
     }
-    switch (kind_ahead()) {
+    switch (what) {
         case runtime::work_kind::moment:
             return false;
         case runtime::work_kind::device:
@@ -215,7 +230,6 @@ void submission::run_ahead() noexcept {
         if (run_work(events, at, what.from, what.work.type, what.work.object) && what.timed) {
             executed(at, start, std::chrono::steady_clock::now());
         }
-        of->judged_surely(at);
         done = at;
     });
     of->submitted(done);
@@ -232,24 +246,20 @@ void submission::submit_ahead() noexcept {
             return;
         }
         is_foreign = what.work.type->nature == detail::task_nature::foreign;
-        // Code of the host says itself, when it has run, whether it failed.
-        const bool is_code = is_body(what);
+        // Whether it fails is known now, unless code of the host decides it when the stream gets there.
+        const bool is_known = bodies_ == nullptr;
         queue_events& events = *this;
-        const bool may_run = is_code || events.may_run(at);
-        bool is_in_stream = false;
+        if (is_known && !events.may_run(at)) {
+            return;
+        }
         try {
-            if (is_code || !may_run) {
-                lane_->judged(at);
-            }
-            if (may_run) {
-                put_into_stream(at, what);
-            }
-            is_in_stream = may_run;
+            put_into_stream(at, what);
         } catch (...) {
             failed(at, what.from, std::current_exception());
+            return;
         }
-        if (may_run && !is_in_stream && !is_code) {
-            lane_->judged_surely(at);
+        if (is_known) {
+            events.succeeded(at);
         }
     });
     lane_->submitted(done);
@@ -299,10 +309,12 @@ void submission::put_into_stream(epoch at, const operation& what) {
         told.moment = &type;
         told.object = object;
     } else if (runs_later) {
-        auto call = std::make_unique<body_call>(body_call{lane_, &lane_->owner(), at, what.from, &type, object});
-        bodies_->put(lane_->stream(), &body_call::run, call.get());
-        static_cast<void>(call.release());  // its own from here on
+        put_body(at, what.from, &type, object);
     } else {
+        if (bodies_ != nullptr) {
+            // What it depends on may yet fail: then it runs all the same, and its results are refused (rule K4).
+            put_body(at, what.from, nullptr, nullptr);
+        }
         const acting_for self({line().number(), at});
         const submitting_to stream(lane_->stream());
         type.run(object);
@@ -311,6 +323,12 @@ void submission::put_into_stream(epoch at, const operation& what) {
         in.expect(in.api().event_record(told.end.handle(), lane_->stream()), "cuEventRecord");
         lane_->time(std::move(told));
     }
+}
+
+void submission::put_body(epoch at, const runtime::site& from, const detail::task_type* type, void* object) {
+    auto call = std::make_unique<body_call>(body_call{lane_, &lane_->owner(), at, from, type, object});
+    bodies_->put(lane_->stream(), &body_call::run, call.get());
+    static_cast<void>(call.release());  // its own from here on
 }
 
 bool cuda_queue::is_idle() const noexcept {

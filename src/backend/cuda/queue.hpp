@@ -4,6 +4,7 @@
 #include <chrono>
 #include <exception>
 #include <memory>
+#include <vector>
 
 #include "backend/backend.hpp"
 #include "backend/cuda/driver_api.hpp"
@@ -41,6 +42,9 @@ public:
     ~submission() override = default;
 
     [[nodiscard]] const std::shared_ptr<lane>& of() const noexcept { return lane_; }
+    void reserve(std::size_t waits, const detail::task_ref& work) override;
+    void wait(point target) noexcept override { targets_.push_back(target); }
+    void submit(epoch at, const operation& what) noexcept override;
     void flush(point upto) noexcept override;
     void share() noexcept override { is_shared_.store(true, std::memory_order_release); }
 
@@ -56,10 +60,11 @@ private:
     [[nodiscard]] bool find_event(point target, event_ref& event);
     [[nodiscard]] bool hold_until(timeline& line, epoch at) noexcept;
     [[nodiscard]] bool pass_work_on(bool may_block) noexcept;
-    [[nodiscard]] bool is_for_the_host() noexcept;
+    [[nodiscard]] bool is_for_the_host(runtime::work_kind what, const detail::task_type* type) const noexcept;
     void run_ahead() noexcept;
     void submit_ahead() noexcept;
     [[nodiscard]] bool is_body(const operation& what) const noexcept;
+    void put_body(epoch at, const runtime::site& from, const detail::task_type* type, void* object);
     void put_into_stream(epoch at, const operation& what);
 
     // What the records' owner is told: that they keep the lane.
@@ -80,6 +85,8 @@ private:
 
     std::shared_ptr<lane> lane_;
     host_bodies* bodies_;
+    std::vector<point> targets_;          ///< what the next operation waits for; of the thread that submits
+    bool host_waits_ = false;             ///< what is ahead waits on the host; of the thread that passes on
     std::atomic<bool> is_shared_{false};  ///< others put work into the stream, too
     std::atomic<bool> unclaimed_{false};  ///< there are records and nobody passes them on
     std::atomic<bool> held_{false};       ///< what is ahead waits for something that is not in a stream of the driver's

@@ -99,7 +99,7 @@ outcome run(const program& completed, const expectation& wanted, run_options opt
     const auto of_program = std::span(options.on).first(static_cast<std::size_t>(completed.devices));
     std::vector<std::unique_ptr<weir::testing::simulated>> hostile;
     for (std::size_t device = 0; device < of_program.size(); ++device) {
-        if (completed.has_host && device > 0) {
+        if (completed.has_host && device > 0 && of_program[device].kind() == weir::device_kind::sim) {
             hostile.push_back(std::make_unique<weir::testing::simulated>(
                 of_program[device], weir::testing::sim_settings{.engines = 1 + static_cast<int>(completed.seed % 4),
                                                                 .copy_engines = 1 + static_cast<int>(device % 2),

@@ -1,0 +1,67 @@
+#include "array/cuda/call.hpp"
+
+#include <cstring>
+
+namespace weir::array_kernels {
+
+namespace {
+
+bool is_packed(const walk::plan& all, const description& what) noexcept {
+    if (all.dimensions() > 1) {
+        return false;
+    }
+    for (std::size_t k = 0; k < what.operands; ++k) {
+        const auto item = static_cast<std::int64_t>(size_of(what.stored[k]));
+        if (!what.by_value[k] && all.elements() > 1 && all.column_stride(k) != item) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+call call_of(function what, const argument& result, std::span<const argument> inputs, const walk::plan& all,
+             std::array<std::uint64_t, 2> extra) {
+    call made;
+    description& kernel = made.kernel;
+    kernel.what = what;
+    kernel.operands = static_cast<std::uint8_t>(1 + inputs.size());
+    kernel.stored[0] = result.stored;
+    kernel.computed[0] = result.computed;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        kernel.by_value[i + 1] = inputs[i].number != nullptr;
+        kernel.computed[i + 1] = inputs[i].computed;
+        kernel.stored[i + 1] = inputs[i].number != nullptr ? inputs[i].computed : inputs[i].stored;
+    }
+    kernel.packed = is_packed(all, kernel);
+    kernel.rank = rank_for(all.dimensions());
+    const auto elements = static_cast<std::uint64_t>(all.elements());
+    kernel.wide = elements > INT32_MAX;
+
+    std::vector<std::uint64_t>& words = made.words;
+    words = {elements, extra[0], extra[1]};
+    for (std::size_t k = 0; k < kernel.operands; ++k) {
+        std::array<std::uint64_t, 2> value{};
+        if (kernel.by_value[k]) {
+            std::memcpy(value.data(), inputs[k - 1].number, size_of(kernel.computed[k]));
+        } else {
+            value[0] = word(all.first(k));
+        }
+        words.insert(words.end(), value.begin(), value.end());
+    }
+    const std::size_t missing = kernel.rank - all.dimensions();
+    words.insert(words.end(), missing, 1);
+    for (std::size_t d = 0; d < all.dimensions(); ++d) {
+        words.push_back(word(all.extent(d)));
+    }
+    words.insert(words.end(), missing * kernel.operands, 0);
+    for (std::size_t d = 0; d < all.dimensions(); ++d) {
+        for (std::size_t k = 0; k < kernel.operands; ++k) {
+            words.push_back(word(all.stride(d, k)));
+        }
+    }
+    return made;
+}
+
+}  // namespace weir::array_kernels

@@ -1,0 +1,173 @@
+#include "array/cuda/launch.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+
+#include "backend/cuda/driver.hpp"
+#include "backend/native.hpp"
+#include "runtime/device_state.hpp"
+
+namespace weir::array_kernels {
+
+namespace {
+
+using backend::cuda::function_handle;
+
+/// The kernels that were asked for, by what they are: their sources are long, and are written once.
+class known_kernels {
+public:
+    static known_kernels& instance() {
+        static auto* const one = new known_kernels;  // lives for ever
+        return *one;
+    }
+
+    function_handle find(const context& in, const description& what) {
+        const key wanted{&in, what};
+        {
+            const std::shared_lock lock(mutex_);
+            if (const auto found = all_.find(wanted); found != all_.end()) {
+                return found->second;
+            }
+        }
+        const function_handle made = backend::cuda::compiled(in, source_of(what), kernel_name, compiler_options());
+        const std::unique_lock lock(mutex_);
+        return all_.emplace(wanted, made).first->second;
+    }
+
+private:
+    using key = std::pair<const context*, description>;
+    std::shared_mutex mutex_;  ///< guards all_; a leaf in the lock order
+    std::map<key, function_handle> all_;
+};
+
+/// Few enough that a block works on several pieces, where there are many: then the start of blocks costs little.
+constexpr std::uint64_t blocks_for_each_multiprocessor = 32;
+
+/// A type of the same size, and no stricter alignment, that is moved without a look at its value.
+dtype as_bytes(dtype type) noexcept {
+    switch (size_of(type)) {
+        case 1:
+            return dtype::uint8;
+        case 2:
+            return dtype::uint16;
+        case 4:
+            return dtype::uint32;
+        case 8:
+            return is_complex(type) ? type : dtype::uint64;
+        default:
+            return type;
+    }
+}
+
+/// What is there again and again in an element: of so many bytes.
+std::size_t period_of(const std::byte* element, std::size_t item) noexcept {
+    std::size_t period = 1;
+    while (period < item && !std::equal(element + period, element + item, element)) {
+        period *= 2;
+    }
+    return period;
+}
+
+}  // namespace
+
+const context* context_of(const device& where) {
+    if (where.kind() != device_kind::cuda || where.state().driver().runs_host_code()) {
+        return nullptr;
+    }
+    return &backend::cuda::context_of(where.state().driver());
+}
+
+std::uint64_t blocks_for(const context& in, std::uint64_t elements, std::uint64_t by_block) {
+    const auto multiprocessors =
+        static_cast<std::uint64_t>(std::max(1, in.attribute(backend::cuda::device_attribute::multiprocessor_count)));
+    return std::clamp<std::uint64_t>((elements - 1) / by_block + 1, 1,
+                                     multiprocessors * blocks_for_each_multiprocessor);
+}
+
+void launches::add(const description& what, std::uint64_t blocks, std::span<const std::uint64_t> words) {
+    one made;
+    made.kernel = known_kernels::instance().find(*in_, what);
+    made.blocks = static_cast<unsigned>(blocks);
+    made.words.assign(words.begin(), words.end());
+    all_.push_back(std::move(made));
+}
+
+void launches::add(function what, const argument& result, std::span<const argument> inputs, const walk::plan& all,
+                   std::array<std::uint64_t, 2> extra) {
+    if (all.elements() != 0) {
+        const call made = call_of(what, result, inputs, all, extra);
+        add(made.kernel, blocks_for(*in_, word(all.elements()), threads * elements_at_once), made.words);
+    }
+}
+
+void launches::add_copy(const walk::plan& both, dtype to, dtype from) {
+    // Elements that stay as they are, are so many bytes: fewer kernels.
+    if (to == from) {
+        to = from = as_bytes(to);
+    }
+    const argument source[] = {{from, to, nullptr}};
+    add(function::same, {to, to, nullptr}, source, both);
+}
+
+void launches::add_call(one::call what, std::array<std::uint64_t, 3> words) {
+    one made;
+    made.what = what;
+    made.words.assign(words.begin(), words.end());
+    all_.push_back(std::move(made));
+}
+
+void launches::add_fill(const walk::plan& all, dtype type, const std::byte* element) {
+    const std::size_t item = size_of(type);
+    const std::size_t period = period_of(element, item);
+    const bool packed =
+        all.dimensions() == 0 || (all.dimensions() == 1 && all.column_stride(0) == static_cast<std::int64_t>(item));
+    if (all.elements() == 0 || !packed || period > 4) {
+        const dtype bytes = as_bytes(type);
+        const argument value[] = {{bytes, bytes, element}};
+        return add(function::same, {bytes, bytes, nullptr}, value, all);
+    }
+    std::uint32_t value = 0;
+    std::memcpy(&value, element, period);
+    constexpr std::array calls = {one::call::fill8, one::call::fill16, one::call::fill32};
+    add_call(calls[period / 2],
+             {word(all.first(0)), value, static_cast<std::uint64_t>(all.elements()) * item / period});
+}
+
+void launches::run(const one& each) const {
+    const backend::cuda::driver_api& api = in_->api();
+    auto* const stream = static_cast<backend::cuda::stream_handle>(backend::submitting_to::current());
+    switch (each.what) {
+        case one::call::launch:
+            break;
+        case one::call::fill8:
+            return in_->expect(
+                api.fill8_async(each.words[0], static_cast<unsigned char>(each.words[1]), each.words[2], stream),
+                "cuMemsetD8Async");
+        case one::call::fill16:
+            return in_->expect(
+                api.fill16_async(each.words[0], static_cast<unsigned short>(each.words[1]), each.words[2], stream),
+                "cuMemsetD16Async");
+        case one::call::fill32:
+            return in_->expect(
+                api.fill32_async(each.words[0], static_cast<unsigned>(each.words[1]), each.words[2], stream),
+                "cuMemsetD32Async");
+    }
+    backend::cuda::launch_shape shape;
+    shape.grid[0] = each.blocks;
+    shape.block[0] = threads;
+    void* const arguments[] = {const_cast<std::uint64_t*>(each.words.data())};  // is read alone
+    backend::cuda::launch(*in_, each.kernel, shape, arguments);
+}
+
+void launches::operator()() const {
+    for (const one& each : all_) {
+        run(each);
+    }
+}
+
+}  // namespace weir::array_kernels

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "array/cuda/call.hpp"
+#include "backend/cuda/compile.hpp"
+#include "weir/device.hpp"
+
+namespace weir::array_kernels {
+
+using backend::cuda::context;
+
+/// The context of a CUDA device, where operations on arrays are kernels. Null for a device that runs the loops.
+[[nodiscard]] const context* context_of(const device& where);
+
+/// Launches of kernels, one after the other: what a native task does. Kernels are compiled when they are added.
+class launches {
+public:
+    explicit launches(const context& in) : in_(&in) {}
+
+    /// Adds a launch with these 64-bit words as argument (see source_of). Throws missing_library, device_error,
+    /// out_of_memory, std::bad_alloc.
+    void add(const description& what, std::uint64_t blocks, std::span<const std::uint64_t> words);
+
+    /// Computes operand 0 of a plan of the others, element by element. `extra` are numbers for the function. Throws as `add`.
+    void add(function what, const argument& result, std::span<const argument> inputs, const walk::plan& all,
+             std::array<std::uint64_t, 2> extra = {});
+
+    /// Copies operand 1 of a plan to operand 0, converting elements on the way. Throws as `add`.
+    void add_copy(const walk::plan& both, dtype to, dtype from);
+    /// Sets every element of operand 0 of a plan to `element`. Throws as `add`.
+    void add_fill(const walk::plan& all, dtype type, const std::byte* element);
+
+    [[nodiscard]] const context& in() const noexcept { return *in_; }
+
+    /// Puts them into submitting_to::current(). Throws device_error.
+    void operator()() const;
+
+private:
+    /// A launch, or a call of the driver that needs no kernel.
+    struct one {
+        enum class call : std::uint8_t { launch, fill8, fill16, fill32 };
+        call what = call::launch;
+        backend::cuda::function_handle kernel = nullptr;
+        unsigned blocks = 1;
+        std::vector<std::uint64_t> words;  ///< the kernel's argument; or address, value and count
+    };
+    void add_call(one::call what, std::array<std::uint64_t, 3> words);
+    void run(const one& each) const;
+
+    const context* in_;
+    std::vector<one> all_;
+};
+
+/// So many blocks of threads for so many elements.
+[[nodiscard]] std::uint64_t blocks_for(const context& in, std::uint64_t elements, std::uint64_t by_block);
+
+}  // namespace weir::array_kernels

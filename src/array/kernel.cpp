@@ -1,0 +1,149 @@
+#include "weir/kernel.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "array/kernel_code.hpp"
+#include "array/kernel_names.hpp"
+#include "backend/cuda/compiler.hpp"
+#include "backend/cuda/driver.hpp"
+#include "runtime/device_state.hpp"
+#include "runtime/fork.hpp"
+#include "weir/error.hpp"
+
+namespace weir {
+
+namespace {
+
+namespace gpu = backend::cuda;
+
+/// The context of a device for kernels. Throws argument_error.
+gpu::device_context& context_for(const device& on, const std::string& name) {
+    runtime::fork_guard::expect_not_forked();
+    if (on.kind() != device_kind::cuda) {
+        throw argument_error("the kernel " + name + " cannot be made for " + on.name() +
+                             ": CUDA C++, PTX and cubins run on CUDA devices alone, and never on simulated ones; "
+                             "parallel_for and host_task take code for the others");
+    }
+    return gpu::context_of(on.state().driver());
+}
+
+std::string what_is(const std::string& name) { return "the kernel " + name; }
+
+void expect_name(const std::string& name) {
+    if (name.empty() || name.find('\0') != std::string::npos) {
+        throw argument_error("say which kernel is meant: its name is empty, or has a zero byte");
+    }
+}
+
+}  // namespace
+
+kernel::kernel(std::shared_ptr<const detail::kernel_code> code) noexcept : code_(std::move(code)) {}
+
+kernel kernel::from_source(const std::string& source, const std::string& name, const std::vector<std::string>& options,
+                           weir::device on) {
+    gpu::device_context& in = context_for(on, name);
+    detail::unload_retired_kernels(on);
+    const auto names = [&] { return kernels::names_after(source, "__global__"); };
+    const gpu::compiled_program program = [&] {
+        try {
+            return gpu::compile(in, {source, name, options});
+        } catch (const argument_error& wrong) {
+            // An expression that names no kernel fails in a place that the compiler made up.
+            const std::vector<std::string> has = names();
+            const std::string plain = name.substr(0, name.find('<'));
+            const bool is_there = std::any_of(has.begin(), has.end(), [&](const std::string& one) {
+                return plain == one || plain.ends_with("::" + one);
+            });
+            if (name.empty() || is_there || has.empty()) {
+                throw;
+            }
+            throw argument_error("the source has no kernel " + name + kernels::list_of(has) + "\n" + wrong.what());
+        }
+    }();
+    auto code = std::make_unique<gpu::loaded_module>(in, program.image, what_is(name));
+    const gpu::function_handle function = code->find(program.symbol);
+    if (function == nullptr) {
+        throw argument_error("the source has no kernel " + name + kernels::list_of(names()) +
+                             "; where a part of a source is extern \"C\", the kernel has to be, too");
+    }
+    return kernel(detail::make_kernel_code(on, in, name, std::move(code), function));
+}
+
+kernel kernel::from_ptx(const std::string& text, const std::string& name, weir::device on) {
+    gpu::device_context& in = context_for(on, name);
+    expect_name(name);
+    detail::unload_retired_kernels(on);
+    auto code = std::make_unique<gpu::loaded_module>(in, text, what_is(name));
+    const gpu::function_handle function = code->find(name);
+    if (function == nullptr) {
+        throw argument_error("the PTX has no kernel " + name + kernels::list_of(kernels::names_after(text, ".entry")));
+    }
+    return kernel(detail::make_kernel_code(on, in, name, std::move(code), function));
+}
+
+kernel kernel::from_cubin(std::span<const std::byte> bytes, const std::string& name, weir::device on) {
+    gpu::device_context& in = context_for(on, name);
+    expect_name(name);
+    if (bytes.empty()) {
+        throw argument_error("the code of the kernel " + name + " is empty");
+    }
+    detail::unload_retired_kernels(on);
+    const std::string image(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    auto code = std::make_unique<gpu::loaded_module>(in, image, what_is(name));
+    const gpu::function_handle function = code->find(name);
+    if (function == nullptr) {
+        throw argument_error("the code has no kernel " + name +
+                             ": the name is that of the symbol, which is mangled unless the kernel is extern \"C\" "
+                             "(cuobjdump --dump-elf-symbols lists them)");
+    }
+    return kernel(detail::make_kernel_code(on, in, name, std::move(code), function));
+}
+
+kernel kernel::from_function(void* handle, weir::device on) {
+    gpu::device_context& in = context_for(on, "of a function");
+    if (handle == nullptr) {
+        throw argument_error("a kernel of a function needs a CUfunction, and got null");
+    }
+    auto* const function = static_cast<gpu::function_handle>(handle);
+    const char* name = nullptr;
+    if (in.api().function_name == nullptr || in.api().function_name(&name, function) != gpu::success) {
+        name = nullptr;
+    }
+    return kernel(detail::make_kernel_code(on, in, name != nullptr ? name : "of a function", nullptr, function));
+}
+
+kernel kernel::with_signature(std::string_view text) const {
+    kernel declared = *this;
+    detail::kernel_parameters parameters{kernels::parse_signature(text)};
+    if (const auto& bytes = code_->parameter_bytes(); bytes && bytes->size() != parameters.all.size()) {
+        throw argument_error("the signature \"" + std::string(text) + "\" has " +
+                             std::to_string(parameters.all.size()) + " parameters, and the kernel " + name() + " has " +
+                             std::to_string(bytes->size()));
+    }
+    declared.parameters_ = std::make_shared<const detail::kernel_parameters>(std::move(parameters));
+    return declared;
+}
+
+const std::string& kernel::name() const noexcept { return code_->name(); }
+
+device kernel::device() const noexcept { return code_->on(); }
+
+int kernel::max_threads_per_block() const noexcept { return code_->max_threads(); }
+
+void* kernel::handle() const noexcept { return code_->function(); }
+
+std::string kernel::to_string() const {
+    std::string text = "<weir.kernel " + name();
+    if (parameters_) {
+        text += "(";
+        for (const kernels::parameter& each : parameters_->all) {
+            text += (text.ends_with("(") ? "" : ", ") + kernels::to_string(each);
+        }
+        text += ")";
+    }
+    return text + " on " + device().name() + ">";
+}
+
+}  // namespace weir

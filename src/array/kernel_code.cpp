@@ -1,0 +1,191 @@
+#include "array/kernel_code.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "backend/timeline.hpp"
+#include "runtime/device_state.hpp"
+#include "weir/error.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+using backend::cuda::device_attribute;
+using backend::cuda::function_attribute;
+using backend::cuda::in_relaxed_context;
+
+/// What nobody has any more and what is still loaded. Lives for ever.
+struct retired_kernels {
+    std::mutex mutex;  ///< guards `first`; a leaf in the lock order
+    kernel_code* first = nullptr;
+
+    void add(kernel_code* one) noexcept {
+        const std::lock_guard lock(mutex);
+        one->next_retired = std::exchange(first, one);
+    }
+    /// Those of one device, in a list.
+    kernel_code* take(const device& of) noexcept {
+        const std::lock_guard lock(mutex);
+        kernel_code* taken = nullptr;
+        for (kernel_code** at = &first; *at != nullptr;) {
+            kernel_code* const one = *at;
+            if (one->on() == of) {
+                *at = one->next_retired;
+                one->next_retired = std::exchange(taken, one);
+            } else {
+                at = &one->next_retired;
+            }
+        }
+        return taken;
+    }
+};
+
+retired_kernels& retired() {
+    static auto* const all = new retired_kernels;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    return *all;
+}
+
+struct retire {
+    void operator()(kernel_code* one) const noexcept { retired().add(one); }
+};
+
+/// Whether everything that Weir has enqueued on the device up to now is over.
+bool is_idle(const device& one) {
+    one.state().driver().look_at_all();
+    const std::vector<frontiers::point> tails = one.state().tails();
+    return std::all_of(tails.begin(), tails.end(), [](const frontiers::point& tail) {
+        return backend::timeline_table::instance().is_complete(tail);
+    });
+}
+
+int attribute_of(const backend::cuda::context& in, backend::cuda::function_handle function, function_attribute which) {
+    int value = 0;
+    in.expect(in.api().function_get_attribute(&value, which, function), "cuFuncGetAttribute");
+    return value;
+}
+
+std::optional<std::vector<std::size_t>> parameters_of(const backend::cuda::context& in,
+                                                      backend::cuda::function_handle function) {
+    if (in.api().function_parameter == nullptr) {
+        return std::nullopt;
+    }
+    std::vector<std::size_t> all;
+    std::size_t offset = 0;
+    std::size_t bytes = 0;
+    while (in.api().function_parameter(function, all.size(), &offset, &bytes) == backend::cuda::success) {
+        all.push_back(bytes);
+    }
+    return all;
+}
+
+std::string text_of(const dimensions& size) {
+    return std::to_string(size.x) + " x " + std::to_string(size.y) + " x " + std::to_string(size.z);
+}
+
+}  // namespace
+
+kernel_code::kernel_code(device on, backend::cuda::device_context& in, std::string name,
+                         std::unique_ptr<backend::cuda::loaded_module> code, backend::cuda::function_handle function)
+    : device_(on), in_(&in), name_(std::move(name)), code_(std::move(code)), function_(function) {
+    const in_relaxed_context scope(in);
+    max_threads_ = attribute_of(in, function, function_attribute::max_threads_per_block);
+    own_shared_ = static_cast<std::size_t>(attribute_of(in, function, function_attribute::shared_size));
+    shared_ = static_cast<std::size_t>(attribute_of(in, function, function_attribute::max_dynamic_shared_size));
+    parameter_bytes_ = parameters_of(in, function);
+    constexpr std::array<device_attribute, 3> blocks = {device_attribute::max_grid_x, device_attribute::max_grid_y,
+                                                        device_attribute::max_grid_z};
+    constexpr std::array<device_attribute, 3> threads = {device_attribute::max_block_x, device_attribute::max_block_y,
+                                                         device_attribute::max_block_z};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        most_blocks_[axis] = static_cast<std::size_t>(in.attribute(blocks[axis]));
+        most_threads_[axis] = static_cast<std::size_t>(in.attribute(threads[axis]));
+    }
+}
+
+void kernel_code::expect_shared(std::size_t bytes) const {
+    if (bytes <= shared_.load(std::memory_order_relaxed)) {
+        return;
+    }
+    const std::lock_guard lock(mutex_);
+    if (bytes <= shared_.load(std::memory_order_relaxed)) {
+        return;
+    }
+    const auto most_of_block =
+        static_cast<std::size_t>(std::max(in_->attribute(device_attribute::max_shared_bytes_per_block_opt_in),
+                                          in_->attribute(device_attribute::max_shared_bytes_per_block)));
+    const std::size_t most = most_of_block - std::min(own_shared_, most_of_block);
+    if (bytes > most) {
+        throw argument_error("the kernel " + name_ + " cannot have " + std::to_string(bytes) +
+                             " bytes of shared memory for each block: " + device_.name() + " has " +
+                             std::to_string(most_of_block) + ", of which the kernel itself declares " +
+                             std::to_string(own_shared_) + "; make the block or the tile smaller");
+    }
+    const in_relaxed_context scope(*in_);
+    in_->expect(in_->api().function_set_attribute(function_, function_attribute::max_dynamic_shared_size,
+                                                  static_cast<int>(bytes)),
+                "cuFuncSetAttribute");
+    shared_.store(bytes, std::memory_order_relaxed);
+}
+
+launch_shape kernel_code::shape_of(const launch_config& config) const {
+    const std::array<std::size_t, 3> grid{config.grid.x, config.grid.y, config.grid.z};
+    const std::array<std::size_t, 3> block{config.block.x, config.block.y, config.block.z};
+    launch_shape shape{};
+    std::size_t threads = 1;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        if (grid[axis] == 0 || block[axis] == 0) {
+            throw argument_error("the kernel " + name_ + " cannot be launched with a grid of " + text_of(config.grid) +
+                                 " blocks of " + text_of(config.block) +
+                                 " threads: each number is at least 1; if there is nothing to do, do not launch");
+        }
+        if (grid[axis] > most_blocks_[axis]) {
+            throw argument_error("the kernel " + name_ + " cannot be launched with " + std::to_string(grid[axis]) +
+                                 " blocks along " + "xyz"[axis] + ": " + device_.name() + " takes " +
+                                 std::to_string(most_blocks_[axis]) +
+                                 "; let each thread do several elements (a loop with a stride of the grid)");
+        }
+        if (block[axis] > most_threads_[axis]) {
+            throw argument_error("the kernel " + name_ + " cannot be launched with " + std::to_string(block[axis]) +
+                                 " threads along " + "xyz"[axis] + ": " + device_.name() + " takes " +
+                                 std::to_string(most_threads_[axis]) + " in a block; use more blocks");
+        }
+        threads *= block[axis];  // each is small: no overflow
+        shape.grid[axis] = static_cast<unsigned>(grid[axis]);
+        shape.block[axis] = static_cast<unsigned>(block[axis]);
+    }
+    if (threads > static_cast<std::size_t>(max_threads_)) {
+        throw argument_error("the kernel " + name_ + " cannot be launched with blocks of " + text_of(config.block) +
+                             " threads: with the registers that it needs, a block can have " +
+                             std::to_string(max_threads_) + " on " + device_.name() + "; use more blocks");
+    }
+    expect_shared(config.shared_bytes);
+    shape.shared_bytes = static_cast<unsigned>(config.shared_bytes);
+    return shape;
+}
+
+std::shared_ptr<const kernel_code> make_kernel_code(device on, backend::cuda::device_context& in, std::string name,
+                                                    std::unique_ptr<backend::cuda::loaded_module> code,
+                                                    backend::cuda::function_handle function) {
+    return {new kernel_code(on, in, std::move(name), std::move(code), function), retire()};
+}
+
+void unload_retired_kernels(device on) {
+    // First what nobody can launch any more, then what was enqueued: so no launch is missed.
+    kernel_code* const first = retired().take(on);
+    if (first == nullptr) {
+        return;
+    }
+    const bool idle = is_idle(on);
+    for (kernel_code* one = first; one != nullptr;) {
+        kernel_code* const next = one->next_retired;
+        if (idle) {
+            delete one;  // NOLINT(cppcoreguidelines-owning-memory): the list owns them
+        } else {
+            retired().add(one);
+        }
+        one = next;
+    }
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "array/kernel_signature.hpp"
+#include "backend/cuda/device_context.hpp"
+#include "backend/cuda/loaded_module.hpp"
+#include "weir/kernel.hpp"
+
+namespace weir::detail {
+
+/// A kernel that is loaded on a device. Launches keep no hold on it: when the last `weir::kernel` goes, the code is
+/// *retired*, and unloaded when another kernel is made on the device at a time at which every operation of the device that
+/// Weir knows of is over. So dropping a kernel never waits, and a launch owns nothing.
+class kernel_code {
+public:
+    /// `code` is null if others loaded it. In no context. Throws device_error.
+    kernel_code(device on, backend::cuda::device_context& in, std::string name,
+                std::unique_ptr<backend::cuda::loaded_module> code, backend::cuda::function_handle function);
+
+    [[nodiscard]] const device& on() const noexcept { return device_; }
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+    [[nodiscard]] backend::cuda::function_handle function() const noexcept { return function_; }
+    [[nodiscard]] backend::cuda::device_context& in() const noexcept { return *in_; }
+    [[nodiscard]] int max_threads() const noexcept { return max_threads_; }
+    /// The bytes of each parameter, if the driver tells.
+    [[nodiscard]] const std::optional<std::vector<std::size_t>>& parameter_bytes() const noexcept {
+        return parameter_bytes_;
+    }
+
+    /// Throws argument_error if the kernel cannot be launched so.
+    [[nodiscard]] launch_shape shape_of(const launch_config& config) const;
+
+    kernel_code* next_retired = nullptr;
+
+private:
+    void expect_shared(std::size_t bytes) const;
+
+    device device_;
+    backend::cuda::device_context* in_;
+    std::string name_;
+    std::unique_ptr<backend::cuda::loaded_module> code_;
+    backend::cuda::function_handle function_;
+    std::array<std::size_t, 3> most_blocks_{};    ///< along each axis
+    std::array<std::size_t, 3> most_threads_{};   ///< of a block, along each axis
+    int max_threads_ = 0;                         ///< of a block
+    std::size_t own_shared_ = 0;                  ///< bytes that the kernel itself declares
+    mutable std::mutex mutex_;                    ///< of those who raise shared_; a leaf in the lock order
+    mutable std::atomic<std::size_t> shared_{0};  ///< bytes that a launch may ask for
+    std::optional<std::vector<std::size_t>> parameter_bytes_;
+};
+
+struct kernel_parameters {
+    std::vector<kernels::parameter> all;
+};
+
+/// Shared ownership of a new one. First unloads what can be unloaded.
+[[nodiscard]] std::shared_ptr<const kernel_code> make_kernel_code(device on, backend::cuda::device_context& in,
+                                                                  std::string name,
+                                                                  std::unique_ptr<backend::cuda::loaded_module> code,
+                                                                  backend::cuda::function_handle function);
+/// Unloads what was retired on the device, if everything that was enqueued there is over. May wait for the device.
+void unload_retired_kernels(device on);
+
+}  // namespace weir::detail

@@ -1,0 +1,121 @@
+// What a launch of a kernel checks, and how it enters the driver's queue.
+#include <string>
+
+#include "array/kernel_code.hpp"
+#include "backend/cuda/compile.hpp"
+#include "runtime/stream_state.hpp"
+#include "weir/error.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+[[noreturn]] void refuse_stream(const kernel& what, const stream_ref& on) {
+    const std::string own = what.device().name();
+    const std::string other = on.device().name();
+    const std::string start = "the kernel " + what.name() + " is for " + own + ", and the stream \"" +
+                              std::string(on.name()) + "\" is one of " + other + ": ";
+    if (on.device().kind() == device_kind::cuda) {
+        throw argument_error(start + "launch it on a stream of " + own + ", or make it for " + other + ", too");
+    }
+    throw argument_error(start + "launch it on a stream of " + own +
+                         ", or use parallel_for or host_task, which take code for " + other);
+}
+
+std::string number_of(std::size_t position) { return "argument " + std::to_string(position + 1); }
+
+std::string text_of(const kernel_argument& argument) {
+    const std::string type(argument.has_type ? name_of(argument.type) : std::string_view("a structure"));
+    if (argument.is_array) {
+        return argument.has_type ? "an array of " + type : "an array";
+    }
+    return argument.has_type ? type : type + " of " + std::to_string(argument.bytes) + " bytes";
+}
+
+[[noreturn]] void refuse_count(const kernel& what, std::size_t given, std::size_t has) {
+    throw argument_error("the kernel " + what.to_string() + " has " + std::to_string(has) + " parameters, and got " +
+                         std::to_string(given) + " arguments");
+}
+
+void expect_bytes(const kernel& what, std::span<const kernel_argument> arguments) {
+    const auto& bytes = what.code().parameter_bytes();
+    if (!bytes) {
+        return;
+    }
+    if (bytes->size() != arguments.size()) {
+        refuse_count(what, arguments.size(), bytes->size());
+    }
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        if (arguments[i].bytes != (*bytes)[i]) {
+            throw argument_error(number_of(i) + " of the kernel " + what.to_string() + " is " + text_of(arguments[i]) +
+                                 ", which has " + std::to_string(arguments[i].bytes) +
+                                 " bytes, and the parameter has " + std::to_string((*bytes)[i]) +
+                                 ": pass what the kernel declares, float(x) for float");
+        }
+    }
+}
+
+kernels::parameter_use use_of(const runtime::access_request& access) {
+    if (access.mode == order::access_mode::read) {
+        return kernels::parameter_use::in;
+    }
+    return access.overwrites ? kernels::parameter_use::out : kernels::parameter_use::inout;
+}
+
+void expect_parameters(const kernel& what, std::span<const kernel_argument> arguments,
+                       std::span<const runtime::access_request> accesses) {
+    const std::vector<kernels::parameter>& parameters = what.parameters()->all;
+    if (parameters.size() != arguments.size()) {
+        refuse_count(what, arguments.size(), parameters.size());
+    }
+    constexpr std::array<const char*, 4> uses = {"", "in", "out", "inout"};
+    std::size_t array = 0;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const kernel_argument& argument = arguments[i];
+        const kernels::parameter& parameter = parameters[i];
+        const auto start = [&] {
+            return number_of(i) + " of the kernel " + what.name() + " is \"" + kernels::to_string(parameter) +
+                   "\", and got ";
+        };
+        const bool wants_array = parameter.use != kernels::parameter_use::value;
+        const bool wrong_type =
+            parameter.type && (wants_array ? argument.has_type && argument.type != *parameter.type
+                                           : !argument.has_type || argument.type != *parameter.type);
+        if (wants_array != argument.is_array || wrong_type) {
+            throw argument_type_error(start() + text_of(argument));
+        }
+        if (!argument.is_array) {
+            continue;
+        }
+        const kernels::parameter_use use = use_of(accesses[array++]);
+        if (use != parameter.use) {
+            throw argument_error(start() + "an array as " + uses[static_cast<std::size_t>(use)] +
+                                 ": pass it as weir::" + uses[static_cast<std::size_t>(parameter.use)] +
+                                 "(...), or mend the signature");
+        }
+    }
+}
+
+}  // namespace
+
+launch_shape checked_launch(const kernel& what, const stream_ref& on, const launch_config& config,
+                            std::span<const kernel_argument> arguments,
+                            std::span<const runtime::access_request> accesses) {
+    if (what.device() != on.device()) {
+        refuse_stream(what, on);
+    }
+    if (what.parameters() != nullptr) {
+        expect_parameters(what, arguments, accesses);
+    }
+    expect_bytes(what, arguments);
+    return what.code().shape_of(config);
+}
+
+void put_launch(const kernel_code& code, const launch_shape& shape, std::span<void* const> arguments) {
+    const backend::cuda::launch_shape as{{shape.grid[0], shape.grid[1], shape.grid[2]},
+                                         {shape.block[0], shape.block[1], shape.block[2]},
+                                         shape.shared_bytes};
+    backend::cuda::launch(code.in(), code.function(), as, arguments);
+}
+
+}  // namespace weir::detail

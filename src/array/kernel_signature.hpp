@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/dtype.hpp"
+
+namespace weir::kernels {
+
+/// How a kernel uses a parameter.
+enum class parameter_use : std::uint8_t {
+    value,  ///< no array: the argument itself is passed
+    in,     ///< an array that is only read
+    out,    ///< an array of which every element is written and none is read before
+    inout,  ///< an array that is read and written
+};
+
+/// One parameter of a kernel.
+struct parameter {
+    std::string name;
+    std::optional<dtype> type;  ///< of the value or of the elements; none: any ("in void* x")
+    parameter_use use = parameter_use::value;
+
+    friend bool operator==(const parameter&, const parameter&) = default;
+};
+
+/// The parameters that a text like "in float* x, inout float* y, float a, int64 n" declares. Types have the names of C++
+/// or of NumPy; "*" is for arrays, each of which says how it is used; const and __restrict__ say nothing more. Throws
+/// argument_error, which quotes what is wrong and says what is expected.
+[[nodiscard]] std::vector<parameter> parse_signature(std::string_view text);
+
+/// "inout float32* y".
+[[nodiscard]] std::string to_string(const parameter& one);
+
+}  // namespace weir::kernels

@@ -1,0 +1,31 @@
+// Kernels that Weir itself runs on the GPU.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "backend/cuda/driver_api.hpp"
+
+namespace weir::backend::cuda {
+
+class context;
+
+/// The kernel `name` of `source` (CUDA C++), compiled by NVRTC for the context's architecture and loaded into it. Kept for
+/// the process by (context, source, name, options): compiled once, also when several threads ask; from the disk cache if
+/// it is there. May wait for the compiler and, when it loads, for the device: call it where the operation is enqueued,
+/// under no lock. Throws missing_library (no NVRTC), device_error (with the compiler's log), out_of_memory.
+[[nodiscard]] function_handle compiled(const context& in, const std::string& source, const char* name,
+                                       std::span<const std::string> options = {});
+
+/// How many threads of how many blocks run, and how much shared memory a block gets beyond what the kernel declares.
+struct launch_shape {
+    unsigned grid[3] = {1, 1, 1};
+    unsigned block[3] = {1, 1, 1};
+    unsigned shared_bytes = 0;
+};
+
+/// Puts a launch into submitting_to::current(). Inside a native task, the context current. `arguments` are addresses of
+/// the values, which are copied. Throws device_error.
+void launch(const context& in, function_handle what, const launch_shape& as, std::span<void* const> arguments);
+
+}  // namespace weir::backend::cuda

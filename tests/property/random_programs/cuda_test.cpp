@@ -1,0 +1,120 @@
+// The same random programs on a CUDA device, ordered by the driver's own events. Code of the host stands for kernels.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "random_programs/complete.hpp"
+#include "random_programs/generate.hpp"
+#include "random_programs/interpret.hpp"
+#include "random_programs/oracle.hpp"
+#include "random_programs/settings.hpp"
+#include "random_programs/shrink.hpp"
+#include "random_programs/strip.hpp"
+#include "weir/error.hpp"
+#include "weir/testing.hpp"
+
+namespace random_programs {
+namespace {
+
+using devices = std::array<weir::device, most_devices>;
+
+/// A CUDA device that runs code of the host. None if this machine has none.
+std::optional<weir::device> cuda_device(std::string& why_not) {
+    try {
+        const weir::device found = weir::cuda(0);
+        weir::testing::run_host_code_on(found);
+        return found;
+    } catch (const weir::device_error& why) {
+        why_not = why.what();
+        return std::nullopt;
+    }
+}
+
+/// A program of one device has it for its own, host tasks and all. One of several uses it beside the CPU, and copies between
+/// the two and a third.
+devices devices_for(const program& one, const weir::device& cuda) {
+    return one.devices == 1 ? devices{cuda, weir::sim(14), weir::sim(15)} : devices{weir::cpu(), cuda, weir::sim(15)};
+}
+
+/// Work of the device's own (here the copies) may run although it depends on a failure, and only its results are refused
+/// (rule K4); what the host then makes of these the model does not know. So what fails has only code of the host behind it.
+program for_cuda(program raw) {
+    const auto any = [&](auto&& what) {
+        return std::any_of(raw.phases.begin(), raw.phases.end(), [&](const auto& phase) {
+            return std::any_of(phase.begin(), phase.end(),
+                               [&](const auto& steps) { return std::any_of(steps.begin(), steps.end(), what); });
+        });
+    };
+    if (any([](const step& one) { return one.kind == step_kind::copy || one.kind == step_kind::copy_from_host; })) {
+        for (auto& phase : raw.phases) {
+            for (auto& steps : phase) {
+                for (step& one : steps) {
+                    one.fails = false;
+                }
+            }
+        }
+    }
+    return raw;
+}
+
+outcome run_completed(const program& completed, const weir::device& cuda) {
+    return run(completed, expected(completed), {.on = devices_for(completed, cuda)});
+}
+
+/// The smallest program found that goes wrong as well.
+std::string smallest(const program& raw, const weir::device& cuda) {
+    const program found = complete(shrink(raw, [&](const program& smaller) {
+        const program completed = complete(smaller);
+        return !run_completed(completed, cuda).ok() || !run_completed(completed, cuda).ok();
+    }));
+    const outcome again = run_completed(found, cuda);
+    return "smallest program found (" + (again.ok() ? "right this time" : again.wrong) + "):\n" + to_string(found);
+}
+
+TEST(random_programs_cuda, compute_what_the_serial_program_computes) {
+    const char* const name = "random_programs_cuda.compute_what_the_serial_program_computes";
+    std::string why_not;
+    const std::optional<weir::device> on = cuda_device(why_not);
+    if (!on) {
+        GTEST_SKIP() << why_not;
+    }
+    watchdog dog(name);
+    std::uint64_t programs = 0;
+    for (std::uint64_t i = 0; i < wanted_programs(20); ++i, ++programs) {
+        const std::uint64_t seed = first_seed() + i;
+        dog.start(seed);
+        const program raw = for_cuda(generate(seed));
+        const outcome result = run_completed(complete(raw), *on);
+        ASSERT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name) << "\n" << smallest(raw, *on);
+    }
+    std::printf("%llu programs on a CUDA device\n", static_cast<unsigned long long>(programs));
+}
+
+TEST(random_programs_cuda, control_without_ordering_they_compute_something_else) {
+    std::string why_not;
+    const std::optional<weir::device> on = cuda_device(why_not);
+    if (!on) {
+        GTEST_SKIP() << why_not;
+    }
+    watchdog dog("random_programs_cuda.control_without_ordering_they_compute_something_else");
+    int programs = 0;
+    int wrong = 0;
+    for_each_serial_seed(100, [&](std::uint64_t seed) {
+        dog.start(seed);
+        const program completed = complete(for_cuda(generate(seed)));
+        const stripped_program bare = strip(completed, gate_opening::as_written);
+        ++programs;
+        wrong +=
+            run(bare.steps, expected(bare.steps), {.racing = true, .on = devices_for(completed, *on)}).ok() ? 0 : 1;
+    });
+    std::printf("without ordering %d of %d programs went wrong on a CUDA device\n", wrong, programs);
+    if (programs >= 20) {
+        EXPECT_GT(wrong, 0);
+    }
+}
+
+}  // namespace
+}  // namespace random_programs

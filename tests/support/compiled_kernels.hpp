@@ -1,0 +1,33 @@
+// Kernels of arrays, compiled for the host: each thread of a launch one after the other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "array/cuda/source.hpp"
+
+namespace weir::test {
+
+/// Many kernels in one library, since the host's compiler takes its time. Without barriers: no reductions.
+class compiled_kernels {
+public:
+    compiled_kernels() = default;
+    compiled_kernels(const compiled_kernels&) = delete;
+    compiled_kernels& operator=(const compiled_kernels&) = delete;
+    ~compiled_kernels();
+
+    /// The number by which `run` knows it.
+    std::size_t add(const array_kernels::description& what);
+    /// After the last `add`. The compiler's messages; empty if all is well.
+    [[nodiscard]] std::string compile();
+    /// As many blocks as are given.
+    void run(std::size_t number, const std::vector<std::uint64_t>& words, unsigned blocks) const;
+
+private:
+    std::vector<array_kernels::description> all_;
+    std::string source_;
+    void* library_ = nullptr;
+};
+
+}  // namespace weir::test
