@@ -6,7 +6,11 @@
 
 #include "array/operation.hpp"
 #include "backend/cuda/driver.hpp"
+#include "backend/cuda/driver_api.hpp"
+#include "backend/cuda/staging.hpp"
 #include "runtime/device_state.hpp"
+#include "weir/detail/site.hpp"
+#include "weir/detail/task.hpp"
 
 namespace weir {
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/cuda/context.hpp"
 #include "backend/native.hpp"
 #include "backend/spin.hpp"
 #include "weir/error.hpp"

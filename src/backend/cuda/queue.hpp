@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "backend/cuda/driver_api.hpp"
+#include "backend/cuda/event_pool.hpp"
 #include "backend/cuda/host_bodies.hpp"
 #include "backend/cuda/lane.hpp"
 #include "backend/recorded_queue.hpp"
 #include "backend/task_threads.hpp"
+#include "frontier/point.hpp"
 
 namespace weir::backend::cuda {
 
