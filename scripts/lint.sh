@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks format, style, layers and scripts; called by `./run lint`. Goes on after a failure, and says at the end what
-# failed. Usage: lint.sh [CHECK...], each of: layers shell format headers cppcheck tidy; all of them by default.
+# failed. Usage: lint.sh [CHECK...], each of: layers shell format headers includes cppcheck tidy; all of them by default.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -30,6 +30,8 @@ check_format() {
 
 check_headers() { scripts/check_headers.sh; }
 
+check_includes() { python3 scripts/check_includes.py; }
+
 check_tidy() {
     "${CMAKE:-cmake}" --preset lint -DCMAKE_CXX_COMPILER="$(llvm clang++)" --log-level=WARNING >/dev/null ||
         return 1
@@ -44,7 +46,7 @@ check_cppcheck() {
 }
 
 failed=()
-[ $# -gt 0 ] || set -- layers shell format headers cppcheck tidy
+[ $# -gt 0 ] || set -- layers shell format headers includes cppcheck tidy
 for check in "$@"; do
     printf '==> %s\n' "$check"
     "check_$check" || failed+=("$check")

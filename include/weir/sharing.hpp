@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "weir/buffer.hpp"
-#include "weir/completion.hpp"
 #include "weir/event.hpp"
 #include "weir/export.hpp"
 #include "weir/package.hpp"

@@ -8,7 +8,11 @@
 #include "array/convert.hpp"
 #include "array/cuda/enqueue.hpp"
 #include "array/operation.hpp"
+#include "weir/array.hpp"
+#include "weir/detail/submission.hpp"
 #include "weir/error.hpp"
+#include "weir/scalar.hpp"
+#include "weir/stream.hpp"
 
 namespace weir {
 

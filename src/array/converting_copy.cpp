@@ -1,5 +1,7 @@
 #include "array/converting_copy.hpp"
 
+#include "array/operation.hpp"
+
 namespace weir {
 
 namespace {

@@ -7,8 +7,13 @@
 #include "array/transfer.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/resource.hpp"
+#include "weir/buffer.hpp"
+#include "weir/detail/footprint.hpp"
+#include "weir/detail/site.hpp"
+#include "weir/dtype.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
+#include "weir/shape.hpp"
 
 namespace weir {
 

@@ -11,6 +11,12 @@
 #include "array/operation.hpp"
 #include "array/walk.hpp"
 #include "weir/arithmetic.hpp"
+#include "weir/buffer.hpp"
+#include "weir/completion.hpp"
+#include "weir/detail/footprint.hpp"
+#include "weir/detail/site.hpp"
+#include "weir/detail/submission.hpp"
+#include "weir/shape.hpp"
 
 namespace weir {
 

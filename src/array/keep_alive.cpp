@@ -4,6 +4,7 @@
 
 #include "backend/acting.hpp"
 #include "backend/timeline.hpp"
+#include "frontier/point.hpp"
 #include "runtime/reaper.hpp"
 #include "weir/launch.hpp"
 

@@ -5,6 +5,11 @@
 #include <utility>
 
 #include "array/walk.hpp"
+#include "weir/buffer.hpp"
+#include "weir/detail/footprint.hpp"
+#include "weir/detail/site.hpp"
+#include "weir/detail/task.hpp"
+#include "weir/device.hpp"
 #include "weir/launch.hpp"
 
 namespace weir::operation {

@@ -1,4 +1,6 @@
 #include "weir/arithmetic.hpp"
+#include "weir/device.hpp"
+#include "weir/stream.hpp"
 
 namespace weir {
 

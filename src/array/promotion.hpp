@@ -1,6 +1,7 @@
 #pragma once
 
 #include "weir/arithmetic.hpp"
+#include "weir/dtype.hpp"
 
 namespace weir::promotion {
 

@@ -6,6 +6,7 @@
 #include "array/cuda/enqueue.hpp"
 #include "array/operation.hpp"
 #include "array/philox.hpp"
+#include "weir/detail/submission.hpp"
 #include "weir/error.hpp"
 
 namespace weir {

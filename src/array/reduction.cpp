@@ -12,6 +12,8 @@
 #include "array/operation.hpp"
 #include "array/reduction_loops.hpp"
 #include "array/walk.hpp"
+#include "weir/detail/site.hpp"
+#include "weir/detail/submission.hpp"
 #include "weir/error.hpp"
 
 namespace weir {

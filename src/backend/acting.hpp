@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "frontier/frontier.hpp"
+#include "frontier/point.hpp"
 
 namespace weir::backend {
 

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "backend/timeline.hpp"
+#include "frontier/point.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/detail/task.hpp"
 

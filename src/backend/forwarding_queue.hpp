@@ -6,6 +6,9 @@
 
 #include "backend/recorded_queue.hpp"
 #include "backend/task_threads.hpp"
+#include "backend/timeline.hpp"
+#include "frontier/point.hpp"
+#include "weir/detail/task.hpp"
 
 namespace weir::backend {
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "backend/timeline.hpp"
+#include "frontier/point.hpp"
 
 namespace weir::backend {
 

@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "weir/source_location.hpp"
+
 namespace weir::backend {
 
 void recorded_queue::reserve(std::size_t waits, const detail::task_ref& work) {

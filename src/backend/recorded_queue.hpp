@@ -9,6 +9,7 @@
 #include "backend/acting.hpp"
 #include "backend/backend.hpp"
 #include "backend/record_ring.hpp"
+#include "frontier/point.hpp"
 
 namespace weir::backend {
 

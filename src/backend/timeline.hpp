@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "frontier/point.hpp"
 #include "order/mark.hpp"
 
 namespace weir::backend {

@@ -2,7 +2,6 @@
 
 #include "weir/array.hpp"
 #include "weir/calls.hpp"
-#include "weir/launch.hpp"
 
 namespace weir::calls {
 

@@ -3,6 +3,7 @@
 
 #include "calls/execution.hpp"
 #include "calls/fft_call.hpp"
+#include "weir/buffer.hpp"
 
 namespace weir::fft {
 

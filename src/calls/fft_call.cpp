@@ -6,6 +6,10 @@
 
 #include "calls/execution.hpp"
 #include "calls/fft_route.hpp"
+#include "weir/detail/footprint.hpp"
+#include "weir/detail/site.hpp"
+#include "weir/detail/task.hpp"
+#include "weir/device.hpp"
 #include "weir/error.hpp"
 
 namespace weir::calls {

@@ -4,8 +4,9 @@
 #include <cstdint>
 
 #include "frontier/small_vector.hpp"
-#include "weir/array.hpp"
+#include "weir/dtype.hpp"
 #include "weir/fft.hpp"
+#include "weir/shape.hpp"
 
 namespace weir::calls {
 

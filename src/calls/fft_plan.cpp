@@ -3,8 +3,12 @@
 
 #include "calls/execution.hpp"
 #include "calls/fft_call.hpp"
+#include "weir/buffer.hpp"
+#include "weir/device.hpp"
+#include "weir/dtype.hpp"
 #include "weir/error.hpp"
 #include "weir/fft.hpp"
+#include "weir/shape.hpp"
 
 namespace weir {
 

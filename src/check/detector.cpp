@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "check/wording.hpp"
+#include "weir/completion.hpp"
 #include "weir/error.hpp"
 
 namespace weir::check {

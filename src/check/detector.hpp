@@ -12,8 +12,10 @@
 #include "check/event_history.hpp"
 #include "check/freed_memory.hpp"
 #include "check/program_order.hpp"
+#include "frontier/point.hpp"
 #include "runtime/observer.hpp"
 #include "weir/check.hpp"
+#include "weir/source_location.hpp"
 
 namespace weir::check {
 

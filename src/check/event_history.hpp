@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "check/program_order.hpp"
+#include "frontier/point.hpp"
+#include "weir/source_location.hpp"
 
 namespace weir::check {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "frontier/point.hpp"
+
 namespace weir::check {
 
 void owners_end::release(const program_order& order, const clock& allocating) {

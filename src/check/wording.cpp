@@ -4,6 +4,8 @@
 #include <cctype>
 #include <string_view>
 
+#include "weir/source_location.hpp"
+
 namespace weir::check {
 
 namespace {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/timeline.hpp"
+#include "frontier/point.hpp"
 #include "order/mode.hpp"
 #include "runtime/failures.hpp"
 #include "runtime/foreign_visit.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/resource.hpp"
+#include "weir/detail/footprint.hpp"
 #include "weir/source_location.hpp"
 
 namespace weir::memory {

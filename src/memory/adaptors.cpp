@@ -5,7 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "memory/device_memory.hpp"
+#include "memory/block.hpp"
+#include "order/history.hpp"
+#include "runtime/stream_state.hpp"
+#include "weir/detail/intrusive.hpp"
 #include "weir/error.hpp"
 #include "weir/memory_resource.hpp"
 

@@ -5,6 +5,7 @@
 
 #include "memory/block.hpp"
 #include "memory/size_class.hpp"
+#include "order/history.hpp"
 
 namespace weir::memory {
 

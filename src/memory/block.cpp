@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "backend/timeline.hpp"
 #include "memory/lent_memory.hpp"
 #include "memory/pool.hpp"
+#include "order/mark.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/observer.hpp"
 

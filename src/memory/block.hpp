@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "frontier/point.hpp"
 #include "memory/drop_notice.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/resource.hpp"

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "backend/backend.hpp"
 #include "memory/access.hpp"
 #include "memory/device_memory.hpp"
 #include "memory/lent_memory.hpp"

@@ -1,5 +1,6 @@
 #include <string>
 
+#include "backend/backend.hpp"
 #include "memory/device_memory.hpp"
 #include "memory/lent_memory.hpp"
 #include "weir/error.hpp"

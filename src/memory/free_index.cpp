@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "order/history.hpp"
+
 namespace weir::memory {
 
 namespace {

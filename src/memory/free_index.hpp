@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "frontier/point.hpp"
 #include "memory/block.hpp"
 #include "memory/size_class.hpp"
 #include "order/mark.hpp"

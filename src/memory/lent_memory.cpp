@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backend/timeline.hpp"
+#include "order/history.hpp"
 #include "runtime/debug_log.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/observer.hpp"

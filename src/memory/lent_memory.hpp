@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "frontier/point.hpp"
 #include "memory/block.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/reaper.hpp"

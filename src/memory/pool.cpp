@@ -4,7 +4,9 @@
 #include <limits>
 #include <utility>
 
+#include "order/history.hpp"
 #include "runtime/device_state.hpp"
+#include "weir/ordering.hpp"
 
 namespace weir::memory {
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "frontier/point.hpp"
 #include "memory/bins.hpp"
 #include "memory/block.hpp"
 #include "memory/free_index.hpp"

@@ -5,9 +5,10 @@
 #include <utility>
 
 #include "backend/timeline.hpp"
-#include "memory/device_memory.hpp"
+#include "order/history.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/package_ties.hpp"
+#include "runtime/resource.hpp"
 #include "runtime/stream_state.hpp"
 #include "weir/error.hpp"
 

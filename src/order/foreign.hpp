@@ -1,5 +1,6 @@
 #pragma once
 
+#include "order/mark.hpp"
 #include "order/sequencer.hpp"
 
 namespace weir::order {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "frontier/point.hpp"
 #include "order/mark.hpp"
 
 namespace weir::order {

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "frontier/point.hpp"
 #include "frontier/small_vector.hpp"
 #include "order/mark.hpp"
 

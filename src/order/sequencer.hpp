@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "frontier/point.hpp"
 #include "order/plan.hpp"
 
 namespace weir::order {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "frontier/point.hpp"
 #include "weir/native_queue.hpp"
 
 namespace weir::runtime {

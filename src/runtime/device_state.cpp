@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "order/mark.hpp"
 #include "runtime/failures.hpp"
 #include "runtime/host.hpp"
 #include "runtime/observer.hpp"

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "frontier/point.hpp"
+#include "runtime/stream_state.hpp"
 #include "weir/detail/intrusive.hpp"
 #include "weir/device.hpp"
 

@@ -9,6 +9,7 @@
 
 #include "backend/cpu/driver.hpp"
 #include "backend/cuda/driver.hpp"
+#include "backend/cuda/driver_api.hpp"
 #include "backend/sim/driver.hpp"
 #include "runtime/device_state.hpp"
 #include "weir/error.hpp"

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "backend/timeline.hpp"
+#include "frontier/point.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/event_state.hpp"
 #include "runtime/failures.hpp"
@@ -12,6 +14,7 @@
 #include "runtime/host.hpp"
 #include "runtime/stream_registry.hpp"
 #include "runtime/stream_state.hpp"
+#include "weir/detail/site.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 

@@ -3,7 +3,7 @@
 #include <exception>
 #include <memory>
 
-#include "frontier/frontier.hpp"
+#include "frontier/point.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/error.hpp"
 

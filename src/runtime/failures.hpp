@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 
+#include "frontier/point.hpp"
 #include "runtime/failure.hpp"
 
 namespace weir::runtime {

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "runtime/device_state.hpp"
+#include "backend/timeline.hpp"
+#include "order/foreign.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/resource.hpp"
 

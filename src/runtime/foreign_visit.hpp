@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "order/foreign.hpp"
+#include "order/plan.hpp"
 #include "runtime/package_ties.hpp"
 #include "runtime/stream_state.hpp"
 #include "weir/detail/submission.hpp"

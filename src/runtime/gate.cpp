@@ -1,7 +1,9 @@
 #include "backend/timeline.hpp"
+#include "frontier/point.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/stream_state.hpp"
+#include "weir/detail/site.hpp"
 #include "weir/error.hpp"
 #include "weir/testing.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "frontier/frontier.hpp"
+#include "frontier/point.hpp"
 #include "weir/source_location.hpp"
 
 namespace weir::runtime {

@@ -12,9 +12,11 @@
 
 #include "backend/acting.hpp"
 #include "order/plan.hpp"
+#include "weir/completion.hpp"
 #include "weir/detail/footprint.hpp"
-#include "weir/detail/submission.hpp"
+#include "weir/detail/site.hpp"
 #include "weir/ordering.hpp"
+#include "weir/source_location.hpp"
 
 namespace weir::runtime {
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "frontier/point.hpp"
 #include "order/plan.hpp"
 #include "runtime/life.hpp"
 #include "runtime/ring.hpp"

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "backend/timeline.hpp"
+#include "frontier/point.hpp"
 
 namespace weir::runtime {
 

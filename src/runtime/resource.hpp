@@ -11,6 +11,7 @@
 #include "runtime/life.hpp"
 #include "runtime/ordering.hpp"
 #include "runtime/package_ties.hpp"
+#include "weir/device.hpp"
 
 namespace weir::runtime {
 

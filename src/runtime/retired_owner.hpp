@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "frontier/point.hpp"
 #include "runtime/reaper.hpp"
 
 namespace weir::runtime {

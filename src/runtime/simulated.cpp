@@ -4,6 +4,7 @@
 #include "backend/cuda/driver.hpp"
 #include "backend/sim/driver.hpp"
 #include "backend/timeline.hpp"
+#include "frontier/point.hpp"
 #include "runtime/device_state.hpp"
 #include "weir/error.hpp"
 #include "weir/testing.hpp"

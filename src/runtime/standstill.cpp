@@ -6,6 +6,8 @@
 #include "backend/timeline.hpp"
 #include "runtime/stream_registry.hpp"
 #include "runtime/stream_state.hpp"
+#include "weir/detail/site.hpp"
+#include "weir/source_location.hpp"
 
 namespace weir::runtime {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "frontier/frontier.hpp"
+#include "frontier/point.hpp"
 
 namespace weir::runtime {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "runtime/device_state.hpp"
-#include "runtime/event_state.hpp"
+#include "backend/timeline.hpp"
+#include "order/plan.hpp"
 #include "runtime/failures.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/host.hpp"

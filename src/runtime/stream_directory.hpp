@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "frontier/point.hpp"
 #include "runtime/observer.hpp"
 
 namespace weir::runtime {

@@ -3,7 +3,7 @@
 #include <map>
 #include <mutex>
 
-#include "frontier/frontier.hpp"
+#include "frontier/point.hpp"
 
 namespace weir::runtime {
 

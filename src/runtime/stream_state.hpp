@@ -8,6 +8,8 @@
 #include <string>
 
 #include "backend/backend.hpp"
+#include "frontier/point.hpp"
+#include "order/mark.hpp"
 #include "order/sequencer.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/ordering.hpp"

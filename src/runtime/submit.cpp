@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/timeline.hpp"
+#include "frontier/point.hpp"
 #include "order/mode.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/failures.hpp"

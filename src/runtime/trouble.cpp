@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "backend/backend.hpp"
+#include "frontier/point.hpp"
 #include "runtime/failures.hpp"
 #include "runtime/poison.hpp"
 #include "runtime/stream_registry.hpp"

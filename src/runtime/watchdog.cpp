@@ -9,6 +9,7 @@
 #include <string>
 
 #include "backend/timeline.hpp"
+#include "frontier/point.hpp"
 #include "runtime/standstill.hpp"
 #include "weir/watchdog.hpp"
 

@@ -3,6 +3,8 @@
 #include <new>
 #include <utility>
 
+#include "weir/completion.hpp"
+
 namespace weir::trace {
 
 template <class Make>

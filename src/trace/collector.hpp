@@ -6,7 +6,6 @@
 #include "runtime/observer.hpp"
 #include "runtime/stream_directory.hpp"
 #include "trace/log.hpp"
-#include "weir/trace.hpp"
 
 namespace weir::trace {
 

@@ -11,8 +11,11 @@
 #include <variant>
 #include <vector>
 
+#include "frontier/point.hpp"
 #include "order/plan.hpp"
 #include "runtime/observer.hpp"
+#include "weir/detail/site.hpp"
+#include "weir/source_location.hpp"
 
 namespace weir::trace {
 

@@ -8,7 +8,9 @@
 #include "order/box.hpp"
 #include "trace/log_writer.hpp"
 #include "trace/names.hpp"
+#include "weir/detail/site.hpp"
 #include "weir/error.hpp"
+#include "weir/ordering.hpp"
 
 namespace weir::trace {
 

@@ -6,6 +6,8 @@
 #include "order/box.hpp"
 #include "trace/json_writer.hpp"
 #include "trace/names.hpp"
+#include "weir/detail/site.hpp"
+#include "weir/source_location.hpp"
 
 namespace weir::trace {
 

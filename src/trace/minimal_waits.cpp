@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "frontier/frontier.hpp"
+#include "weir/completion.hpp"
+#include "weir/detail/footprint.hpp"
+#include "weir/ordering.hpp"
 
 namespace weir::trace {
 

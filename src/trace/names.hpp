@@ -6,8 +6,9 @@
 #include <string_view>
 
 #include "order/plan.hpp"
-#include "runtime/observer.hpp"
 #include "trace/log.hpp"
+#include "weir/detail/footprint.hpp"
+#include "weir/ordering.hpp"
 
 namespace weir::trace {
 

@@ -7,8 +7,11 @@
 #include <unordered_map>
 #include <utility>
 
+#include "frontier/point.hpp"
 #include "trace/json_writer.hpp"
 #include "trace/names.hpp"
+#include "weir/detail/site.hpp"
+#include "weir/source_location.hpp"
 
 namespace weir::trace {
 

@@ -132,6 +132,8 @@ To expected(double value) {
         long double wrapped = std::fmod(static_cast<long double>(std::trunc(value)), bits);
         wrapped += wrapped < 0 ? bits : 0.0L;
         return static_cast<To>(static_cast<std::uint64_t>(wrapped));
+    } else if constexpr (requires { typename To::value_type; }) {
+        return To(static_cast<typename To::value_type>(static_cast<float>(value)));
     } else {
         return To(static_cast<float>(value));
     }

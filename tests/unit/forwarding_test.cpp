@@ -57,6 +57,7 @@ public:
 class owner final : public backend::queue_events {
 public:
     void failed(backend::epoch at, const runtime::site&, std::exception_ptr) noexcept override { failed_at = at; }
+    void lost(backend::epoch first, backend::epoch, std::exception_ptr) noexcept override { failed_at = first; }
     void executed(backend::epoch, std::chrono::steady_clock::time_point,
                   std::chrono::steady_clock::time_point) noexcept override {}
     void busy() noexcept override { ++owners; }

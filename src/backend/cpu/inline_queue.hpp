@@ -3,6 +3,9 @@
 #include <atomic>
 
 #include "backend/recorded_queue.hpp"
+#include "backend/timeline.hpp"
+#include "frontier/point.hpp"
+#include "weir/detail/task.hpp"
 
 namespace weir::backend::cpu {
 

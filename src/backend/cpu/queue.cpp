@@ -1,5 +1,7 @@
 #include "backend/cpu/queue.hpp"
 
+#include "weir/detail/site.hpp"
+
 namespace weir::backend::cpu {
 
 void cpu_queue::run() noexcept {

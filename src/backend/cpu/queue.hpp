@@ -3,6 +3,7 @@
 #include "backend/cpu/workers.hpp"
 #include "backend/recorded_queue.hpp"
 #include "backend/task_threads.hpp"
+#include "backend/timeline.hpp"
 
 namespace weir::backend::cpu {
 

@@ -6,6 +6,8 @@
 
 #include "backend/backend.hpp"
 #include "backend/cuda/device_context.hpp"
+#include "backend/cuda/driver_api.hpp"
+#include "frontier/point.hpp"
 
 namespace weir::backend::cuda {
 

@@ -6,7 +6,8 @@
 #include <mutex>
 #include <vector>
 
-#include "backend/cuda/device_context.hpp"
+#include "backend/cuda/context.hpp"
+#include "backend/cuda/driver_api.hpp"
 
 namespace weir::backend::cuda {
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "backend/cuda/driver_api.hpp"
+
 namespace weir::backend::cuda::transfer {
 
 namespace {

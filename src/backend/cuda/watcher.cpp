@@ -5,8 +5,6 @@
 #include <cstdlib>
 #include <thread>
 
-#include "backend/spin.hpp"
-
 namespace weir::backend::cuda {
 
 namespace {

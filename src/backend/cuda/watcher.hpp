@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "backend/cuda/lane.hpp"
+#include "backend/timeline.hpp"
+#include "frontier/point.hpp"
 
 namespace weir::backend::cuda {
 

@@ -1,5 +1,7 @@
 #include "backend/sim/queue.hpp"
 
+#include "weir/detail/site.hpp"
+
 namespace weir::backend::sim {
 
 namespace {

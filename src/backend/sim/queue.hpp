@@ -3,6 +3,7 @@
 #include "backend/recorded_queue.hpp"
 #include "backend/sim/engines.hpp"
 #include "backend/task_threads.hpp"
+#include "backend/timeline.hpp"
 
 namespace weir::backend::sim {
 

@@ -9,11 +9,15 @@
 #include <vector>
 
 #include "cli/demo/difference.hpp"
+#include "cli/demo/layout.hpp"
 #include "cli/demo/picture.hpp"
 #include "cli/demo/progress.hpp"
 #include "cli/demo/reference.hpp"
 #include "cli/demo/runs.hpp"
+#include "weir/check.hpp"
 #include "weir/error.hpp"
+#include "weir/memory.hpp"
+#include "weir/trace.hpp"
 
 namespace weir::demo {
 

@@ -4,8 +4,15 @@
 #include <string>
 #include <utility>
 
+#include "cli/demo/audio.hpp"
 #include "cli/demo/pipeline.hpp"
+#include "weir/array.hpp"
+#include "weir/completion.hpp"
+#include "weir/device.hpp"
+#include "weir/dtype.hpp"
 #include "weir/error.hpp"
+#include "weir/launch.hpp"
+#include "weir/stream.hpp"
 
 namespace weir::demo {
 

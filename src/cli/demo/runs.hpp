@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "cli/demo/pipeline.hpp"
+#include "cli/demo/audio.hpp"
 #include "weir/weir.hpp"
 
 namespace weir::demo {

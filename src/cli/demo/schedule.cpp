@@ -4,6 +4,7 @@
 #include <array>
 #include <deque>
 
+#include "weir/completion.hpp"
 #include "weir/testing.hpp"
 
 namespace weir::demo {

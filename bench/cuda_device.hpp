@@ -1,0 +1,88 @@
+// What the benchmarks on CUDA devices share: a device, kernels, and the driver itself, to compare with.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "backend/cuda/context.hpp"
+#include "backend/cuda/driver.hpp"
+#include "backend/cuda/driver_api.hpp"
+#include "runtime/device_state.hpp"
+#include "weir/weir.hpp"
+
+namespace weir::bench {
+
+namespace driver = backend::cuda;
+
+/// Throws std::runtime_error, so that the contestant is left out, where there is no CUDA device.
+inline device cuda_device() {
+    try {
+        return cuda(0);
+    } catch (const device_error& why) {
+        throw std::runtime_error(why.what());
+    }
+}
+
+inline const driver::context& context_of(const device& of) { return driver::context_of(of.state().driver()); }
+
+inline const std::string kernel_source = R"(
+extern "C" __global__ void empty(double* x) {}
+extern "C" __global__ void spin(double* x, long long nanoseconds) {
+    long long start, now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
+    do {
+        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    } while (now - start < nanoseconds);
+}
+)";
+
+/// A stream as a program without Weir makes it.
+class raw_stream {
+public:
+    explicit raw_stream(const driver::context& in) : in_(&in) {
+        const driver::in_context here(in);
+        in.expect(in.api().stream_create(&handle_, driver::stream_non_blocking, 0), "cuStreamCreate");
+    }
+    ~raw_stream() {
+        const driver::in_context here(*in_);
+        in_->api().stream_destroy(handle_);
+    }
+    raw_stream(const raw_stream&) = delete;
+    raw_stream& operator=(const raw_stream&) = delete;
+
+    [[nodiscard]] driver::stream_handle handle() const noexcept { return handle_; }
+    void launch(const kernel& what, std::vector<void*> arguments) const {
+        in_->api().launch(static_cast<driver::function_handle>(what.handle()), 1, 1, 1, 32, 1, 1, 0, handle_,
+                          arguments.data(), nullptr);
+    }
+    void synchronize() const { in_->api().stream_synchronize(handle_); }
+
+private:
+    const driver::context* in_;
+    driver::stream_handle handle_ = nullptr;
+};
+
+class raw_event {
+public:
+    explicit raw_event(const driver::context& in) : in_(&in) {
+        const driver::in_context here(in);
+        in.expect(in.api().event_create(&handle_, driver::event_disable_timing), "cuEventCreate");
+    }
+    ~raw_event() { in_->api().event_destroy(handle_); }
+    raw_event(const raw_event&) = delete;
+    raw_event& operator=(const raw_event&) = delete;
+
+    void record(const raw_stream& on) const { in_->api().event_record(handle_, on.handle()); }
+    void hold(const raw_stream& waiter) const { in_->api().stream_wait_event(waiter.handle(), handle_, 0); }
+
+private:
+    const driver::context* in_;
+    driver::event_handle handle_ = nullptr;
+};
+
+/// The context is current on the thread that measures, as it is in every program that uses the driver itself.
+inline void make_current(const driver::context& in) { in.api().context_set_current(in.handle()); }
+
+}  // namespace weir::bench

@@ -1,0 +1,160 @@
+// What a launch costs the host, with and without Weir, and what it costs to alternate between two streams.
+#include <memory>
+#include <vector>
+
+#include "contest.hpp"
+#include "cuda_device.hpp"
+
+namespace weir::bench {
+
+namespace {
+
+/// Fewer than the driver takes before it blocks.
+constexpr std::size_t launches = 500;
+
+struct setting {
+    device on = cuda_device();
+    const driver::context* in = &context_of(on);
+    kernel empty_kernel = kernel::from_source(kernel_source, "empty", {}, on);
+    stream s1{on};
+    stream s2{on};
+    array x = empty(64, dtype::float64, s1);
+    raw_stream r1{*in};
+    raw_stream r2{*in};
+    raw_event e1{*in};
+    raw_event e2{*in};
+    void* address = x.device_data();
+
+    setting() { make_current(*in); }
+    void synchronize() const {
+        s1.synchronize();
+        s2.synchronize();
+        r1.synchronize();
+        r2.synchronize();
+    }
+};
+
+template <class Turn>
+make_contestant contestant_of(const char* name, std::size_t operations, Turn turn) {
+    return [=] {
+        const auto with = std::make_shared<setting>();
+        const auto settle = [with] { with->synchronize(); };
+        return contestant{name, operations, [with, turn] { turn(*with); }, settle, settle};
+    };
+}
+
+void launch_tracked(const setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        launch(with.s1, with.empty_kernel, {1, 32}, inout<double>(with.x));
+    }
+}
+
+void launch_with_event(const setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        const event over = launch_event(with.s1, with.empty_kernel, {1, 32}, inout<double>(with.x));
+    }
+}
+
+void launch_raw(setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        with.r1.launch(with.empty_kernel, {&with.address});
+    }
+}
+
+/// What of Weir's price is the engine's: the same operation, whose body is the launch by hand.
+void launch_in_body(const setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        const auto body = [what = static_cast<driver::function_handle>(with.empty_kernel.handle()), in = with.in,
+                           address = with.address]() mutable {
+            void* argument = &address;
+            in->api().launch(what, 1, 1, 1, 32, 1, 1, 0,
+                             static_cast<driver::stream_handle>(detail::native_queue_handle()), &argument, nullptr);
+        };
+        detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{body}, inout<double>(with.x));
+    }
+}
+
+/// The driver's, with the context asked for as every library does that shares it.
+void launch_raw_asking(setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        const driver::in_context here(*with.in);
+        with.r1.launch(with.empty_kernel, {&with.address});
+    }
+}
+
+/// Nothing in the body.
+void submit_empty(const setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{[] {}}, inout<double>(with.x));
+    }
+}
+
+/// The same launches on a stream that Weir does not know, made one by one beside empty tracked operations.
+void launch_beside(setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{[] {}}, inout<double>(with.x));
+        with.r1.launch(with.empty_kernel, {&with.address});
+    }
+}
+
+void alternate_tracked(const setting& with) {
+    for (std::size_t i = 0; i < launches / 2; ++i) {
+        launch(with.s1, with.empty_kernel, {1, 32}, inout<double>(with.x));
+        launch(with.s2, with.empty_kernel, {1, 32}, inout<double>(with.x));
+    }
+}
+
+void alternate_raw(setting& with) {
+    for (std::size_t i = 0; i < launches / 2; ++i) {
+        with.r1.launch(with.empty_kernel, {&with.address});
+        with.e1.record(with.r1);
+        with.e1.hold(with.r2);
+        with.r2.launch(with.empty_kernel, {&with.address});
+        with.e2.record(with.r2);
+        with.e2.hold(with.r1);
+    }
+}
+
+void record_and_wait(setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        with.e1.record(with.r1);
+        with.e1.hold(with.r2);
+    }
+}
+
+void allocate_and_drop(const setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        const array y = empty(1024, dtype::float64, with.s1);
+    }
+}
+
+void allocate_raw(setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        driver::device_pointer memory = 0;
+        with.in->api().memory_alloc_async(&memory, 8192, with.r1.handle());
+        with.in->api().memory_free_async(memory, with.r1.handle());
+    }
+}
+
+const contest launching("cuda/launch", "an empty kernel that changes one array, on one stream", comparison::with_peers,
+                        {contestant_of("Weir", launches, launch_tracked),
+                         contestant_of("Weir, launch in the body", launches, launch_in_body),
+                         contestant_of("Weir, nothing in the body", launches, submit_empty),
+                         contestant_of("driver beside Weir's operations", launches, launch_beside),
+                         contestant_of("driver, asking for the context", launches, launch_raw_asking),
+                         contestant_of("driver", launches, launch_raw)});
+const contest launching_event("cuda/launch_event", "the same, with an event for each launch", comparison::with_peers,
+                              {contestant_of("Weir", launches, launch_with_event),
+                               contestant_of("driver, no event", launches, launch_raw)});
+const contest alternating("cuda/ping_pong", "two streams in turn change one array", comparison::with_peers,
+                          {contestant_of("Weir", launches, alternate_tracked),
+                           contestant_of("driver, events by hand", launches, alternate_raw)});
+const contest allocating("cuda/allocate", "8 KiB, dropped at once, on one stream", comparison::with_peers,
+                         {contestant_of("Weir", launches, allocate_and_drop),
+                          contestant_of("cuMemAllocAsync, cuMemFreeAsync", launches, allocate_raw)});
+const contest waiting("cuda/record_and_wait", "the driver's own, for the arithmetic of the task graphs",
+                      comparison::with_peers, {contestant_of("driver", launches, record_and_wait)});
+
+}  // namespace
+
+}  // namespace weir::bench
