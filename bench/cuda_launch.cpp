@@ -61,6 +61,42 @@ void launch_raw(setting& with) {
     }
 }
 
+/// What of Weir's price is the engine's: the same operation, whose body is the launch by hand.
+void launch_in_body(const setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        const auto body = [what = static_cast<driver::function_handle>(with.empty_kernel.handle()), in = with.in,
+                           address = with.address]() mutable {
+            void* argument = &address;
+            in->api().launch(what, 1, 1, 1, 32, 1, 1, 0,
+                             static_cast<driver::stream_handle>(detail::native_queue_handle()), &argument, nullptr);
+        };
+        detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{body}, inout<double>(with.x));
+    }
+}
+
+/// The driver's, with the context asked for as every library does that shares it.
+void launch_raw_asking(setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        const driver::in_context here(*with.in);
+        with.r1.launch(with.empty_kernel, {&with.address});
+    }
+}
+
+/// Nothing in the body.
+void submit_empty(const setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{[] {}}, inout<double>(with.x));
+    }
+}
+
+/// The same launches on a stream that Weir does not know, made one by one beside empty tracked operations.
+void launch_beside(setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{[] {}}, inout<double>(with.x));
+        with.r1.launch(with.empty_kernel, {&with.address});
+    }
+}
+
 void alternate_tracked(const setting& with) {
     for (std::size_t i = 0; i < launches / 2; ++i) {
         launch(with.s1, with.empty_kernel, {1, 32}, inout<double>(with.x));
@@ -102,6 +138,10 @@ void allocate_raw(setting& with) {
 
 const contest launching("cuda/launch", "an empty kernel that changes one array, on one stream", comparison::with_peers,
                         {contestant_of("Weir", launches, launch_tracked),
+                         contestant_of("Weir, launch in the body", launches, launch_in_body),
+                         contestant_of("Weir, nothing in the body", launches, submit_empty),
+                         contestant_of("driver beside Weir's operations", launches, launch_beside),
+                         contestant_of("driver, asking for the context", launches, launch_raw_asking),
                          contestant_of("driver", launches, launch_raw)});
 const contest launching_event("cuda/launch_event", "the same, with an event for each launch", comparison::with_peers,
                               {contestant_of("Weir", launches, launch_with_event),

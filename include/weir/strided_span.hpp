@@ -24,8 +24,8 @@ public:
     /// The same elements, to be read only.
     template <class U>
         requires(std::is_const_v<T>&& std::same_as<U, std::remove_const_t<T>>)
-    constexpr strided_span(
-        const strided_span<U, Rank>& other) noexcept  // NOLINT(google-explicit-constructor): as std::span does
+    // NOLINTNEXTLINE(google-explicit-constructor): as std::span does
+    constexpr strided_span(const strided_span<U, Rank>& other) noexcept
         : strided_span(other.data(), other.extents(), other.strides()) {}
 
     /// The element at these indices, which are not checked.

@@ -108,8 +108,11 @@ kernel kernel::from_function(void* handle, weir::device on) {
     }
     auto* const function = static_cast<gpu::function_handle>(handle);
     const char* name = nullptr;
-    if (in.api().function_name == nullptr || in.api().function_name(&name, function) != gpu::success) {
-        name = nullptr;
+    if (in.api().function_name != nullptr) {
+        const gpu::in_context scope(in);
+        if (in.api().function_name(&name, function) != gpu::success) {
+            name = nullptr;
+        }
     }
     return kernel(detail::make_kernel_code(on, in, name != nullptr ? name : "of a function", nullptr, function));
 }

@@ -18,17 +18,15 @@ std::shared_ptr<stream> named(void* handle) {
     return driver().streams.contains(slot) ? slot->is : nullptr;
 }
 
-int set_held(void* handle, bool held) {
-    const std::lock_guard lock(driver().lock);
-    if (handle == nullptr) {
-        driver().all_held = held;
-    } else if (const auto found = named(handle)) {
-        found->held = held;
-    } else {
-        return 1;
+/// With the lock.
+template <class Function>
+void for_each_stream(Function what) {
+    for (context& each : driver().contexts) {
+        what(*each.legacy);
+        for (const auto& one : each.streams) {
+            what(*one);
+        }
     }
-    wake_all();
-    return 0;
 }
 
 }  // namespace
@@ -70,8 +68,33 @@ void weir_fake_set_total_memory(std::size_t bytes) {
     driver().total_memory = bytes;
 }
 
-int weir_fake_hold(void* stream) { return set_held(stream, true); }
-int weir_fake_open(void* stream) { return set_held(stream, false); }
+unsigned long long weir_fake_hold(void* handle) {
+    const std::lock_guard held(driver().lock);
+    const auto found = named(handle);
+    if (found == nullptr) {
+        return 0;
+    }
+    found->held = true;
+    return found->id;
+}
+
+void weir_fake_open(unsigned long long id) {
+    const std::lock_guard held(driver().lock);
+    for_each_stream([id](stream& each) { each.held = each.held && each.id != id; });
+    wake_all();
+}
+
+void weir_fake_hold_all() {
+    const std::lock_guard held(driver().lock);
+    driver().all_held = true;
+}
+
+void weir_fake_open_all() {
+    const std::lock_guard held(driver().lock);
+    driver().all_held = false;
+    for_each_stream([](stream& each) { each.held = false; });
+    wake_all();
+}
 
 std::size_t weir_fake_pending(void* stream) {
     const std::lock_guard held(driver().lock);

@@ -31,10 +31,14 @@ WEIR_FAKE_EXPORT std::size_t weir_fake_bytes_in_use(int device);
 /// Of each device.
 WEIR_FAKE_EXPORT void weir_fake_set_total_memory(std::size_t bytes);
 
-/// The stream begins no further entry until it is opened. Null: all streams, also those that are made meanwhile. 1 and 2 are
-/// the default streams of the calling thread's context. Returns 0, or 1 if there is no such stream.
-WEIR_FAKE_EXPORT int weir_fake_hold(void* stream);
-WEIR_FAKE_EXPORT int weir_fake_open(void* stream);
+/// The stream begins no further entry until it is opened. 1 and 2 are the default streams of the calling thread's context.
+/// Returns the stream's unique id, or 0 if there is no such stream.
+WEIR_FAKE_EXPORT unsigned long long weir_fake_hold(void* stream);
+/// By its id, since the handle may be another stream's by now; it does no harm if the stream is gone.
+WEIR_FAKE_EXPORT void weir_fake_open(unsigned long long id);
+/// All streams, also those that are made meanwhile. Opening all opens also those that were held one by one.
+WEIR_FAKE_EXPORT void weir_fake_hold_all();
+WEIR_FAKE_EXPORT void weir_fake_open_all();
 /// Entries of the stream that are not done.
 WEIR_FAKE_EXPORT std::size_t weir_fake_pending(void* stream);
 

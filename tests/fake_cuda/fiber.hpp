@@ -30,10 +30,10 @@ private:
     body what_ = nullptr;
     void* stack_ = nullptr;  ///< with a page before it that cannot be touched
     const void* bottom_ = nullptr;
-    std::size_t bytes_ = 0;
+    [[maybe_unused]] std::size_t bytes_ = 0;
     // What the sanitizers know of it.
-    void* fake_stack_ = nullptr;
-    void* thread_fiber_ = nullptr;
+    [[maybe_unused]] void* fake_stack_ = nullptr;
+    [[maybe_unused]] void* thread_fiber_ = nullptr;
     fiber* from_ = nullptr;
 };
 

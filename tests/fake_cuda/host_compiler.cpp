@@ -104,10 +104,12 @@ compiled compile_shared(const std::string& source, const std::string& object, co
                                    "-fno-rtti",
                                    "-Wl,-Bsymbolic",
                                    "-fdiagnostics-color=never",
-                                   "-fno-diagnostics-show-caret",
                                    "-include",
                                    WEIR_FAKE_SHIM};
-#ifndef __clang__
+#ifdef __clang__
+    words.emplace_back("-fno-caret-diagnostics");
+#else
+    words.emplace_back("-fno-diagnostics-show-caret");
     // Static variables of templates would keep the library loaded for ever, and be shared between libraries.
     words.emplace_back("-fno-gnu-unique");
 #endif

@@ -18,6 +18,12 @@ std::uintptr_t map_pages(std::size_t bytes) {
     return pages == MAP_FAILED ? 0 : reinterpret_cast<std::uintptr_t>(pages);
 }
 
+/// What is allocated is not zero, so that what reads it before it writes it is found out: the beginning at least, since
+/// pages that are never touched cost nothing.
+void spoil(std::uintptr_t address, std::size_t bytes) {
+    std::memset(reinterpret_cast<void*>(address), 0xa5, std::min(bytes, std::size_t{4} << 20));
+}
+
 void* address_of(const allocation& what) { return reinterpret_cast<void*>(what.address); }
 
 std::size_t free_bytes(const context& in) {
@@ -47,6 +53,7 @@ CUresult allocate(call& in, CUdeviceptr* made, std::size_t bytes, memory_kind ki
     if (address == 0) {
         return out_of_memory;
     }
+    spoil(address, bytes);
     driver().memory[address] = {address, bytes, kind, &of, false};
     of.used += on_device ? bytes : 0;
     *made = address;
@@ -157,6 +164,7 @@ WEIR_FAKE_EXPORT CUresult cuMemAllocAsync(CUdeviceptr* made, std::size_t bytes, 
         from.reserved += bytes;
     }
     from.used += bytes;
+    spoil(got.address, bytes);
     driver().memory[got.address] = got;
     *made = got.address;
     enqueue(in.lock(), on, {});

@@ -303,3 +303,38 @@ WEIR_FAKE_EXPORT CUresult cuLaunchKernel(CUfunction what, unsigned grid_x, unsig
     enqueue(in.lock(), on, {{}, [how, values, image = what->of->image] { return run(how); }});
     return success;
 }
+
+WEIR_FAKE_EXPORT CUresult cuFuncGetParamInfo(CUfunction of, std::size_t index, std::size_t* offset,
+                                             std::size_t* bytes) {
+    call in("cuFuncGetParamInfo");
+    if (in.failed()) {
+        return in.error();
+    }
+    if (!tables().functions.contains(of)) {
+        return invalid_handle;
+    }
+    if (index >= of->kernel->count) {
+        return invalid_value;
+    }
+    std::size_t at = 0;
+    for (std::size_t i = 0; i <= index; ++i) {
+        at = (at + of->kernel->alignments[i] - 1) / of->kernel->alignments[i] * of->kernel->alignments[i];
+        *offset = at;
+        at += of->kernel->sizes[i];
+    }
+    *bytes = of->kernel->sizes[index];
+    return success;
+}
+
+WEIR_FAKE_EXPORT CUresult cuFuncGetName(const char** name, CUfunction of) {
+    call in("cuFuncGetName");
+    if (in.failed()) {
+        return in.error();
+    }
+    if (!tables().functions.contains(of)) {
+        return invalid_handle;
+    }
+    Dl_info found{};
+    *name = ::dladdr(of->kernel->address, &found) != 0 ? found.dli_sname : nullptr;
+    return *name != nullptr ? success : invalid_handle;
+}

@@ -180,6 +180,8 @@ inline unsigned __activemask() { return 0xffffffff; }
         }                                                                                                    \
     }
 WEIR_SHIM_ATOMIC()
+WEIR_SHIM_ATOMIC_OF(atomicInc, before >= value ? 0 : before + 1)
+WEIR_SHIM_ATOMIC_OF(atomicDec, before == 0 || before > value ? value : before - 1)
 WEIR_SHIM_ATOMIC(_block)
 WEIR_SHIM_ATOMIC(_system)
 

@@ -1,8 +1,11 @@
 #include "support/fake_cuda.hpp"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -15,8 +18,19 @@ namespace {
 
 /// Before the initialisers of the program, which may open the driver.
 __attribute__((constructor(101))) void name_the_libraries() {
-    ::setenv("WEIR_CUDA_DRIVER", WEIR_FAKE_CUDA_FILE, 0);
-    ::setenv("WEIR_NVRTC_LIBRARY", WEIR_FAKE_NVRTC_FILE, 0);
+    if (::getenv("WEIR_CUDA_DRIVER") != nullptr) {
+        return;  // a real one
+    }
+    ::setenv("WEIR_CUDA_DRIVER", WEIR_FAKE_CUDA_FILE, 1);
+    ::setenv("WEIR_NVRTC_LIBRARY", WEIR_FAKE_NVRTC_FILE, 1);
+    // What the fake compiles is of use to tests alone, and only as long as the fake is the same.
+    struct stat about {};
+    if (::stat(WEIR_FAKE_NVRTC_FILE, &about) == 0) {
+        char folder[sizeof WEIR_FAKE_CACHE + 64];
+        std::snprintf(folder, sizeof folder, "%s/%lld-%ld", WEIR_FAKE_CACHE,
+                      static_cast<long long>(about.st_mtim.tv_sec), about.st_mtim.tv_nsec);
+        ::setenv("WEIR_CACHE_DIR", folder, 1);
+    }
 }
 
 /// Null if the variable names no library, or one without the symbol.
@@ -38,12 +52,6 @@ Function* control(const char* variable, const char* symbol) {
 #define WEIR_DRIVER_CONTROL(name) (*control<decltype(name)>("WEIR_CUDA_DRIVER", #name))
 #define WEIR_NVRTC_CONTROL(name) (*control<decltype(name)>("WEIR_NVRTC_LIBRARY", #name))
 
-void set_gate(int (*set)(void*), const void* stream) {
-    if (stream == nullptr || set(const_cast<void*>(stream)) != 0) {
-        throw std::runtime_error("the fake driver has no such stream");
-    }
-}
-
 }  // namespace
 
 bool fake_cuda::in_use() { return find("WEIR_CUDA_DRIVER", "weir_fake_calls") != nullptr; }
@@ -57,10 +65,16 @@ void fake_cuda::fail_no_more() { WEIR_DRIVER_CONTROL(weir_fake_fail_no_more)(); 
 std::size_t fake_cuda::live(fake_thing what) { return WEIR_DRIVER_CONTROL(weir_fake_live)(static_cast<int>(what)); }
 std::size_t fake_cuda::bytes_in_use(int device) { return WEIR_DRIVER_CONTROL(weir_fake_bytes_in_use)(device); }
 void fake_cuda::set_total_memory(std::size_t bytes) { WEIR_DRIVER_CONTROL(weir_fake_set_total_memory)(bytes); }
-void fake_cuda::hold(const void* stream) { set_gate(&WEIR_DRIVER_CONTROL(weir_fake_hold), stream); }
-void fake_cuda::open(const void* stream) { set_gate(&WEIR_DRIVER_CONTROL(weir_fake_open), stream); }
-void fake_cuda::hold_all() { WEIR_DRIVER_CONTROL(weir_fake_hold)(nullptr); }
-void fake_cuda::open_all() { WEIR_DRIVER_CONTROL(weir_fake_open)(nullptr); }
+unsigned long long fake_cuda::hold(const void* stream) {
+    const unsigned long long id = WEIR_DRIVER_CONTROL(weir_fake_hold)(const_cast<void*>(stream));
+    if (id == 0) {
+        throw std::runtime_error("the fake driver has no such stream");
+    }
+    return id;
+}
+void fake_cuda::open(unsigned long long id) { WEIR_DRIVER_CONTROL(weir_fake_open)(id); }
+void fake_cuda::hold_all() { WEIR_DRIVER_CONTROL(weir_fake_hold_all)(); }
+void fake_cuda::open_all() { WEIR_DRIVER_CONTROL(weir_fake_open_all)(); }
 std::size_t fake_cuda::pending(const void* stream) {
     return WEIR_DRIVER_CONTROL(weir_fake_pending)(const_cast<void*>(stream));
 }

@@ -30,9 +30,10 @@ public:
     [[nodiscard]] static std::size_t bytes_in_use(int device);
     static void set_total_memory(std::size_t bytes);
 
-    /// The stream begins nothing more, until it is opened. Throws std::runtime_error if there is no such stream.
-    static void hold(const void* stream);
-    static void open(const void* stream);
+    /// The stream begins nothing more, until it is opened by the id that this returns. Throws std::runtime_error if there is
+    /// no such stream.
+    [[nodiscard]] static unsigned long long hold(const void* stream);
+    static void open(unsigned long long id);
     static void hold_all();
     static void open_all();
     /// Entries of the stream that are not done.
@@ -47,24 +48,23 @@ public:
     static void fail_next_compilation(int error);
 };
 
-/// A gate: the stream, or all, begin nothing while this lives.
+/// A gate: the stream, or all, begin nothing while this lives. The stream may be destroyed meanwhile.
 class fake_gate {
 public:
-    explicit fake_gate(const void* stream = nullptr) : stream_(stream) {
-        stream_ == nullptr ? fake_cuda::hold_all() : fake_cuda::hold(stream_);
-    }
+    fake_gate() { fake_cuda::hold_all(); }
+    explicit fake_gate(const void* stream) : id_(fake_cuda::hold(stream)) {}
     ~fake_gate() { open(); }
     fake_gate(const fake_gate&) = delete;
     fake_gate& operator=(const fake_gate&) = delete;
     void open() {
         if (!is_open_) {
             is_open_ = true;
-            stream_ == nullptr ? fake_cuda::open_all() : fake_cuda::open(stream_);
+            id_ == 0 ? fake_cuda::open_all() : fake_cuda::open(id_);
         }
     }
 
 private:
-    const void* stream_;
+    unsigned long long id_ = 0;  ///< 0: all streams
     bool is_open_ = false;
 };
 

@@ -316,6 +316,19 @@ TEST_F(ArraysOnCuda, KernelsAreCompiledOnceAndWhereTheOperationIsEnqueued) {
     EXPECT_EQ(fake_cuda::live(test::fake_thing::modules), loaded + 1) << "control: strides need another one, at once";
 }
 
+TEST_F(ArraysOnCuda, AKernelThatDoesNotCompileFailsTheCall) {
+    if (!fake_cuda::in_use()) {
+        GTEST_SKIP() << "asks the fake driver";
+    }
+    const array x = full({10}, 3, dtype::uint32, device_);
+    const array out = zeros({10}, dtype::uint32, device_);
+    fake_cuda::fail_next_compilation(6);
+    EXPECT_THROW(compute(device_, binary_operation::bitwise_or, x, 4, out), device_error);
+    EXPECT_EQ(values_of<std::uint32_t>(out)[9], 0U) << "nothing was enqueued";
+    compute(device_, binary_operation::bitwise_or, x, 4, out);
+    EXPECT_EQ(values_of<std::uint32_t>(out)[9], 7U) << "control: the next one compiles";
+}
+
 TEST_F(ArraysOnCuda, ALaunchThatFailsFailsTheOperation) {
     if (!fake_cuda::in_use()) {
         GTEST_SKIP() << "asks the fake driver";

@@ -52,6 +52,8 @@ TEST_F(fake_cuda_memory, fills_write_whole_values) {
     EXPECT_EQ(api.fill8_async(memory, 0, bytes + 1, stream), error_invalid_value) << "too long";
 }
 
+TEST_F(fake_cuda_memory, what_is_allocated_is_not_zero) { EXPECT_THAT(contents(), Each(0xa5)); }
+
 TEST_F(fake_cuda_memory, copies_from_ordinary_memory_take_their_copy_at_once) {
     ASSERT_EQ(api.fill8_async(memory, 0, bytes, stream), success);
     std::vector<unsigned char> host(bytes, 1);

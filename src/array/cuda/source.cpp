@@ -131,26 +131,35 @@ std::string elementwise(const description& what) {
         "convert<result>(" +
         value(what) + ");\n}\n";
     return source + R"cuda(
+// All are read before any is written: so the reads of several elements are under way at once.
+template <bool Whole>
+__device__ inline void piece(const parameters& p, index first, index count) {
+    result values[each];
+#pragma unroll
+    for (int k = 0; k < each; ++k) {
+        const index i = first + k * threads;
+        if (Whole || i < count) {
+            values[k] = value_of(p, place_of(p, i), i);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < each; ++k) {
+        const index i = first + k * threads;
+        if (Whole || i < count) {
+            *address<result>(p, 0, place_of(p, i)) = values[k];
+        }
+    }
+}
+
 __device__ inline void run(const parameters& p) {
     const index count = static_cast<index>(p.elements);
     const index here = static_cast<index>(blockIdx.x) * (threads * each) + threadIdx.x;
     const index step = static_cast<index>(gridDim.x) * (threads * each);
     for (index first = here; first < count; first += step) {
-        // All are read before any is written: so the reads of several elements are under way at once.
-        result values[each];
-#pragma unroll
-        for (int k = 0; k < each; ++k) {
-            const index i = first + k * threads;
-            if (i < count) {
-                values[k] = value_of(p, place_of(p, i), i);
-            }
-        }
-#pragma unroll
-        for (int k = 0; k < each; ++k) {
-            const index i = first + k * threads;
-            if (i < count) {
-                *address<result>(p, 0, place_of(p, i)) = values[k];
-            }
+        if (first + (each - 1) * threads < count) {
+            piece<true>(p, first, count);
+        } else {
+            piece<false>(p, first, count);
         }
     }
 }

@@ -1,6 +1,7 @@
 #include "backend/cuda/compiler.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -150,7 +151,8 @@ bool depends_on_files(const compile_request& what) {
 std::string cache_key(const nvrtc_api& api, int driver_version, const std::vector<std::string>& options,
                       const compile_request& what) {
     std::string key = std::string("weir ") + WEIR_VERSION + "\nNVRTC " + std::to_string(api.major) + "." +
-                      std::to_string(api.minor) + "\ndriver " + std::to_string(driver_version) + "\n";
+                      std::to_string(api.minor) + " " + std::filesystem::path(api.file).filename().string() +
+                      "\ndriver " + std::to_string(driver_version) + "\n";
     for (const std::string& option : options) {
         key += "option " + option + "\n";  // no line breaks in it
     }
@@ -172,10 +174,14 @@ compiled_program run(const nvrtc_api& api, const std::vector<std::string>& optio
     if (done != nvrtc_success) {
         std::string log = program.text(api.log_size, api.get_log);
         log.erase(std::find(log.begin(), log.end(), '\0'), log.end());
+        if (done != nvrtc_error_compilation && done != nvrtc_error_invalid_option) {
+            expect_done(api, done, "nvrtcCompileProgram");
+        }
         const char* const reason = api.error_string(done);
-        throw argument_error(
-            "the kernel " + what.name + " does not compile: " +
-            (log.empty() ? std::string(reason != nullptr ? reason : "unknown error") : first_error(log) + "\n" + log));
+        const std::string first =
+            log.empty() ? std::string(reason != nullptr ? reason : "unknown error") : first_error(log);
+        throw argument_error("the kernel " + what.name +
+                             " does not compile: " + (log.starts_with(first) ? log : first + "\n" + log));
     }
     compiled_program made;
     made.symbol = what.name;

@@ -10,11 +10,19 @@
 
 namespace weir::backend::cuda {
 
+namespace {
+
+/// As many as a stream keeps of those that are not over, marks aside.
+constexpr std::size_t most_events = 8;
+
+}  // namespace
+
 lane::lane(device_context& in, timeline& line, queue_events& owner, int priority, unsigned flags)
     : in_(&in),
       line_(&line),
       owner_(&owner),
       submitted_(line.completed()),
+      last_(line.completed()),
       reached_(line.completed()),
       completed_(line.completed()) {
     const in_relaxed_context here(in);
@@ -28,6 +36,7 @@ lane::lane(device_context& in, timeline& line, queue_events& owner, stream_handl
       stream_(adopted),
       is_adopted_(true),
       submitted_(line.completed()),
+      last_(line.completed()),
       reached_(line.completed()),
       completed_(line.completed()) {}
 
@@ -63,7 +72,19 @@ void lane::time(times what) {
     times_.push_back(std::move(what));
 }
 
-void lane::mark() { static_cast<void>(event_for(submitted())); }
+void lane::mark() {
+    const epoch covered = submitted();
+    {
+        const std::lock_guard lock(mutex_);
+        if (!events_.empty() && events_.back().at >= covered) {
+            events_.back().is_mark = true;
+            return;
+        }
+    }
+    if (line_->completed() < covered) {
+        record(covered, true);
+    }
+}
 
 event_ref lane::event_for(epoch at) {
     {
@@ -75,19 +96,33 @@ event_ref lane::event_for(epoch at) {
         }
     }
     const epoch covered = submitted();
-    return covered < at ? event_ref() : record(covered);
+    return covered < at ? event_ref() : record(covered, false);
 }
 
 /// What enters the stream meanwhile, by another thread, may be waited for as well: nothing that a gate holds back, since
 /// there is a mark before that.
-event_ref lane::record(epoch covered) {
+event_ref lane::record(epoch covered, bool is_mark) {
     event_ref fresh = in_->events.take();
     in_->expect(in_->api().event_record(fresh.handle(), stream_), "cuEventRecord");
     const std::lock_guard lock(mutex_);
     const auto place = std::upper_bound(events_.begin(), events_.end(), covered,
                                         [](epoch asked, const recorded& one) { return asked < one.at; });
-    events_.insert(place, {covered, fresh});
+    events_.insert(place, {covered, fresh, is_mark});
+    if (events_.size() > most_events) {
+        leave_one_out();
+    }
     return fresh;
+}
+
+/// Fewer events are quicker found and sooner used again. Who waits for an epoch then gets the next later one, but never one
+/// behind a mark. Under the lock.
+void lane::leave_one_out() noexcept {
+    for (std::size_t i = 1; i + 1 < events_.size(); ++i) {
+        if (!events_[i].is_mark) {
+            events_.erase(events_.begin() + static_cast<std::ptrdiff_t>(i));
+            return;
+        }
+    }
 }
 
 bool lane::is_over(const event_ref& event) noexcept {
@@ -168,7 +203,7 @@ void lane::advance(epoch reached) noexcept {
     epoch known = reached_.load(std::memory_order_relaxed);
     while (known < reached && !reached_.compare_exchange_weak(known, reached, std::memory_order_seq_cst)) {
     }
-    std::int64_t over = 0;
+    epoch over = 0;
     while (line_->completed() < reached_.load(std::memory_order_seq_cst)) {
         // Whoever is refused has stated what it found before, and who completes looks at that again afterwards.
         if (completing_.exchange(true, std::memory_order_seq_cst)) {
@@ -178,16 +213,37 @@ void lane::advance(epoch reached) noexcept {
         if (upto > completed_) {
             tell_times(upto);
             let_go(upto);
-            over += static_cast<std::int64_t>(upto - completed_);
+            over = upto;
             completed_ = upto;
             line_->complete(upto);
         }
         completing_.store(false, std::memory_order_seq_cst);
     }
     if (over != 0) {
-        const std::shared_ptr<lane> self = shared_from_this();
-        release(over);
+        leave_if_idle(over);
     }
+}
+
+void lane::stay() noexcept {
+    if (!is_busy_.exchange(true, std::memory_order_seq_cst)) {
+        owner_->busy();
+    }
+}
+
+/// Everything up to `upto` is complete. The owner may be gone then.
+void lane::leave_if_idle(epoch upto) noexcept {
+    if (last_.load(std::memory_order_seq_cst) != upto) {
+        return;
+    }
+    const std::shared_ptr<lane> self = shared_from_this();  // the owner may have the last other one
+    if (!is_busy_.exchange(false, std::memory_order_seq_cst)) {
+        return;  // another thread was faster
+    }
+    // Whoever enqueues now has found the owner told to stay, or tells it again.
+    if (last_.load(std::memory_order_seq_cst) != upto && !is_busy_.exchange(true, std::memory_order_seq_cst)) {
+        return;
+    }
+    owner_->idle();
 }
 
 /// Before the epochs are complete: whoever knows that an operation is over may rely on what it owned being gone.

@@ -45,20 +45,15 @@ public:
     /// Everything up to this is in the stream.
     [[nodiscard]] epoch submitted() const noexcept { return submitted_.load(std::memory_order_acquire); }
 
-    /// The owner must stay: for one more operation, or while the queue has something that is not submitted.
-    void hold() noexcept {
-        if (holds_.fetch_add(1, std::memory_order_acq_rel) == 0) {
-            owner_->busy();
+    /// The operation at `at` is enqueued: the owner must stay until it is over. By the thread that enqueues.
+    void enqueued(epoch at) noexcept {
+        // Pairs with advance: either that sees the new end, or this sees that the owner was let go.
+        last_.store(at, std::memory_order_seq_cst);
+        if (!is_busy_.load(std::memory_order_seq_cst)) {
+            stay();
         }
     }
-    /// `this` may be gone then, if the caller does not share it.
-    void release(std::int64_t count) noexcept {
-        if (holds_.fetch_sub(count, std::memory_order_acq_rel) == count) {
-            owner_->idle();
-        }
-    }
-
-    /// The operation at `at` is in the stream. After `hold`.
+    /// The operation at `at` is in the stream.
     void submitted(epoch at) noexcept;
     /// Records an event behind everything that is in the stream, unless there is one. In the context. Throws
     /// device_error, std::bad_alloc.
@@ -105,15 +100,19 @@ private:
     struct recorded {
         epoch at;
         event_ref event;
+        bool is_mark = false;
     };
     struct kept {
         epoch at;
         const detail::task_type* type;
         std::unique_ptr<std::max_align_t[]> storage;
     };
-    event_ref record(epoch covered);
+    event_ref record(epoch covered, bool is_mark);
+    void leave_one_out() noexcept;
     [[nodiscard]] bool is_over(const event_ref& event) noexcept;
     void advance(epoch reached) noexcept;
+    void stay() noexcept;
+    void leave_if_idle(epoch upto) noexcept;
     void let_go(epoch upto) noexcept;
     void tell_times(epoch upto) noexcept;
     void give_up() noexcept;
@@ -124,7 +123,8 @@ private:
     stream_handle stream_ = nullptr;
     bool is_adopted_ = false;
     std::atomic<epoch> submitted_;
-    std::atomic<std::int64_t> holds_{0};
+    std::atomic<epoch> last_;           ///< enqueued
+    std::atomic<bool> is_busy_{false};  ///< the owner was told to stay
 
     std::mutex mutex_;             ///< guards what follows; a leaf in the lock order
     std::deque<recorded> events_;  ///< in the order of their epochs

@@ -85,7 +85,7 @@ nvidia_library::nvidia_library(const name& which) : title_(which.title) {
     if (search(which)) {
         return;
     }
-    throw missing_library(std::string("cannot find ") + which.title + " (" + *which.files.begin() + "): install " +
+    throw missing_library(std::string("cannot find ") + which.title + " (" + which.files.front() + "): install " +
                           which.install + ", or name the file in " + which.variable +
                           ", or a folder that has it in WEIR_LIBRARY_PATH");
 }

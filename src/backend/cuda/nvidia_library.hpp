@@ -1,7 +1,7 @@
 #pragma once
 
-#include <initializer_list>
 #include <string>
+#include <vector>
 
 namespace weir::backend::cuda {
 
@@ -15,11 +15,11 @@ class nvidia_library {
 public:
     /// Which library, and how a user comes by it.
     struct name {
-        const char* title;                            ///< "NVRTC": for messages
-        const char* variable;                         ///< environment variable that names a file
-        std::initializer_list<const char*> files;     ///< "libnvrtc.so.13", the one to take first
-        std::initializer_list<const char*> packages;  ///< folders of Python's packages: "cuda_nvrtc", "cu13"
-        const char* install;                          ///< what to install: ends the message of missing_library
+        const char* title;                  ///< "NVRTC": for messages
+        const char* variable;               ///< environment variable that names a file
+        std::vector<const char*> files;     ///< "libnvrtc.so.13", the one to take first
+        std::vector<const char*> packages;  ///< folders of Python's packages: "cuda_nvrtc", "cu13"
+        const char* install;                ///< what to install: ends the message of missing_library
     };
 
     /// Throws missing_library, which says what to install.

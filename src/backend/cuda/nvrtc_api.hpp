@@ -10,6 +10,7 @@ using nvrtc_result = int;
 using nvrtc_program = struct opaque_nvrtc_program*;
 
 inline constexpr nvrtc_result nvrtc_success = 0;
+inline constexpr nvrtc_result nvrtc_error_invalid_option = 5;
 inline constexpr nvrtc_result nvrtc_error_compilation = 6;
 
 /// The functions of NVIDIA's run-time compiler for CUDA C++ (NVRTC manual, 11.2 and later). Names are the library's,

@@ -85,12 +85,12 @@ void submission::submit(epoch at, const operation& what) noexcept {
         recorded_queue::wait(target);
     }
     targets_.clear();
+    lane_->enqueued(at);
     recorded_queue::submit(at, what);
 }
 
 void submission::flush(point upto) noexcept {
-    if (unclaimed_.exchange(false, std::memory_order_acq_rel)) {
-        const std::shared_ptr<submission> self = shared_from_this();
+    if (unclaimed_.load(std::memory_order_relaxed) && unclaimed_.exchange(false, std::memory_order_acq_rel)) {
         pass_on(false);
     }
     if (is_shared_.load(std::memory_order_acquire)) {
@@ -114,6 +114,7 @@ void submission::run_blocking() noexcept {
 }
 
 void submission::pass_on(bool may_block) noexcept {
+    const in_context here(lane_->in());
     for (;;) {
         switch (look_past([&](point target) { return pass(target); })) {
             case ahead::waiting:
@@ -149,7 +150,6 @@ bool submission::find_event(point target, event_ref& event) {
     if (!is_there() && (theirs->held_.load(std::memory_order_relaxed) || !spin_until(is_there, false))) {
         return false;
     }
-    const in_context here(from.in());
     event = from.event_for(target.at);
     return static_cast<bool>(event);
 }
@@ -164,7 +164,6 @@ bool submission::pass(point target) noexcept {
     try {
         event_ref event;
         if (!host_waits_ && find_event(target, event)) {
-            const in_context here(lane_->in());
             lane_->in().expect(lane_->in().api().stream_wait_event(lane_->stream(), event.handle(), 0),
                                "cuStreamWaitEvent");
             return true;
@@ -222,7 +221,6 @@ bool submission::is_for_the_host(runtime::work_kind what, const detail::task_typ
 void submission::run_ahead() noexcept {
     const std::shared_ptr<lane> of = lane_;
     epoch done = 0;
-    of->hold();
     hand_on([&](epoch at, const operation& what) {
         const acting_for self({line().number(), at});
         const auto start = std::chrono::steady_clock::now();
@@ -239,7 +237,6 @@ void submission::run_ahead() noexcept {
 void submission::submit_ahead() noexcept {
     epoch done = 0;
     bool is_foreign = false;
-    lane_->hold();
     hand_on([&](epoch at, const operation& what) {
         done = at;
         if (what.work.type == nullptr) {
@@ -265,7 +262,6 @@ void submission::submit_ahead() noexcept {
     lane_->submitted(done);
     if (is_foreign || is_shared_.load(std::memory_order_relaxed)) {
         try {
-            const in_context here(lane_->in());
             lane_->mark();
         } catch (...) {
             // Without the event, waits for this operation may last longer than they need to.
@@ -284,7 +280,6 @@ void submission::put_into_stream(epoch at, const operation& what) {
     if (in.is_broken()) {
         throw device_error(in.why_broken());
     }
-    const in_context here(in);
     const detail::task_type& type = *what.work.type;
     if (type.nature == detail::task_nature::foreign) {
         lane_->mark();

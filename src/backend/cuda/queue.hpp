@@ -67,7 +67,7 @@ private:
     void put_body(epoch at, const runtime::site& from, const detail::task_type* type, void* object);
     void put_into_stream(epoch at, const operation& what);
 
-    // What the records' owner is told: that they keep the lane.
+    // What the records' owner is told.
     void failed(epoch at, const runtime::site& from, std::exception_ptr why) noexcept override {
         lane_->owner().failed(at, from, std::move(why));
     }
@@ -78,8 +78,8 @@ private:
                   std::chrono::steady_clock::time_point end) noexcept override {
         lane_->owner().executed(at, start, end);
     }
-    void busy() noexcept override { lane_->hold(); }
-    void idle() noexcept override { lane_->release(1); }
+    void busy() noexcept override {}  // the lane knows
+    void idle() noexcept override {}
     bool examine(epoch at) noexcept override { return lane_->owner().may_run(at); }
     void heal(epoch at) noexcept override { lane_->owner().succeeded(at); }
 
@@ -101,11 +101,7 @@ public:
     void reserve(std::size_t waits, const detail::task_ref& work) override { to_->reserve(waits, work); }
     void wait(point target) noexcept override { to_->wait(target); }
     void submit(epoch at, const operation& what) noexcept override { to_->submit(at, what); }
-    void flush(point upto) noexcept override {
-        // It may be over, and the stream gone, before this returns.
-        const std::shared_ptr<submission> kept = to_;
-        kept->flush(upto);
-    }
+    void flush(point upto) noexcept override { to_->flush(upto); }
     [[nodiscard]] void* native_handle() const noexcept override { return to_->of()->stream(); }
     void share() noexcept override { to_->share(); }
     [[nodiscard]] bool is_idle() const noexcept override;

@@ -1,0 +1,40 @@
+// What the tests of kernels have in common. They run on the device of WEIR_CUDA_DRIVER: the fake one, unless a GPU is named.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "support/arrays.hpp"
+#include "support/fake_cuda.hpp"
+#include "support/messages.hpp"
+#include "weir/kernel.hpp"
+
+namespace weir::test {
+
+/// Several kernels of one text.
+inline const std::string kernel_source = R"(
+extern "C" __global__ void __launch_bounds__(1024) axpy(const float* x, float* y, float a, long long n) {
+    const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i < n) {
+        y[i] += a * x[i];
+    }
+}
+extern "C" __global__ void fill(int* y, int value, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        y[i] = value;
+    }
+}
+extern "C" __global__ void nothing() {}
+)";
+
+/// The arrays of axpy.
+struct axpy_arrays {
+    stream on;
+    array x = make_array<float>(on, {1000}, std::vector<float>(1000, 2.0F));
+    array y = make_array<float>(on, {1000}, std::vector<float>(1000, 1.0F));
+
+    explicit axpy_arrays(device where) : on(where) {}
+};
+
+}  // namespace weir::test
