@@ -8,6 +8,7 @@
 #include "array/kernel_code.hpp"
 #include "array/kernel_names.hpp"
 #include "backend/cuda/compiler.hpp"
+#include "backend/cuda/context.hpp"
 #include "backend/cuda/driver.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/fork.hpp"

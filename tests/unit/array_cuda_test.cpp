@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <complex>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -120,8 +121,8 @@ TEST_F(ArraysOnCuda, PowersAreCloseToTheHosts) {
             EXPECT_LE(std::abs(a[i] - b[i]), bound * std::abs(a[i])) << name_of(type) << " " << i;
         }
     };
-    close(dtype::float32, 4 * 0x1p-23);
-    close(dtype::float64, 4 * 0x1p-52);
+    close(dtype::float32, 6 * 0x1p-23);  // the host's own error besides
+    close(dtype::float64, 6 * 0x1p-52);
     close(dtype::complex64, 16 * 0x1p-23);
     close(dtype::complex128, 16 * 0x1p-52);
     const auto at = [&](double base, double exponent) {
@@ -200,7 +201,6 @@ TEST_F(ArraysOnCuda, CopiesOfAnyStrides) {
 TEST_F(ArraysOnCuda, MovesBetweenDevicesWithAnyStridesOnAStreamOfEither) {
     const array x = arange(0, 30, 1, dtype::int32, host_).reshape({5, 6});
     const array wanted = astype(host_, x.t()[slice{{}, {}, 2}], dtype::float32);
-    const stream other(cuda(1));
     for (const stream_ref& on : {stream_ref(host_), stream_ref(device_)}) {
         const array moved = to(on, x.t(), cuda());
         expect_same(moved, contiguous(host_, x.t()), "there");
@@ -211,11 +211,25 @@ TEST_F(ArraysOnCuda, MovesBetweenDevicesWithAnyStridesOnAStreamOfEither) {
         copy(on, part[{ellipsis, slice{{}, {}, 2}}], x.t()[slice{{}, {}, 2}]);
         expect_same(contiguous(device_, part[{ellipsis, slice{{}, {}, 2}}]), wanted, "there, to every second column");
     }
-    const array far = to(device_, there(x).t(), cuda(1));
-    EXPECT_EQ(far.device(), cuda(1));
-    EXPECT_EQ(differences(to(other, far + 1, cpu()), contiguous(host_, x.t() + 1)), 0U) << "from one device to another";
     const array simulated = to(stream(sim(0)), there(x), sim(0));
     EXPECT_EQ(values_of<std::int32_t>(simulated), values_of<std::int32_t>(x));
+}
+
+TEST_F(ArraysOnCuda, MovesFromOneGpuToAnother) {
+    const auto all = devices();
+    const auto is_gpu = [](const device& one) { return one.kind() == device_kind::cuda; };
+    if (std::count_if(all.begin(), all.end(), is_gpu) < 2) {
+        GTEST_SKIP() << "there is one GPU";
+    }
+    const array x = arange(0, 30, 1, dtype::int32, host_).reshape({5, 6});
+    const array wanted = contiguous(host_, x.t());
+    const stream other(cuda(1));
+    for (const stream_ref& on : {stream_ref(device_), stream_ref(other)}) {
+        const array far = to(on, there(x).t(), cuda(1));
+        EXPECT_EQ(far.device(), cuda(1));
+        EXPECT_EQ(differences(to(other, add(other, far, 1), cpu()), add(host_, wanted, 1)), 0U);
+    }
+    EXPECT_THROW((void)add(device_, to(other, x, cuda(1)), 1), argument_error);
 }
 
 TEST_F(ArraysOnCuda, FillsOfEachTypePackedAndNot) {
@@ -322,11 +336,17 @@ TEST_F(ArraysOnCuda, AKernelThatDoesNotCompileFailsTheCall) {
     }
     const array x = full({10}, 3, dtype::uint32, device_);
     const array out = zeros({10}, dtype::uint32, device_);
+    device_.synchronize();
+    // No earlier run of this test has left the kernel in the cache.
+    const char* const set = std::getenv("WEIR_CACHE_DIR");
+    const std::string cache = set != nullptr ? set : "";
+    ::setenv("WEIR_CACHE_DIR", "/dev/null/none", 1);
     fake_cuda::fail_next_compilation(6);
     EXPECT_THROW(compute(device_, binary_operation::bitwise_or, x, 4, out), device_error);
     EXPECT_EQ(values_of<std::uint32_t>(out)[9], 0U) << "nothing was enqueued";
     compute(device_, binary_operation::bitwise_or, x, 4, out);
     EXPECT_EQ(values_of<std::uint32_t>(out)[9], 7U) << "control: the next one compiles";
+    ::setenv("WEIR_CACHE_DIR", cache.c_str(), 1);
 }
 
 TEST_F(ArraysOnCuda, ALaunchThatFailsFailsTheOperation) {

@@ -1,11 +1,12 @@
 #include "array/cuda/fetch.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "array/cuda/launch.hpp"
+#include "backend/cuda/context.hpp"
 #include "backend/cuda/driver.hpp"
+#include "backend/cuda/staging.hpp"
 #include "backend/native.hpp"
 #include "runtime/device_state.hpp"
 #include "weir/error.hpp"
@@ -15,6 +16,15 @@ namespace weir::array_kernels {
 namespace {
 
 using backend::cuda::staging;
+
+/// The device has done with what it was given here, also if something failed.
+struct settled {
+    explicit settled(backend::cuda::device_context& of) noexcept : in(&of) {}
+    ~settled() { in->api().stream_synchronize(in->own_stream()); }
+    settled(const settled&) = delete;
+    settled& operator=(const settled&) = delete;
+    backend::cuda::device_context* in;
+};
 
 /// Copies operand 1 of a plan to `to`, by way of a piece of memory that is large enough.
 void fetch_piece(backend::cuda::device_context& in, const staging::piece& by, walk::plan both, dtype type,
@@ -39,6 +49,7 @@ bool fetch(const array& of, const walk::plan& both) {
     backend::cuda::device_context& in = backend::cuda::context_of(of.device().state().driver());
     const staging::piece by = in.pieces.take();
     const backend::cuda::in_relaxed_context here(in);
+    const settled before_it_goes(in);
     try {
         if (of.nbytes() <= staging::piece_bytes) {
             fetch_piece(in, by, both, of.dtype(), both.first(0));
