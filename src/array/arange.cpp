@@ -7,7 +7,9 @@
 
 #include "array/convert.hpp"
 #include "array/cuda/enqueue.hpp"
+#include "array/cuda/source.hpp"
 #include "array/operation.hpp"
+#include "backend/cuda/compile.hpp"
 #include "weir/array.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/error.hpp"

@@ -4,7 +4,6 @@
 
 #include "array/convert.hpp"
 #include "array/cuda/launch.hpp"
-#include "array/operation.hpp"
 #include "array/walk.hpp"
 #include "weir/array.hpp"
 

@@ -5,6 +5,7 @@
 #include "array/cuda/enqueue.hpp"
 #include "array/operation.hpp"
 #include "array/transfer.hpp"
+#include "backend/cuda/compile.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/resource.hpp"
 #include "weir/buffer.hpp"

@@ -5,6 +5,7 @@
 #include "array/layout.hpp"
 #include "array/operation.hpp"
 #include "array/walk.hpp"
+#include "backend/cuda/compile.hpp"
 #include "weir/array.hpp"
 #include "weir/launch.hpp"
 

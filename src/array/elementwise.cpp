@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "array/cuda/source.hpp"
 #include "array/loops.hpp"
 #include "array/promotion.hpp"
 #include "array/visit.hpp"

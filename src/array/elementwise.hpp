@@ -7,9 +7,11 @@
 
 #include "array/convert.hpp"
 #include "array/converting_copy.hpp"
+#include "array/cuda/call.hpp"
 #include "array/cuda/enqueue.hpp"
 #include "array/operation.hpp"
 #include "array/walk.hpp"
+#include "backend/cuda/compile.hpp"
 #include "weir/arithmetic.hpp"
 #include "weir/buffer.hpp"
 #include "weir/completion.hpp"

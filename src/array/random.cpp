@@ -4,8 +4,10 @@
 #include <string>
 
 #include "array/cuda/enqueue.hpp"
+#include "array/cuda/source.hpp"
 #include "array/operation.hpp"
 #include "array/philox.hpp"
+#include "backend/cuda/compile.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/error.hpp"
 

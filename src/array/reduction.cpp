@@ -7,7 +7,9 @@
 #include <string>
 
 #include "array/convert.hpp"
+#include "array/cuda/launch.hpp"
 #include "array/cuda/reduction.hpp"
+#include "array/cuda/source.hpp"
 #include "array/layout.hpp"
 #include "array/operation.hpp"
 #include "array/reduction_loops.hpp"
@@ -15,6 +17,7 @@
 #include "weir/detail/site.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/error.hpp"
+#include "weir/stream.hpp"
 
 namespace weir {
 

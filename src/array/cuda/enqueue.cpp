@@ -5,7 +5,9 @@
 
 #include "array/operation.hpp"
 #include "runtime/device_state.hpp"
+#include "weir/arithmetic.hpp"
 #include "weir/error.hpp"
+#include "weir/shape.hpp"
 
 namespace weir::array_kernels {
 

@@ -3,7 +3,11 @@
 #include <span>
 
 #include "array/cuda/launch.hpp"
+#include "array/cuda/source.hpp"
+#include "array/walk.hpp"
 #include "weir/completion.hpp"
+#include "weir/detail/site.hpp"
+#include "weir/dtype.hpp"
 #include "weir/launch.hpp"
 
 namespace weir::array_kernels {

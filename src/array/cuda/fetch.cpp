@@ -4,7 +4,9 @@
 #include <cstring>
 
 #include "array/cuda/launch.hpp"
+#include "backend/cuda/context.hpp"
 #include "backend/cuda/driver.hpp"
+#include "backend/cuda/staging.hpp"
 #include "backend/native.hpp"
 #include "runtime/device_state.hpp"
 #include "weir/error.hpp"

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "backend/cuda/context.hpp"
 #include "backend/cuda/driver.hpp"
 #include "backend/native.hpp"
 #include "runtime/device_state.hpp"

@@ -9,6 +9,7 @@
 #include "array/cuda/call.hpp"
 #include "backend/cuda/compile.hpp"
 #include "weir/device.hpp"
+#include "weir/dtype.hpp"
 
 namespace weir::array_kernels {
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "array/cuda/call.hpp"
 #include "array/cuda/enqueue.hpp"
 #include "array/operation.hpp"
 

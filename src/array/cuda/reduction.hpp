@@ -1,7 +1,9 @@
 #pragma once
 
-#include "array/cuda/launch.hpp"
+#include "array/cuda/source.hpp"
+#include "array/walk.hpp"
 #include "weir/completion.hpp"
+#include "weir/dtype.hpp"
 #include "weir/launch.hpp"
 
 namespace weir::array_kernels {
