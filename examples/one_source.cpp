@@ -34,7 +34,8 @@ double largest_error(weir::device where, float a) {
     const auto result = z.read<float>();
     double largest = 0;
     for (std::size_t i = 0; i < result.size(); ++i) {
-        largest = std::fmax(largest, std::fabs(result[i] - (std::sqrt(static_cast<double>(i)) + a)));
+        const double exact = std::sqrt(static_cast<double>(i)) + static_cast<double>(a);
+        largest = std::fmax(largest, std::fabs(static_cast<double>(result[i]) - exact));
     }
     return largest;
 }

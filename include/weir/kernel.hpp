@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "weir/detail/site.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/device.hpp"
 #include "weir/dtype.hpp"
 #include "weir/event.hpp"

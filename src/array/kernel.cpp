@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "array/kernel_code.hpp"
 #include "array/kernel_names.hpp"
 #include "backend/cuda/compiler.hpp"
+#include "backend/cuda/context.hpp"
 #include "backend/cuda/driver.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/fork.hpp"
@@ -35,6 +37,32 @@ void expect_name(const std::string& name) {
     if (name.empty() || name.find('\0') != std::string::npos) {
         throw argument_error("say which kernel is meant: its name is empty, or has a zero byte");
     }
+}
+
+/// A number in the bytes, which are those of a file for a machine like this.
+template <class Number>
+std::uint64_t number_at(std::span<const std::byte> bytes, std::size_t at) {
+    Number value = 0;
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+    return value;
+}
+
+/// How many bytes the code says it has: the driver reads as far as that, whatever there is. 0 if it is none of the two
+/// forms that have lengths: an ELF file, with its table of sections at the end, and a fat binary.
+std::uint64_t stated_size(std::span<const std::byte> code) {
+    constexpr std::uint64_t elf_magic = 0x464c457f;
+    constexpr std::uint64_t fat_magic = 0xba55ed50;
+    constexpr std::size_t elf_header = 64;
+    constexpr std::size_t fat_header = 16;
+    const std::uint64_t magic = code.size() >= sizeof(std::uint32_t) ? number_at<std::uint32_t>(code, 0) : 0;
+    if (magic == elf_magic && code.size() >= elf_header) {
+        const std::uint64_t sections = number_at<std::uint64_t>(code, 40);
+        return sections + number_at<std::uint16_t>(code, 58) * number_at<std::uint16_t>(code, 60);
+    }
+    if (magic == fat_magic && code.size() >= fat_header) {
+        return number_at<std::uint16_t>(code, 6) + number_at<std::uint64_t>(code, 8);
+    }
+    return magic == elf_magic || magic == fat_magic ? elf_header : 0;
 }
 
 }  // namespace
@@ -88,6 +116,10 @@ kernel kernel::from_cubin(std::span<const std::byte> bytes, const std::string& n
     expect_name(name);
     if (bytes.empty()) {
         throw argument_error("the code of the kernel " + name + " is empty");
+    }
+    if (const std::uint64_t size = stated_size(bytes); size > bytes.size()) {
+        throw argument_error("the code of the kernel " + name + " is cut off: it says that it has " +
+                             std::to_string(size) + " bytes or more, and there are " + std::to_string(bytes.size()));
     }
     detail::unload_retired_kernels(on);
     const std::string image(reinterpret_cast<const char*>(bytes.data()), bytes.size());

@@ -11,6 +11,7 @@
 
 #include "array/kernel_signature.hpp"
 #include "backend/cuda/device_context.hpp"
+#include "backend/cuda/driver_api.hpp"
 #include "backend/cuda/loaded_module.hpp"
 #include "weir/kernel.hpp"
 

@@ -3,8 +3,12 @@
 
 #include "array/kernel_code.hpp"
 #include "backend/cuda/compile.hpp"
-#include "runtime/stream_state.hpp"
+#include "weir/detail/footprint.hpp"
+#include "weir/detail/submission.hpp"
+#include "weir/device.hpp"
+#include "weir/dtype.hpp"
 #include "weir/error.hpp"
+#include "weir/stream.hpp"
 
 namespace weir::detail {
 

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <thread>
 
+#include "array/kernel_code.hpp"
 #include "backend/cuda/compile.hpp"
 #include "backend/cuda/compiler.hpp"
 #include "backend/cuda/driver.hpp"
@@ -190,7 +191,7 @@ TEST_F(kernel_compile_test, PtxAndCubinsAreLoaded) {
     const std::span<const char> no_code(rubbish);
     EXPECT_THAT(
         message_of<argument_error>([&] { static_cast<void>(kernel::from_cubin(std::as_bytes(no_code), name)); }),
-        HasSubstr("cannot be loaded"));
+        HasSubstr("is cut off: it says that it has 64 bytes or more, and there are 12"));
 }
 
 TEST_F(kernel_compile_test, AFunctionOfOthersIsAKernel) {
@@ -219,6 +220,28 @@ TEST_F(kernel_compile_test, KernelsAreLoadedWhenTheyAreMade) {
     EXPECT_EQ(fake_cuda::calls("cuFuncLoad") + fake_cuda::calls("cuModuleLoadDataEx") +
                   fake_cuda::calls("cuModuleGetFunction") + fake_cuda::calls("cuFuncGetAttribute"),
               0U);
+}
+
+TEST_F(kernel_compile_test, AnOlderDriverDoesWithoutWhatLaterOnesAdd) {
+    if (!fake_cuda::in_use()) {
+        GTEST_SKIP() << "counts calls of the fake driver";
+    }
+    static_cast<void>(cuda());
+    backend::cuda::driver_api api = *backend::cuda::machine_driver().api;
+    api.function_load = nullptr;
+    api.function_parameter = nullptr;
+    api.function_name = nullptr;
+    // Lives for ever, as all contexts do.
+    static auto* const older = new backend::cuda::device_context(api, 0);
+    const std::string name = "axpy";
+    const auto program = backend::cuda::compile(*older, {kernel_source, name, {}});
+    auto code = std::make_unique<backend::cuda::loaded_module>(*older, program.image, name);
+    fake_cuda::forget_calls();
+    const backend::cuda::function_handle function = code->find(name);
+    EXPECT_EQ(fake_cuda::calls("cuFuncGetAttribute"), 1U) << "asked about a function, an older driver loads it";
+    const detail::kernel_code made(cuda(), *older, name, std::move(code), function);
+    EXPECT_FALSE(made.parameter_bytes()) << "nothing is known of them, and nothing checked";
+    EXPECT_EQ(made.max_threads(), 1024);
 }
 
 TEST_F(kernel_compile_test, WhatFailsInTheDriverOrTheCompilerIsADeviceError) {

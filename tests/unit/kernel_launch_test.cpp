@@ -84,6 +84,19 @@ TEST(KernelLaunch, StreamsOfOtherDevicesAreRefused) {
     }
 }
 
+TEST(KernelLaunch, ABodyForTheHostIsRefusedWithWhatToDo) {
+    const stream on(cuda());
+    const array y = make_array<std::int32_t>(on, {4}, {1, 1, 1, 1});
+    EXPECT_THAT(
+        message_of<argument_error>([&] {
+            parallel_for(
+                on, 4, [](std::size_t i, std::span<std::int32_t> to) { to[i] = 2; }, inout(y.view<std::int32_t>()));
+        }),
+        AllOf(HasSubstr("is code for the host, and cuda:0 runs none"), HasSubstr("nvcc"), HasSubstr("weir::kernel"),
+              HasSubstr("host_task")));
+    EXPECT_THAT(values_of<std::int32_t>(y), Each(1));
+}
+
 TEST(KernelLaunch, ItRunsOnTheDeviceThatItIsFor) {
     if (devices().size() < 4) {
         GTEST_SKIP() << "needs two CUDA devices";
