@@ -146,6 +146,9 @@ void transform(std::vector<number>& x, const std::vector<long long>& extents, st
         const long double angle =
             sign * 2 * std::numbers::pi_v<long double> * static_cast<long double>(j) / static_cast<long double>(n);
         roots[j] = {std::cos(angle), std::sin(angle)};
+        if (4 * j % n == 0) {
+            roots[j] = {std::round(roots[j].real()), std::round(roots[j].imag())};  // exact, as every library has it
+        }
     }
     std::vector<number> line(n);
     for (std::size_t first = 0; first < x.size(); first += n * inner) {
