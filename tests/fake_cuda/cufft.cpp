@@ -134,33 +134,60 @@ private:
     int error_ = cufft_success;
 };
 
-/// X[k] = sum of x[j] exp(sign 2 pi i j k / n), for each line along an axis.
+/// exp(sign 2 pi i j / n): exact where it is 1, i, -1 or -i.
+number root(std::size_t j, std::size_t n, int sign) {
+    const long double angle =
+        sign * 2 * std::numbers::pi_v<long double> * static_cast<long double>(j) / static_cast<long double>(n);
+    const number exact = {std::cos(angle), std::sin(angle)};
+    return 4 * j % n == 0 ? number(std::round(exact.real()), std::round(exact.imag())) : exact;
+}
+
+/// X[k] = sum of x[j] exp(sign 2 pi i j k / n). Even lengths are halved, so that the transform of equal numbers is exact.
+std::vector<number> transformed(const std::vector<number>& x, int sign) {
+    const std::size_t n = x.size();
+    std::vector<number> result(n);
+    if (n % 2 == 0) {
+        std::array<std::vector<number>, 2> halves;
+        for (std::size_t j = 0; j < n; ++j) {
+            halves[j % 2].push_back(x[j]);
+        }
+        const std::vector<number> even = transformed(halves[0], sign);
+        const std::vector<number> odd = transformed(halves[1], sign);
+        for (std::size_t k = 0; k < n / 2; ++k) {
+            const number turned = root(k, n, sign) * odd[k];
+            result[k] = even[k] + turned;
+            result[k + n / 2] = even[k] - turned;
+        }
+        return result;
+    }
+    std::vector<number> roots(n);
+    for (std::size_t j = 0; j < n; ++j) {
+        roots[j] = root(j, n, sign);
+    }
+    for (std::size_t k = 0; k < n; ++k) {
+        for (std::size_t j = 0; j < n; ++j) {
+            result[k] += x[j] * roots[j * k % n];
+        }
+    }
+    return result;
+}
+
+/// The same for each line along an axis.
 void transform(std::vector<number>& x, const std::vector<long long>& extents, std::size_t axis, int sign) {
     const auto n = static_cast<std::size_t>(extents[axis]);
     std::size_t inner = 1;
     for (std::size_t i = axis + 1; i < extents.size(); ++i) {
         inner *= static_cast<std::size_t>(extents[i]);
     }
-    std::vector<number> roots(n);
-    for (std::size_t j = 0; j < n; ++j) {
-        const long double angle =
-            sign * 2 * std::numbers::pi_v<long double> * static_cast<long double>(j) / static_cast<long double>(n);
-        roots[j] = {std::cos(angle), std::sin(angle)};
-        if (4 * j % n == 0) {
-            roots[j] = {std::round(roots[j].real()), std::round(roots[j].imag())};  // exact, as every library has it
-        }
-    }
     std::vector<number> line(n);
     for (std::size_t first = 0; first < x.size(); first += n * inner) {
         for (std::size_t at = first; at < first + inner; ++at) {
-            for (std::size_t k = 0; k < n; ++k) {
-                line[k] = 0;
-                for (std::size_t j = 0; j < n; ++j) {
-                    line[k] += x[at + j * inner] * roots[j * k % n];
-                }
+            for (std::size_t j = 0; j < n; ++j) {
+                line[j] = x[at + j * inner];
             }
+            const std::vector<number> made = transformed(line, sign);
             for (std::size_t k = 0; k < n; ++k) {
-                x[at + k * inner] = line[k];
+                x[at + k * inner] = made[k];
             }
         }
     }
