@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <tuple>
 #include <utility>
 
 namespace weir::calls {
@@ -90,20 +91,23 @@ public:
             return std::nullopt;
         }
         join(batch);
-        const auto* const largest =
-            std::max_element(batch.begin(), batch.end(), [](const fft_dimension& a, const fft_dimension& b) {
-                return (lies_in_memory(a) ? a.n : 0) < (lies_in_memory(b) ? b.n : 0);
-            });
+        // Real elements of an execution must begin where a complex one could; those of a plan's batch need not.
+        const auto is_odd = [&](const fft_dimension& d) {
+            return (kind == fft_kind::real_to_complex && d.in_stride % 2 != 0) ||
+                   (kind == fft_kind::complex_to_real && d.out_stride % 2 != 0);
+        };
+        const auto merit = [&](const fft_dimension& d) { return std::tuple(lies_in_memory(d), is_odd(d), d.n); };
+        const auto* const best =
+            std::max_element(batch.begin(), batch.end(),
+                             [&](const fft_dimension& a, const fft_dimension& b) { return merit(a) < merit(b); });
         for (const fft_dimension& d : batch) {
-            if (&d == largest && lies_in_memory(d)) {
+            if (&d == best && lies_in_memory(d)) {
                 layout.batch = d.n;
                 layout.in.distance = d.in_stride;
                 layout.out.distance = d.out_stride;
                 continue;
             }
-            // Real elements must begin where a complex one could.
-            if ((kind == fft_kind::real_to_complex && d.in_stride % 2 != 0) ||
-                (kind == fft_kind::complex_to_real && d.out_stride % 2 != 0)) {
+            if (is_odd(d)) {
                 return std::nullopt;
             }
             made.executions.push_back(d);
