@@ -15,6 +15,7 @@
 #include "runtime/device_state.hpp"
 #include "weir/arithmetic.hpp"
 #include "weir/error.hpp"
+#include "weir/fft.hpp"
 
 namespace weir::calls {
 

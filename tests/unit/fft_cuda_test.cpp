@@ -9,7 +9,11 @@
 #include <thread>
 #include <vector>
 
+#include "backend/cuda/context.hpp"
+#include "backend/cuda/driver.hpp"
+#include "backend/cuda/driver_api.hpp"
 #include "calls/cufft_library.hpp"
+#include "runtime/device_state.hpp"
 #include "support/arrays.hpp"
 #include "support/fake_cuda.hpp"
 #include "support/fake_cufft.hpp"
@@ -59,8 +63,6 @@ protected:
     stream s1{cuda()};
     stream s2{cuda()};
     const numbers spectrum{10, {-2, 2}, -2, {-2, -2}};
-
-private:
     unsigned long long mistakes_ = 0;
 };
 
@@ -236,6 +238,42 @@ TEST_F(FftOnCuda, AnExecutionThatIsRefusedFailsTheOperation) {
         EXPECT_EQ(values_of<complex>(fft::fft(s2, a))[0], complex(static_cast<double>(a.size())))
             << "others are not touched";
     }
+}
+
+TEST_F(FftOnCuda, ControlTheFakeFindsPlansThatAreMisused) {
+    namespace driver = backend::cuda;
+    const driver::context& in = driver::context_of(cuda().state().driver());
+    const driver::in_context here(in);
+    const calls::cufft_functions& f = calls::cufft(13000);
+    const array a = full(4, 1, dtype::complex128, s1);
+    s1.synchronize();
+    driver::stream_handle raw = nullptr;
+    in.expect(in.api().stream_create(&raw, driver::stream_non_blocking, 0), "cuStreamCreate");
+    calls::cufft_handle plan = 0;
+    calls::expect_cufft(f.create(&plan), "cufftCreate");
+    f.set_auto_allocation(plan, 0);
+    long long n = 4;
+    std::size_t bytes = 0;
+    calls::expect_cufft(f.make_plan_many(plan, 1, &n, &n, 1, n, &n, 1, n, calls::cufft_type::z2z, 1, &bytes),
+                        "cufftMakePlanMany64");
+    f.set_stream(plan, raw);
+    const auto execute = [&] { return f.execute_z2z(plan, a.device_data(), a.device_data(), calls::cufft_forward); };
+    EXPECT_EQ(execute(), 0);
+    EXPECT_EQ(fake_cufft::mistakes(), mistakes_);
+    std::thread([&] {
+        const driver::in_context there(in);
+        EXPECT_EQ(execute(), 0);
+    }).join();
+    EXPECT_EQ(fake_cufft::mistakes(), ++mistakes_) << "from a thread that did not set the stream";
+    in.api().stream_synchronize(raw);
+    {
+        const test::fake_gate held(raw);
+        EXPECT_EQ(execute(), 0);
+        EXPECT_EQ(f.destroy(plan), 0);
+        EXPECT_EQ(fake_cufft::mistakes(), ++mistakes_) << "destroyed while its work was pending";
+    }
+    in.api().stream_synchronize(raw);
+    in.api().stream_destroy(raw);
 }
 
 TEST(CufftLibrary, EveryStatusHasANameAndAMend) {
