@@ -192,6 +192,48 @@ TEST_F(FftOnCuda, ThreadsExecuteOnePlanAtOnce) {
     }
 }
 
+TEST_F(FftOnCuda, NobodyWaitsForAThreadThatTheDriverBlocks) {
+    namespace driver = backend::cuda;
+    const array a = fresh();
+    const complex sum(static_cast<double>(a.size()));
+    const array x = full(a.size(), 0, dtype::complex128, s1);
+    const array y = full(a.size(), 0, dtype::complex128, s2);
+    static_cast<void>(values_of<complex>(fft::fft(s2, a)));  // the plan is made
+    cuda().synchronize();
+    driver::stream_handle queue = nullptr;
+    detail::submit_work(s1, runtime::work_kind::device, detail::native_task{[&queue] {
+                            queue = static_cast<driver::stream_handle>(detail::native_queue_handle());
+                        }});
+    s1.synchronize();
+    const array other = full(1, 0, dtype::float64, s2);
+    s2.synchronize();
+    const std::size_t plans = fake_cufft::plans();
+    const unsigned long long calls = fake_cufft::calls("cufftExecZ2Z");
+    test::fake_gate held(queue);
+    {
+        const driver::context& in = driver::context_of(cuda().state().driver());
+        const driver::in_context here(in);
+        while (fake_cuda::pending(queue) < 1024) {
+            const auto at = reinterpret_cast<std::uintptr_t>(other.device_data());
+            in.expect(in.api().fill8_async(at, 0, 1, queue), "cuMemsetD8Async");
+        }
+    }
+    std::thread blocked([&] { fft::fft(s1, a, x); });
+    while (fake_cufft::calls("cufftExecZ2Z") == calls) {
+        std::this_thread::yield();
+    }
+    // That thread is in the library, with the plan; this one gets another.
+    fft::fft(s2, a, y);
+    EXPECT_EQ(values_of<complex>(y)[0], sum);
+    EXPECT_EQ(fake_cufft::plans(), plans + 1);
+    held.open();
+    blocked.join();
+    EXPECT_EQ(values_of<complex>(x)[0], sum);
+    fft::fft(s2, a, y);
+    EXPECT_EQ(values_of<complex>(y)[0], sum);
+    EXPECT_EQ(fake_cufft::plans(), plans + 1) << "both are used again";
+}
+
 TEST_F(FftOnCuda, ThereAndBack) {
     const array a = make_array(host, {4}, numbers{1, 2, 3, 4});
     const unsigned long long before = fake_cufft::calls("cufftExecZ2Z");
