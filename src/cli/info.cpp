@@ -10,6 +10,7 @@
 
 #include "backend/cuda/driver_api.hpp"
 #include "backend/cuda/nvrtc_api.hpp"
+#include "calls/cufft_library.hpp"
 #include "calls/fftw_library.hpp"
 #include "cli/demo/sound_library.hpp"
 #include "weir/weir.hpp"
@@ -46,11 +47,18 @@ std::string nvrtc_found() {
     return fmt::format("{} ({}.{})", library.file, library.major, library.minor);
 }
 
-constexpr std::array<std::pair<const char*, const char*>, 10> variables = {{
+std::string cufft_found() {
+    const int driver = backend::cuda::machine_driver().version;
+    const calls::cufft_functions& library = calls::cufft(driver != 0 ? driver : 13000);
+    return fmt::format("{} ({}.{})", library.file, library.version / 1000, library.version % 1000 / 100);
+}
+
+constexpr std::array<std::pair<const char*, const char*>, 11> variables = {{
     {"WEIR_TRACE", "traces programs to this file: .weirlog, .html or .json"},
     {"WEIR_CHECK", "checks programs for races: 1 or collect, warn, raise"},
     {"WEIR_CPU_THREADS", "threads that run the CPU's streams"},
     {"WEIR_CUDA_DRIVER", "the CUDA driver, instead of libcuda.so.1"},
+    {"WEIR_CUFFT_LIBRARY", "a library with cuFFT's interface"},
     {"WEIR_NVRTC_LIBRARY", "a library with NVRTC's interface"},
     {"WEIR_LIBRARY_PATH", "folders in which to look for NVIDIA's libraries first"},
     {"WEIR_CACHE_DIR", "the folder of compiled kernels"},
@@ -71,6 +79,7 @@ void print_info() {
     print_library("FFT, double precision", fftw_found<double>);
     print_library("FFT, single precision", fftw_found<float>);
     print_library("CUDA kernels (NVRTC)", nvrtc_found);
+    print_library("FFT on CUDA (cuFFT)", cufft_found);
     print_library("sound files (weir demo)", [] {
         const demo::sound_library& library = demo::sounds();
         return library.file + " (" + library.version_text() + ")";

@@ -101,3 +101,17 @@ std::size_t weir_fake_pending(void* stream) {
     const auto found = named(stream);
     return found ? static_cast<std::size_t>(found->submitted - found->completed) : 0;
 }
+
+int weir_fake_enqueue(void* stream, int (*work)(void*), void* with) {
+    std::unique_lock held(driver().lock);
+    context* const in = current_context();
+    const auto found = in != nullptr ? named(stream) : nullptr;
+    if (found == nullptr || found->in != in) {
+        return found == nullptr ? invalid_handle : invalid_context;
+    }
+    if (in->error != success) {
+        return in->error;
+    }
+    enqueue(held, found, {{}, [work, with] { return work(with); }});
+    return success;
+}

@@ -46,3 +46,7 @@ WEIR_FAKE_EXPORT std::size_t weir_fake_pending(void* stream);
 WEIR_FAKE_EXPORT void weir_fake_break(int device, int error);
 /// Takes a sticky error away, so that a next test starts with a sound device. The real driver cannot.
 WEIR_FAKE_EXPORT void weir_fake_heal(int device);
+
+/// Work that another library puts into a stream: `work(with)` is called by the stream's thread in its turn, and returns a
+/// sticky error or 0. Not counted. For libraries that stand on the driver.
+WEIR_FAKE_EXPORT int weir_fake_enqueue(void* stream, int (*work)(void*), void* with);

@@ -23,6 +23,7 @@ __attribute__((constructor(101))) void name_the_libraries() {
     }
     ::setenv("WEIR_CUDA_DRIVER", WEIR_FAKE_CUDA_FILE, 1);
     ::setenv("WEIR_NVRTC_LIBRARY", WEIR_FAKE_NVRTC_FILE, 1);
+    ::setenv("WEIR_CUFFT_LIBRARY", WEIR_FAKE_CUFFT_FILE, 1);
     // What the fake compiles is of use to tests alone, and only as long as the fake is the same.
     struct stat about {};
     if (::stat(WEIR_FAKE_NVRTC_FILE, &about) == 0) {
