@@ -19,7 +19,7 @@ class pinned_resource final : public memory_resource {
                 ": allocate on a stream of cpu; memory::managed() is for arrays of a CUDA device that the "
                 "host reaches");
         }
-        return buffer(allocate(shared_pool_of(device), bytes, on.state(), where));
+        return buffer(memory::allocate(shared_pool_of(device), bytes, on.state(), where));
     }
 };
 
@@ -30,7 +30,7 @@ class managed_resource final : public memory_resource {
             throw argument_error("managed memory is a CUDA device's, and the stream is one of " + on.device().name() +
                                  ": allocate on a stream of cuda; memory::pinned() is for arrays of cpu");
         }
-        return buffer(allocate(shared_pool_of(device), bytes, on.state(), where));
+        return buffer(memory::allocate(shared_pool_of(device), bytes, on.state(), where));
     }
 };
 

@@ -24,6 +24,8 @@ protected:
         }
         fake_cuda_test::SetUp();
         before_ = fake_cuda::bytes_in_use(0);
+        ranges_before_ = fake_cuda::live(fake_thing::address_ranges);
+        created_before_ = fake_cuda::live(fake_thing::created_memory);
     }
     void TearDown() override {
         if (!fake_cuda::in_use()) {
@@ -33,8 +35,8 @@ protected:
         fake_cuda::set_total_memory(std::size_t{1} << 32);
         fake_cuda_test::TearDown();
         EXPECT_EQ(fake_cuda::bytes_in_use(0), before_);
-        EXPECT_EQ(fake_cuda::live(fake_thing::address_ranges), 0U);
-        EXPECT_EQ(fake_cuda::live(fake_thing::created_memory), 0U);
+        EXPECT_EQ(ranges(), 0U);
+        EXPECT_EQ(created(), 0U);
     }
 
     /// A device as it is when the process begins.
@@ -50,10 +52,16 @@ protected:
     }
     [[nodiscard]] std::size_t in_use() const { return fake_cuda::bytes_in_use(0) - before_; }
 
+    /// Of this test's devices.
+    [[nodiscard]] std::size_t ranges() const { return fake_cuda::live(fake_thing::address_ranges) - ranges_before_; }
+    [[nodiscard]] std::size_t created() const { return fake_cuda::live(fake_thing::created_memory) - created_before_; }
+
     order::test::set_watermarks completed_;
 
 private:
     std::size_t before_ = 0;
+    std::size_t ranges_before_ = 0;
+    std::size_t created_before_ = 0;
 };
 
 TEST_F(CudaPieces, TrimmingWaitsForNoStream) {
@@ -76,7 +84,7 @@ TEST_F(CudaPieces, TrimmingWaitsForNoStream) {
 TEST_F(CudaPieces, ControlWithoutMappedMemoryItWaitsForAllStreams) {
     memory::pool tested(make_device(0), completed_);
     use_and_drop(tested);
-    EXPECT_EQ(fake_cuda::live(fake_thing::created_memory), 0U);
+    EXPECT_EQ(created(), 0U);
     const std::size_t held = in_use();
     const stream_handle busy = make_stream();
     const device_pointer other = allocate(64);
@@ -118,7 +126,7 @@ TEST_F(CudaPieces, AreWholeOrNotThereAtAll) {
         fake_cuda::fail(each, 1, error_out_of_memory);
         EXPECT_EQ(device.allocate(3 * mib).address, nullptr) << each;
         EXPECT_EQ(in_use(), 0U) << each;
-        EXPECT_EQ(fake_cuda::live(fake_thing::address_ranges), 0U) << each;
+        EXPECT_EQ(ranges(), 0U) << each;
         const backend::memory_piece next = device.allocate(3 * mib);
         EXPECT_NE(next.address, nullptr) << "control: the next is there, after " << each;
         EXPECT_EQ(in_use(), 4 * mib) << "whole units of the device";
