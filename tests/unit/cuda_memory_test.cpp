@@ -42,6 +42,11 @@ protected:
             fake_cuda::open_all();
             fake_cuda::set_total_memory(std::size_t{1} << 32);
             fake_cuda::set_attribute(concurrent_managed_access, 1);
+            // What was dropped is back before another test counts.
+            runtime::reaper::wait_until_empty();
+            const gpu::context here(*gpu::machine_driver().api, 0);
+            const gpu::in_context scope(here);
+            EXPECT_EQ(here.api().context_synchronize(), gpu::success);
         }
     }
     array on_host(double value, const memory::resource_ptr& from) const {
