@@ -15,6 +15,9 @@ class Info(CommandTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("missing: cannot open /no/such/library.so", result.stdout)
         self.assertIn("libfftw3-double3", result.stdout)
+        result = self.run_weir("info", WEIR_NVRTC_LIBRARY="/no/such/library.so")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("missing: cannot open /no/such/library.so, which WEIR_NVRTC_LIBRARY names", result.stdout)
 
     def test_version_and_help(self):
         self.assertIn("weir 0.", self.run_weir("--version").stdout)

@@ -13,7 +13,6 @@
 #include "array/loops.hpp"
 #include "support/array_values.hpp"
 #include "support/fake_cuda.hpp"
-#include "support/messages.hpp"
 
 namespace weir {
 namespace {
@@ -23,7 +22,6 @@ using test::fake_cuda;
 using test::fake_gate;
 using test::interesting;
 using test::make_array;
-using test::message_of;
 using test::values_of;
 using ::testing::ElementsAre;
 

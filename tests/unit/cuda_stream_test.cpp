@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -184,7 +185,7 @@ TEST(CudaStream, AFailingHostTaskPoisonsAndWhatDependsDoesNotRun) {
         on(s).label("broken"), [](auto...) { throw std::runtime_error("no luck"); }, inout<double>(x));
     step(s, y, x);
     EXPECT_THAT(message_of<operation_error>([&] { static_cast<void>(y.read<double>()); }), HasSubstr("no luck"));
-    EXPECT_THAT(message_of<operation_error>([&] { s.synchronize(); }), HasSubstr("broken"));
+    EXPECT_NO_THROW(s.synchronize()) << "somebody has been told";
     fill(s, y, 4);
     EXPECT_THAT(values_of<double>(y), Each(4)) << "written anew";
 }
