@@ -10,12 +10,12 @@
 #include "memory/device_memory.hpp"
 #include "memory/lent_memory.hpp"
 #include "runtime/device_state.hpp"
-#include "runtime/resource.hpp"
 #include "runtime/stream_state.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
+#include "weir/memory.hpp"
 #include "weir/memory_resource.hpp"
 
 namespace weir::memory {

@@ -6,6 +6,7 @@
 
 #include "backend/backend.hpp"
 #include "backend/cuda/device_context.hpp"
+#include "backend/cuda/driver_api.hpp"
 
 namespace weir::backend::cuda {
 
