@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "backend/cuda/context.hpp"
@@ -32,8 +33,9 @@ public:
     /// A base for times of events that are recorded from now on: a recent one, since the driver gives differences as floats.
     /// In the context. May wait for the device for some microseconds. Throws device_error, std::bad_alloc.
     [[nodiscard]] std::shared_ptr<const clock_base> base();
-    /// The time of an event that is over.
-    [[nodiscard]] std::chrono::steady_clock::time_point time_of(const clock_base& base, event_handle of) const noexcept;
+    /// The time of an event that is over; none if the driver does not tell, as in a broken context.
+    [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> time_of(const clock_base& base,
+                                                                               event_handle of) const noexcept;
 
     /// A stream for what Weir itself does on the device.
     [[nodiscard]] stream_handle own_stream() const noexcept { return own_stream_; }
