@@ -54,7 +54,7 @@ std::optional<std::chrono::steady_clock::time_point> device_context::time_of(con
                               std::chrono::duration<double, std::milli>(static_cast<double>(milliseconds)));
 }
 
-bool device_context::note_error(result what) noexcept {
+bool device_context::note_error(result what) const noexcept {
     if (is_sticky(what)) {
         result none = success;
         error_.compare_exchange_strong(none, what);

@@ -42,9 +42,9 @@ public:
 
     /// Notes that the driver answered `what` where only a broken context can be the reason. Whether it is broken: nothing
     /// runs in it any more, and every call fails.
-    bool note_error(result what) noexcept;
+    bool note_error(result what) const noexcept;
     /// The same as the context's, and notes the error.
-    void expect(result what, const char* call) {
+    void expect(result what, const char* call) const {
         if (what != success) {
             note_error(what);
         }
@@ -58,7 +58,7 @@ private:
     stream_handle own_stream_ = nullptr;
     std::mutex base_mutex_;  ///< guards base_; a leaf in the lock order
     std::shared_ptr<const clock_base> base_;
-    std::atomic<result> error_{success};
+    mutable std::atomic<result> error_{success};  ///< what is noted: no one changes the context
 };
 
 }  // namespace weir::backend::cuda

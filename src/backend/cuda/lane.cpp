@@ -136,6 +136,8 @@ bool lane::is_over(const event_ref& event) noexcept {
         in_->note_error(answer);
         return false;
     }
+    // Returns at once. Tools that watch the order of things (compute-sanitizer) take no question for a wait.
+    in_->api().event_synchronize(event.handle());
     return true;
 }
 
