@@ -36,6 +36,8 @@ int run(int argc, char** argv) {
     options.output = "weir-demo";
     demo->add_option("file", options.file, "A recording, mono or stereo, of any format that libsndfile reads");
     demo->add_option("-o,--output", options.output, "The directory for results")->capture_default_str();
+    demo->add_option("--device", options.device, "Where the program runs: cpu, cuda:0, sim:0, ...")
+        ->capture_default_str();
     demo->add_option("--streams", options.streams, "4 to 6: stages share streams; 8, 10, ...: transforms get more")
         ->check(CLI::Range(4, 32))
         ->capture_default_str();

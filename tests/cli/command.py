@@ -4,6 +4,29 @@ import os
 import subprocess
 import sys
 import unittest
+from pathlib import Path
+
+
+def fake_cuda(folder, without=(), **more):
+    """What makes the command use the fake CUDA driver and compiler, and keep compiled kernels in `folder`.
+
+    without: functions of the driver's that shall not be there.
+    """
+    driver = os.environ["WEIR_TEST_FAKE_CUDA"]
+    if without:
+        code = Path(driver).read_bytes()
+        for name in without:
+            symbol = b"\0" + name.encode() + b"\0"
+            assert code.count(symbol) > 0, name
+            code = code.replace(symbol, b"\0no" + symbol[3:])
+        driver = Path(folder) / "driver.so"
+        driver.write_bytes(code)
+    return {
+        "WEIR_CUDA_DRIVER": str(driver),
+        "WEIR_NVRTC_LIBRARY": os.environ["WEIR_TEST_FAKE_NVRTC"],
+        "WEIR_CACHE_DIR": str(folder),
+        **more,
+    }
 
 
 class CommandTest(unittest.TestCase):

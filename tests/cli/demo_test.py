@@ -1,12 +1,13 @@
 """weir demo with good and bad recordings. Usage: demo_test.py WEIR"""
 
+import json
 import math
 import struct
 import tempfile
 import wave
 from pathlib import Path
 
-from command import CommandTest, main
+from command import CommandTest, fake_cuda, main
 
 
 def write_wav(path, seconds, rate=8000, channels=1, loudness=0.3):
@@ -28,8 +29,8 @@ class Demo(CommandTest):
         self.folder = Path(folder.name)
         self.output = self.folder / "results"
 
-    def play(self, file, *more):
-        result = self.run_weir("demo", file, "--output", self.output, *more)
+    def play(self, file, *more, **environment):
+        result = self.run_weir("demo", file, "--output", self.output, *more, **environment)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         return result.stdout
 
@@ -49,6 +50,28 @@ class Demo(CommandTest):
 
     def test_stereo_and_more_streams(self):
         self.play(write_wav(self.folder / "stereo.wav", 2, rate=22050, channels=2), "--streams", "8")
+
+    def test_a_simulated_device(self):
+        said = self.play(write_wav(self.folder / "music.wav", 2), "--device", "sim:0")
+        self.assertIn("6 streams of sim:0", said)
+        self.assertIn("bit for bit the right result; check finds nothing", said)
+
+    def test_a_cuda_device(self):
+        said = self.play(write_wav(self.folder / "music.wav", 1), "--device", "cuda:0", **fake_cuda(self.folder))
+        for words in ("6 streams of cuda:0", "% of the samples are wrong", "the right result within", "check finds nothing",
+                      "bit for bit the result of act 2"):
+            self.assertIn(words, said)
+        # The times are the device's: they lie one after the other on each stream.
+        steps = [json.loads(line) for line in (self.output / "evidence.weirlog").read_text().splitlines()]
+        streams = {one["stream"]: one for one in steps if one["type"] == "stream"}
+        self.assertTrue(any(one["device"] == "cuda:0" for one in streams.values()), streams)
+        self.assertEqual(self.run_weir("verify", self.output / "evidence.weirlog", "--strict").returncode, 0)
+
+    def test_devices_that_are_not_there(self):
+        music = write_wav(self.folder / "music.wav", 1)
+        self.refuse("there is no device cuda:0: there is no CUDA driver", music, "--device", "cuda:0",
+                    WEIR_CUDA_DRIVER="/no/such/driver.so")
+        self.refuse('there is no device "gpu"', music, "--device", "gpu")
 
     def test_some_seconds(self):
         said = self.play(write_wav(self.folder / "long.wav", 9), "--seconds", "3", "--streams", "4")

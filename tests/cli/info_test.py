@@ -1,6 +1,8 @@
 """weir info, and what is common to all of the command. Usage: info_test.py WEIR"""
 
-from command import CommandTest, main
+import tempfile
+
+from command import CommandTest, fake_cuda, main
 
 
 class Info(CommandTest):
@@ -22,6 +24,42 @@ class Info(CommandTest):
         result = self.run_weir("info", WEIR_CUFFT_LIBRARY="/no/such/library.so")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("missing: cannot open /no/such/library.so, which WEIR_CUFFT_LIBRARY names", result.stdout)
+
+    def info_on_cuda(self, **how):
+        with tempfile.TemporaryDirectory() as folder:
+            result = self.run_weir("info", **fake_cuda(folder, **how))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return {line[2:28].strip(): line[28:] for line in result.stdout.splitlines() if line.startswith("  ")}
+
+    def test_tells_of_cuda_devices(self):
+        said = self.info_on_cuda(WEIR_FAKE_CUDA_DEVICES="3")
+        for device in ("cuda:0", "cuda:1", "cuda:2"):
+            self.assertRegex(said[device], r"^Device of threads \d, compute capability 9\.0, \d+ multiprocessors, "
+                                           r"[\d.]+ GiB of memory, [\d.]+ GiB free$")
+        self.assertNotIn("cuda:3", said)
+        self.assertRegex(said["driver"], r"libweir_fake_cuda\.so \(CUDA 13\.0; 11\.7 is the oldest that will do\)$")
+        self.assertRegex(said["NVRTC"], r"libweir_fake_nvrtc\.so \(13\.0\)$")
+
+    def test_tells_which_later_functions_of_the_driver_there_are(self):
+        later = ("cuStreamGetId", "cuFuncGetName", "cuFuncLoad", "cuFuncGetParamInfo", "cuCtxRecordEvent")
+        said = self.info_on_cuda()
+        for name in later:
+            self.assertTrue(said[name].startswith("found: "), said[name])
+        said = self.info_on_cuda(without=["cuStreamGetId", "cuCtxRecordEvent"])
+        for name in later:
+            missing = name in ("cuStreamGetId", "cuCtxRecordEvent")
+            self.assertTrue(said[name].startswith("missing (driver 12." if missing else "found: "), said[name])
+        self.assertIn("adopted streams are known by their handles", said["cuStreamGetId"])
+
+    def test_tells_why_there_is_no_cuda_device(self):
+        said = self.info_on_cuda(WEIR_FAKE_CUDA_DEVICES="0")
+        self.assertIn("the CUDA driver finds no device", said["no device"])
+        said = self.info_on_cuda(without=["cuLaunchKernel"])
+        self.assertIn("has no function cuLaunchKernel: install the driver for CUDA 11.7 or later", said["no device"])
+        result = self.run_weir("info", WEIR_CUDA_DRIVER="/no/such/driver.so")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("there is no CUDA driver on this machine (/no/such/driver.so:", result.stdout)
+        self.assertIn("install NVIDIA's driver", result.stdout)
 
     def test_version_and_help(self):
         self.assertIn("weir 0.", self.run_weir("--version").stdout)

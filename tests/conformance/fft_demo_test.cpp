@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include "cli/demo/reference.hpp"
 #include "cli/demo/runs.hpp"
 #include "cli/demo/schedule.hpp"
+#include "cli/demo/work.hpp"
 #include "weir/error.hpp"
 
 namespace weir::demo {
@@ -84,6 +86,43 @@ TEST(DemoAlone, OneStreamNeedsNoWait) {
     const recording sound = music(8000, 1, 2);
     EXPECT_EQ(compare(run(sound, 1, way::by_weir), reference_result(sound)).samples, 0);
     EXPECT_EQ(count_waits(sound, 1, way::by_weir).waits_issued, 0U);
+}
+
+TEST(DemoOnDevices, ASimulatedOneGivesTheSameBits) {
+    const recording sound = music(8000, 2, 3);
+    const recording right = reference_result(sound);
+    const placement there(6, sim());
+    EXPECT_EQ(compare(run(sound, there, way::by_weir), right).samples, 0);
+    EXPECT_EQ(compare(run(sound, there, way::by_hand), right).samples, 0);
+    EXPECT_NE(compare(run_delayed(sound, there), right).samples, 0);
+}
+
+TEST(DemoOnDevices, CudaIsRightWithinTheTolerance) {
+    const recording sound = music(8000, 2, 2);
+    const recording right = reference_result(sound);
+    const placement there(6, cuda());
+    const float tolerance = work::tolerance(cuda());
+    const recording by_weir = run(sound, there, way::by_weir);
+    EXPECT_EQ(compare(by_weir, right, tolerance).samples, 0);
+    EXPECT_EQ(compare(run(sound, there, way::by_hand), by_weir).samples, 0) << "to the last bit";
+    EXPECT_NE(compare(run_delayed(sound, there), right, tolerance).samples, 0);
+    const checked_run checked = run_checked(sound, there, way::unordered);
+    EXPECT_EQ(compare(checked.result, right, tolerance).samples, 0);
+    EXPECT_FALSE(checked.report.empty());
+    const trace_summary hand = count_waits(sound, there, way::by_hand);
+    const trace_summary weir = count_waits(sound, there, way::by_weir);
+    EXPECT_EQ(weir.operations, hand.operations);
+    EXPECT_LE(weir.waits_issued, hand.waits_issued);
+}
+
+TEST(DemoDifference, ToleranceIsForNumbers) {
+    const auto one = [](float sample) { return recording{8000, 1, {sample}}; };
+    EXPECT_EQ(compare(one(0.5F), one(0.5F + 1e-6F), 1e-5F).samples, 0);
+    EXPECT_EQ(compare(one(0.5F), one(0.5F + 1e-6F)).samples, 1);
+    EXPECT_EQ(compare(one(0.5F), one(0.5F + 2e-5F), 1e-5F).samples, 1);
+    const float none = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_EQ(compare(one(none), one(0.5F), 1e-5F).samples, 1);
+    EXPECT_TRUE(std::isinf(compare(one(none), one(0.5F), 1e-5F).furthest));
 }
 
 TEST(DemoFilter, TakesTheClicksOutAndLeavesTheTone) {

@@ -40,6 +40,10 @@ std::size_t weir_fake_live(int thing) {
             return driver().events.live();
         case weir_fake_modules:
             return live_modules();
+        case weir_fake_address_ranges:
+            return driver().reserved.size();
+        case weir_fake_created_memory:
+            return driver().created.size();
         case weir_fake_contexts: {
             std::size_t count = 0;
             for (const context& each : driver().contexts) {

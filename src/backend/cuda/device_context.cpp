@@ -43,11 +43,12 @@ std::shared_ptr<const clock_base> device_context::base() {
     return fresh;
 }
 
-std::chrono::steady_clock::time_point device_context::time_of(const clock_base& base, event_handle of) const noexcept {
-    const in_relaxed_context here(*this);
+std::optional<std::chrono::steady_clock::time_point> device_context::time_of(const clock_base& base,
+                                                                             event_handle of) const noexcept {
     float milliseconds = 0;
+    const in_relaxed_context here(*this);  // whoever finds that work is over may be a thread without a context
     if (api().event_elapsed(&milliseconds, base.on_device.handle(), of) != success) {
-        milliseconds = 0;
+        return std::nullopt;
     }
     return base.on_host + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                               std::chrono::duration<double, std::milli>(static_cast<double>(milliseconds)));

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "backend/cuda/context.hpp"
@@ -32,8 +33,9 @@ public:
     /// A base for times of events that are recorded from now on: a recent one, since the driver gives differences as floats.
     /// In the context. May wait for the device for some microseconds. Throws device_error, std::bad_alloc.
     [[nodiscard]] std::shared_ptr<const clock_base> base();
-    /// The time of an event that is over.
-    [[nodiscard]] std::chrono::steady_clock::time_point time_of(const clock_base& base, event_handle of) const noexcept;
+    /// The time of an event that is over; none if the driver does not tell, as in a broken context.
+    [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> time_of(const clock_base& base,
+                                                                               event_handle of) const noexcept;
 
     /// A stream for what Weir itself does on the device.
     [[nodiscard]] stream_handle own_stream() const noexcept { return own_stream_; }
@@ -41,6 +43,13 @@ public:
     /// Notes that the driver answered `what` where only a broken context can be the reason. Whether it is broken: nothing
     /// runs in it any more, and every call fails.
     bool note_error(result what) noexcept;
+    /// The same as the context's, and notes the error.
+    void expect(result what, const char* call) {
+        if (what != success) {
+            note_error(what);
+        }
+        context::expect(what, call);
+    }
     [[nodiscard]] bool is_broken() const noexcept { return error_.load(std::memory_order_relaxed) != success; }
     /// Why, for messages.
     [[nodiscard]] std::string why_broken() const;

@@ -1,6 +1,7 @@
 #include "backend/cuda/lane.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -70,6 +71,7 @@ void* lane::keep(epoch at, const detail::task_ref& object) {
 void lane::time(times what) {
     const std::lock_guard lock(mutex_);
     times_.push_back(std::move(what));
+    untold_.fetch_add(1, std::memory_order_relaxed);  // seen by those who see the operation in the stream
 }
 
 void lane::mark() {
@@ -173,13 +175,14 @@ void lane::look() noexcept {
 }
 
 void lane::prepare(epoch at) noexcept {
-    if (at > line_->completed() && at <= submitted()) {
-        try {
-            const in_relaxed_context here(*in_);
-            static_cast<void>(event_for(at));
-        } catch (...) {
-            in_->note_error(in_->api().stream_query(stream_));  // no memory for an event: somebody looks again
-        }
+    if (at <= line_->completed() || at > submitted()) {
+        return;
+    }
+    const in_relaxed_context here(*in_);
+    try {
+        static_cast<void>(event_for(at));
+    } catch (...) {
+        // No memory for an event, or a broken context, which is noted: somebody looks again.
     }
 }
 
@@ -263,24 +266,67 @@ void lane::let_go(epoch upto) noexcept {
     }
 }
 
+void lane::tell(const times& one) noexcept {
+    const auto end = in_->time_of(*one.base, one.end.handle());
+    if (one.moment != nullptr) {
+        const auto noted = end.value_or(std::chrono::steady_clock::now());
+        moment_ = &noted;
+        one.moment->run(one.object);  // notes a time: does not throw
+        moment_ = nullptr;
+    } else if (const auto start = in_->time_of(*one.base, one.start.handle()); start && end) {
+        owner_->executed(one.at, *start, *end);
+    }
+}
+
+/// Tells the times of what is first in the stream, up to `upto`, unless others must be told before: then `before` says which,
+/// once. Whether there was anything.
+bool lane::tell_next(epoch upto, std::pair<std::shared_ptr<lane>, epoch>& before) noexcept {
+    times one;
+    {
+        const std::lock_guard lock(mutex_);
+        if (times_.empty() || times_.front().at > upto) {
+            return false;
+        }
+        times& first = times_.front();
+        if (!first.after.empty()) {
+            before = std::move(first.after.back());
+            first.after.pop_back();
+            return true;
+        }
+        one = std::move(first);
+        times_.pop_front();
+    }
+    tell(one);
+    // Pairs with tell_times: who finds none left may complete the operation, and then the owner may go.
+    untold_.fetch_sub(1, std::memory_order_release);
+    return true;
+}
+
+/// Who looks at a stream may find that an operation is over before anybody has seen the end of what it waited for in
+/// another. That is over, too, and is told first, so that times are told in an order in which things happened.
 void lane::tell_times(epoch upto) noexcept {
+    if (untold_.load(std::memory_order_acquire) == 0) {
+        return;
+    }
+    static std::mutex
+        telling;  // one thread at a time, since it goes from stream to stream; before the lanes' own locks
+    const std::lock_guard lock(telling);
+    std::vector<std::pair<std::shared_ptr<lane>, epoch>>
+        others;  // the last one is told first; then those, then this stream
     for (;;) {
-        times one;
-        {
-            const std::lock_guard lock(mutex_);
-            if (times_.empty() || times_.front().at > upto) {
+        std::pair<std::shared_ptr<lane>, epoch> before;
+        lane& next = others.empty() ? *this : *others.back().first;
+        if (!next.tell_next(others.empty() ? upto : others.back().second, before)) {
+            if (others.empty()) {
                 return;
             }
-            one = std::move(times_.front());
-            times_.pop_front();
-        }
-        const auto end = in_->time_of(*one.base, one.end.handle());
-        if (one.moment != nullptr) {
-            moment_ = &end;
-            one.moment->run(one.object);  // notes a time: does not throw
-            moment_ = nullptr;
-        } else {
-            owner_->executed(one.at, in_->time_of(*one.base, one.start.handle()), end);
+            others.pop_back();
+        } else if (before.first) {
+            try {
+                others.push_back(std::move(before));
+            } catch (...) {
+                // No memory: these come in another order.
+            }
         }
     }
 }

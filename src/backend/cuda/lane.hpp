@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -39,6 +40,8 @@ public:
 
     [[nodiscard]] device_context& in() const noexcept { return *in_; }
     [[nodiscard]] stream_handle stream() const noexcept { return stream_; }
+    /// Whether others own the stream.
+    [[nodiscard]] bool is_adopted() const noexcept { return is_adopted_; }
     [[nodiscard]] timeline& line() const noexcept { return *line_; }
     [[nodiscard]] queue_events& owner() const noexcept { return *owner_; }
 
@@ -70,6 +73,8 @@ public:
         const detail::task_type* moment =
             nullptr;  ///< if not null: to be run then, with the time of `end` as the device's
         void* object = nullptr;
+        /// What it waited for in other streams: their times are told first, whoever finds first that they are over.
+        std::vector<std::pair<std::shared_ptr<lane>, epoch>> after{};
     };
     void time(times what);
 
@@ -115,6 +120,8 @@ private:
     void leave_if_idle(epoch upto) noexcept;
     void let_go(epoch upto) noexcept;
     void tell_times(epoch upto) noexcept;
+    void tell(const times& one) noexcept;
+    [[nodiscard]] bool tell_next(epoch upto, std::pair<std::shared_ptr<lane>, epoch>& before) noexcept;
     void give_up() noexcept;
 
     device_context* in_;
@@ -130,6 +137,8 @@ private:
     std::deque<recorded> events_;  ///< in the order of their epochs
     std::deque<kept> kept_;
     std::deque<times> times_;
+
+    std::atomic<std::size_t> untold_{0};  ///< times that are not told yet: in times_, or on their way
 
     std::atomic<epoch> reached_;           ///< is over, though perhaps not completed yet
     std::atomic<bool> completing_{false};  ///< some thread completes up to reached_

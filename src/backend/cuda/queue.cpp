@@ -164,6 +164,7 @@ bool submission::pass(point target) noexcept {
     try {
         event_ref event;
         if (!host_waits_ && find_event(target, event)) {
+            passed_.push_back(target);
             lane_->in().expect(lane_->in().api().stream_wait_event(lane_->stream(), event.handle(), 0),
                                "cuStreamWaitEvent");
             return true;
@@ -259,6 +260,7 @@ void submission::submit_ahead() noexcept {
             events.succeeded(at);
         }
     });
+    passed_.clear();
     lane_->submitted(done);
     if (is_foreign || is_shared_.load(std::memory_order_relaxed)) {
         try {
@@ -315,6 +317,11 @@ void submission::put_into_stream(epoch at, const operation& what) {
         type.run(object);
     }
     if (told.end) {
+        for (const point target : passed_) {
+            if (const auto theirs = submissions::find(target.timeline)) {
+                told.after.push_back({theirs->lane_, target.at});
+            }
+        }
         in.expect(in.api().event_record(told.end.handle(), lane_->stream()), "cuEventRecord");
         lane_->time(std::move(told));
     }

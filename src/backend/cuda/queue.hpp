@@ -47,6 +47,10 @@ public:
     void submit(epoch at, const operation& what) noexcept override;
     void flush(point upto) noexcept override;
     void share() noexcept override { is_shared_.store(true, std::memory_order_release); }
+    /// Whether others may put work into the stream.
+    [[nodiscard]] bool is_shared() const noexcept {
+        return is_shared_.load(std::memory_order_acquire) || lane_->is_adopted();
+    }
 
 private:
     void make_ready();
@@ -85,8 +89,9 @@ private:
 
     std::shared_ptr<lane> lane_;
     host_bodies* bodies_;
-    std::vector<point> targets_;          ///< what the next operation waits for; of the thread that submits
-    bool host_waits_ = false;             ///< what is ahead waits on the host; of the thread that passes on
+    std::vector<point> targets_;  ///< what the next operation waits for; of the thread that submits
+    std::vector<point> passed_;   ///< waits of the work ahead that the driver does; of the thread that passes on
+    bool host_waits_ = false;     ///< what is ahead waits on the host; of the thread that passes on
     std::atomic<bool> is_shared_{false};  ///< others put work into the stream, too
     std::atomic<bool> unclaimed_{false};  ///< there are records and nobody passes them on
     std::atomic<bool> held_{false};       ///< what is ahead waits for something that is not in a stream of the driver's

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace weir::demo {
 
 struct demo_options {
     std::filesystem::path file;    ///< the recording
     std::filesystem::path output;  ///< the directory for results; made if it is not there
+    std::string device = "cpu";    ///< the name of the device that the program runs on
     int streams = 6;
     double seconds = 120;  ///< how much of the recording is used
 };

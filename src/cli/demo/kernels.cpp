@@ -45,7 +45,7 @@ void kernels::window(std::size_t index, std::span<const float> samples, std::spa
 void kernels::keep_tones(std::size_t index, std::span<std::complex<float>> spectrum, std::span<float> level) const {
     const auto channel = static_cast<std::int64_t>(index);
     const std::int64_t bins = cut_.bins();
-    const std::int64_t reach = std::min(neighbours_, bins - 1);
+    const std::int64_t reach = this->reach();
     float* const tone = level.data() + channel * bins;
     std::vector<float> magnitude(static_cast<std::size_t>(bins + 2 * reach));  // with `reach` zeros on either side
     float* const here = magnitude.data() + reach;

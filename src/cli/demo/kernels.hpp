@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +40,12 @@ public:
         result[i] = part[i];
         part[i] = 0;
     }
+
+    /// What the work of other devices needs to do the same.
+    [[nodiscard]] const std::vector<float>& fade() const noexcept { return fade_; }
+    [[nodiscard]] const std::vector<float>& fade_back() const noexcept { return fade_back_; }
+    [[nodiscard]] float memory() const noexcept { return memory_; }
+    [[nodiscard]] std::int64_t reach() const noexcept { return std::min(neighbours_, cut_.bins() - 1); }
 
 private:
     layout cut_;

@@ -45,7 +45,7 @@ struct column_range {
     bool differs = false;
 };
 
-column_range range_of(int column, const recording& result, const recording& right) {
+column_range range_of(int column, const recording& result, const recording& right, float tolerance) {
     column_range range;
     const auto begin = static_cast<std::size_t>(column * result.length() / columns * result.channels);
     const auto end = static_cast<std::size_t>((column + 1) * result.length() / columns * result.channels);
@@ -54,7 +54,7 @@ column_range range_of(int column, const recording& result, const recording& righ
         range.most = std::max(range.most, result.samples[i]);
         range.right_least = std::min(range.right_least, right.samples[i]);
         range.right_most = std::max(range.right_most, right.samples[i]);
-        range.differs = range.differs || !same_bits(result.samples[i], right.samples[i]);
+        range.differs = range.differs || differ(result.samples[i], right.samples[i], tolerance);
     }
     return range;
 }
@@ -81,7 +81,7 @@ void draw_spectrogram(canvas& on, int top, const std::string& name, int rate, co
 }
 
 void draw_waveform(canvas& on, int top, int height, const std::string& name, const recording& result,
-                   const recording& right) {
+                   const recording& right, float tolerance) {
     float peak = 1e-3F;
     for (const float sample : right.samples) {
         peak = std::max(peak, std::abs(sample));
@@ -94,7 +94,7 @@ void draw_waveform(canvas& on, int top, int height, const std::string& name, con
     on.text(left, top - 22, name, ink, 2);
     on.box(left, top, columns, height, {246, 247, 249});
     for (int column = 0; column < columns; ++column) {
-        const column_range range = range_of(column, result, right);
+        const column_range range = range_of(column, result, right, tolerance);
         const auto bar = [&](float least, float most, colour c) {
             on.box(left + column, level_at(most), 1, level_at(least) - level_at(most) + 1, c);
         };
@@ -124,13 +124,17 @@ void draw_seconds(canvas& on, int top, double seconds) {
 
 }  // namespace
 
+std::string right_in_words(float tolerance) {
+    return tolerance == 0 ? "bit for bit the right result" : fmt::format("the right result within {:.0e}", tolerance);
+}
+
 void draw(const std::filesystem::path& file, const std::string& title, const recording& original,
-          const recording& result, const recording& right) {
+          const recording& result, const recording& right, float tolerance) {
     canvas on(left + columns + 24, 872, paper);
-    const difference apart = compare(result, right);
+    const difference apart = compare(result, right, tolerance);
     on.text(left, 14, title, ink, 3);
     on.text(left, 48,
-            apart.samples == 0 ? "bit for bit the right result"
+            apart.samples == 0 ? right_in_words(tolerance)
                                : fmt::format("{:.1f} % of the samples are wrong: marked in red", 100 * apart.share),
             apart.samples == 0 ? wave : wrong, 2);
 
@@ -138,22 +142,22 @@ void draw(const std::filesystem::path& file, const std::string& title, const rec
     draw_spectrogram(on, 104, "recording", original.rate, before, before);
     draw_spectrogram(on, 368, "result: without the beats", result.rate, spectrogram_of(result, columns, rows),
                      spectrogram_of(right, columns, rows));
-    draw_waveform(on, 632, 180, "result: waveform", result, right);
+    draw_waveform(on, 632, 180, "result: waveform", result, right, tolerance);
     draw_seconds(on, 834, result.seconds());
     on.write_png(file);
 }
 
-void draw_acts(const std::filesystem::path& file, std::span<const act> acts, const recording& right) {
+void draw_acts(const std::filesystem::path& file, std::span<const act> acts, const recording& right, float tolerance) {
     constexpr int height = 110;
     constexpr int pitch = height + 52;
     canvas on(left + columns + 24, 40 + pitch * static_cast<int>(acts.size()) + 20, paper);
     int top = 40;
     for (const act& each : acts) {
-        const difference apart = compare(each.result, right);
+        const difference apart = compare(each.result, right, tolerance);
         const std::string verdict = apart.samples == 0
-                                        ? ": bit for bit right"
+                                        ? ": " + right_in_words(tolerance)
                                         : fmt::format(": {:.1f} % of the samples are wrong", 100 * apart.share);
-        draw_waveform(on, top, height, each.title + verdict, each.result, right);
+        draw_waveform(on, top, height, each.title + verdict, each.result, right, tolerance);
         top += pitch;
     }
     draw_seconds(on, top - 24, right.seconds());

@@ -8,9 +8,13 @@
 
 namespace weir::demo {
 
-/// Draws the recording, the result and where it differs from the right one, in red, into a PNG file. Throws error.
+/// What a result is from which the right one does not differ.
+[[nodiscard]] std::string right_in_words(float tolerance);
+
+/// Draws the recording, the result and where it differs from the right one, in red, into a PNG file. `tolerance` is
+/// that of `differ`. Throws error.
 void draw(const std::filesystem::path& file, const std::string& title, const recording& original,
-          const recording& result, const recording& right);
+          const recording& result, const recording& right, float tolerance);
 
 /// One result and what to call it.
 struct act {
@@ -19,6 +23,6 @@ struct act {
 };
 
 /// Draws the waveforms of several results below each other, what differs from the right one in red. Throws error.
-void draw_acts(const std::filesystem::path& file, std::span<const act> acts, const recording& right);
+void draw_acts(const std::filesystem::path& file, std::span<const act> acts, const recording& right, float tolerance);
 
 }  // namespace weir::demo

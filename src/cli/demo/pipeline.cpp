@@ -1,4 +1,4 @@
-// The program itself. Each stage works on a stream of its own, so that a block is loaded while the one before it is
+// The program itself: work.hpp has what it enqueues. Each stage works on a stream of its own, so that a block is loaded while the one before it is
 // analysed, and so on.
 //
 // The lines that begin with `if (by_hand_)` are what a careful author of such a program writes today: for each array that
@@ -24,14 +24,11 @@ completion pipeline::analyse(std::int64_t block) {
     const stream& analyse = stream_of(stage::analyse, block);
 
     if (by_hand_) analyse.wait(p.loaded);
-    parallel_for(
-        on(analyse).label("window"), cut_.batch(),
-        [this](std::size_t frame, auto samples, auto frames) { kernels_.window(frame, samples, frames); },
-        in<float>(p.samples), out<float>(p.frames));
+    work_.window(on(analyse).label("window"), p.samples, p.frames);
     if (by_hand_) p.windowed.record(analyse);
 
     if (by_hand_) analyse.wait(p.synthesised);  // the spectra that were here
-    completion end = fft::rfft(on(analyse).label("transform"), p.frames, p.spectrum);
+    completion end = work_.transform(on(analyse).label("transform"), p.frames, p.spectrum);
     if (by_hand_) p.transformed.record(analyse);
     return end;
 }
@@ -41,10 +38,7 @@ completion pipeline::filter(std::int64_t block) {
     const stream& filter = stream_of(stage::filter, block);
 
     if (by_hand_) filter.wait(p.transformed);
-    completion end = parallel_for(
-        on(filter).label("filter"), cut_.channels,
-        [this](std::size_t channel, auto spectrum, auto level) { kernels_.keep_tones(channel, spectrum, level); },
-        inout<std::complex<float>>(p.spectrum), inout<float>(level_));
+    completion end = work_.keep_tones(on(filter).label("filter"), p.spectrum, level_);
     if (by_hand_) p.filtered.record(filter);
     return end;
 }
@@ -55,7 +49,7 @@ completion pipeline::synthesise(std::int64_t block) {
 
     if (by_hand_) synthesise.wait(p.filtered);
     if (by_hand_) synthesise.wait(p.added);  // the frames that were here
-    completion end = fft::irfft(on(synthesise).label("transform back"), p.spectrum, p.cleaned);
+    completion end = work_.transform_back(on(synthesise).label("transform back"), p.spectrum, p.cleaned);
     if (by_hand_) p.synthesised.record(synthesise);
     return end;
 }
@@ -68,12 +62,7 @@ completion pipeline::add(std::int64_t block) {
 
     if (by_hand_) add.wait(p.synthesised);
     if (by_hand_) add.wait(next.stored);  // and cleared
-    completion end = parallel_for(
-        on(add).label("overlap-add"), cut_.channels,
-        [this](std::size_t channel, auto frames, auto part, auto after) {
-            kernels_.overlap_add(channel, frames, part, after);
-        },
-        in<float>(p.cleaned), inout<float>(here.samples), inout<float>(next.samples));
+    completion end = work_.overlap_add(on(add).label("overlap-add"), p.cleaned, here.samples, next.samples);
     if (by_hand_) p.added.record(add);
     return end;
 }
@@ -84,10 +73,7 @@ completion pipeline::store(std::int64_t block) {
     sum& here = sum_of(block);
 
     if (by_hand_) store.wait(p.added);
-    completion end = parallel_for(
-        on(store).label("store"), cut_.step() * cut_.channels,
-        [](std::size_t i, auto part, auto result) { kernels::store(i, part, result); }, inout<float>(here.samples),
-        out<float>(result_.slice(block, block + 1)));
+    completion end = work_.store(on(store).label("store"), here.samples, result_.slice(block, block + 1));
     if (by_hand_) here.stored.record(store);
     return end;
 }

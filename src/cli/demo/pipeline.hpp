@@ -5,8 +5,9 @@
 #include <functional>
 #include <vector>
 
-#include "cli/demo/kernels.hpp"
 #include "cli/demo/layout.hpp"
+#include "cli/demo/placement.hpp"
+#include "cli/demo/work.hpp"
 #include "weir/weir.hpp"
 
 namespace weir::demo {
@@ -29,10 +30,11 @@ public:
     /// Takes memory for the recording, for the result, and for `2 * lanes` blocks. Blocks until all is set up.
     /// One stream does everything, up to six share the stages; what is more widens the two stages that transform.
     /// Throws argument_error for less than one stream, or a recording that is too short.
-    pipeline(const recording& sound, int streams, bool by_hand);
+    /// Else what `work` throws.
+    pipeline(const recording& sound, const placement& placed, bool by_hand);
     pipeline(const pipeline&) = delete;
     pipeline& operator=(const pipeline&) = delete;
-    /// Blocks until everything is over, since what is enqueued uses the kernels.
+    /// Blocks until everything is over, since what is enqueued uses `work`.
     ~pipeline();
 
     [[nodiscard]] const layout& cut() const noexcept { return cut_; }
@@ -79,7 +81,7 @@ private:
     [[nodiscard]] sum& sum_of(std::int64_t block) { return sums_[static_cast<std::size_t>(block) % sums_.size()]; }
 
     layout cut_;
-    kernels kernels_;
+    work work_;
     bool by_hand_;
     std::vector<stream> streams_;
     std::array<std::vector<stream>, stages> lanes_;  ///< for each stage, the streams that take turns

@@ -16,12 +16,14 @@
 
 namespace weir::demo {
 
-pipeline::pipeline(const recording& sound, int streams, bool by_hand) : cut_(sound), kernels_(cut_), by_hand_(by_hand) {
+pipeline::pipeline(const recording& sound, const placement& placed, bool by_hand)
+    : cut_(sound), work_(cut_, placed.where), by_hand_(by_hand) {
+    const int streams = placed.streams;
     if (streams < 1) {
         throw argument_error("the pipeline needs one stream at least, not " + std::to_string(streams));
     }
     const auto make = [&](const std::string& name) -> const stream& {
-        return streams_.emplace_back(cpu(), stream_options{0, name});
+        return streams_.emplace_back(placed.where, stream_options{0, name});
     };
     const auto shared = static_cast<std::size_t>(std::min(streams, static_cast<int>(stages)));
     std::vector<std::string> names(shared);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/demo/audio.hpp"
+#include "cli/demo/placement.hpp"
 #include "weir/weir.hpp"
 
 namespace weir::demo {
@@ -21,11 +22,11 @@ using progress_report = std::function<void(double done)>;
 inline void nobody_looks(double /*done*/) {}
 
 /// Runs the program, and returns its result. Blocks until it is over.
-[[nodiscard]] recording run(const recording& sound, int streams, way how,
+[[nodiscard]] recording run(const recording& sound, const placement& placed, way how,
                             const progress_report& progress = nobody_looks);
 
 /// Runs the unordered program in a schedule in which six times one stream comes late: see schedule.hpp.
-[[nodiscard]] recording run_delayed(const recording& sound, int streams,
+[[nodiscard]] recording run_delayed(const recording& sound, const placement& placed,
                                     const progress_report& progress = nobody_looks);
 
 struct checked_run {
@@ -33,15 +34,15 @@ struct checked_run {
     weir::report report;
 };
 /// The same as `run`, under check.
-[[nodiscard]] checked_run run_checked(const recording& sound, int streams, way how);
+[[nodiscard]] checked_run run_checked(const recording& sound, const placement& placed, way how);
 
 /// The same as `run`, and writes what happened to files: see trace_scope.
-[[nodiscard]] recording run_traced(const recording& sound, int streams, way how,
+[[nodiscard]] recording run_traced(const recording& sound, const placement& placed, way how,
                                    std::initializer_list<std::filesystem::path> files);
 
 /// What a run costs in waits. All streams are held until everything is enqueued, so that no wait is saved by work that
 /// happens to be over: the numbers are the same on each machine and in each run.
-[[nodiscard]] trace_summary count_waits(const recording& sound, int streams, way how);
+[[nodiscard]] trace_summary count_waits(const recording& sound, const placement& placed, way how);
 
 /// Seconds from the first call that enqueues to the end of all work, without set-up.
 struct times {
@@ -50,6 +51,7 @@ struct times {
     double by_weir = 0;
 };
 /// The medians of several runs, taken in turns, so that all meet the same machine.
-[[nodiscard]] times measure(const recording& sound, int streams, const progress_report& progress = nobody_looks);
+[[nodiscard]] times measure(const recording& sound, const placement& placed,
+                            const progress_report& progress = nobody_looks);
 
 }  // namespace weir::demo

@@ -1,0 +1,116 @@
+#include "cli/info_cuda.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <string>
+
+#include "backend/cuda/context.hpp"
+#include "backend/cuda/driver.hpp"
+#include "backend/cuda/driver_api.hpp"
+#include "backend/cuda/nvrtc_api.hpp"
+#include "runtime/device_state.hpp"
+#include "weir/device.hpp"
+#include "weir/error.hpp"
+
+namespace weir::cli {
+
+namespace {
+
+namespace gpu = backend::cuda;
+
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+std::string size_in_words(std::size_t bytes) {
+    return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1024.0 * 1024 * 1024));
+}
+
+void line(const char* what, const std::string& found) { fmt::print("  {:<26}{}\n", what, found); }
+
+/// The file that a function comes from.
+template <class Function>
+std::string file_of(Function* function) {
+    Dl_info about{};
+    const bool is_known = ::dladdr(reinterpret_cast<const void*>(function), &about) != 0 && about.dli_fname != nullptr;
+    return is_known ? about.dli_fname : "an unknown file";
+}
+
+std::string in_words(const device& which) {
+    const gpu::device_context& in = gpu::context_of(which.state().driver());
+    std::size_t free = 0;
+    std::size_t total = 0;
+    {
+        const gpu::in_relaxed_context here(in);
+        in.expect(in.api().memory_info(&free, &total), "cuMemGetInfo");
+    }
+    return fmt::format("{}, compute capability {}.{}, {} multiprocessors, {} of memory, {} free", in.device_name(),
+                       in.attribute(gpu::device_attribute::compute_capability_major),
+                       in.attribute(gpu::device_attribute::compute_capability_minor),
+                       in.attribute(gpu::device_attribute::multiprocessor_count), size_in_words(total),
+                       size_in_words(free));
+}
+
+void print_devices(int count) {
+    for (int id = 0; id < count; ++id) {
+        const std::string name = "cuda:" + std::to_string(id);
+        try {
+            line(name.c_str(), in_words(cuda(id)));
+        } catch (const error& why) {
+            line(name.c_str(), std::string("cannot be used: ") + why.what());
+        }
+    }
+}
+
+void print_compiler(int driver_version) {
+    try {
+        const gpu::nvrtc_api& compiler = gpu::nvrtc(driver_version);
+        line("NVRTC", fmt::format("{} ({}.{})", file_of(compiler.get_version), compiler.major, compiler.minor));
+        line("CUDA's headers", compiler.headers.empty() ? "not beside NVRTC: kernels that include any need an option -I"
+                                                        : compiler.headers);
+    } catch (const missing_library& missing) {
+        line("NVRTC", std::string("missing: ") + missing.what());
+    }
+}
+
+/// What not every driver has, and what is done without it.
+void print_later_functions(const gpu::driver_api& api) {
+    const auto print = [](const char* name, bool is_there, const char* since, const char* use, const char* otherwise) {
+        line(name, is_there ? fmt::format("found: {}", use)
+                            : fmt::format("missing (driver {} and later have it): {}", since, otherwise));
+    };
+    print("cuStreamGetId", api.stream_id != nullptr, "12.0",
+          "adopted streams are known by numbers that never come again",
+          "adopted streams are known by their handles, and a new stream that gets an old handle is taken for the old "
+          "one");
+    print("cuFuncGetName", api.function_name != nullptr, "12.3", "kernels of other libraries are called by their names",
+          "kernels of other libraries have no names in messages");
+    print("cuFuncLoad", api.function_load != nullptr, "12.4", "kernels are loaded when they are made",
+          "kernels may be loaded at their first launch, which may then wait for the device");
+    print("cuFuncGetParamInfo", api.function_parameter != nullptr, "12.4",
+          "launches check how many arguments there are",
+          "launches do not check how many arguments there are unless the kernel has a signature");
+    print("cuCtxRecordEvent", api.context_record_event != nullptr, "12.5",
+          "one event can stand for the work of all streams of a context; not used by this version",
+          "not used by this version");
+}
+
+}  // namespace
+
+void print_cuda() {
+    fmt::print("\nCUDA\n");
+    const gpu::opened_driver& opened = gpu::machine_driver();
+    if (opened.api == nullptr) {
+        line("no device", opened.why_not);
+        line("",
+             "install NVIDIA's driver, or name its library in WEIR_CUDA_DRIVER; in a container, pass the devices on");
+        return;
+    }
+    print_devices(opened.devices);
+    line("driver", fmt::format("{} (CUDA {}; {} is the oldest that will do)", file_of(opened.api->init),
+                               version_text(opened.version), version_text(gpu::smallest_driver_version)));
+    print_compiler(opened.version);
+    print_later_functions(*opened.api);
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,197 @@
+// Traces of streams of a CUDA device: the times are the device's, and what is written of them is what happened.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/evidence.hpp"
+#include "support/fake_cuda.hpp"
+#include "weir/weir.hpp"
+
+namespace weir::test {
+namespace {
+
+/// Adds one, each thread to its element, after it has spun for so many of its clock's ticks.
+const kernel& add_one() {
+    static const auto* const one = new kernel(kernel::from_source(R"(
+extern "C" __global__ void add_one(const float* x, float* y, long long ticks) {
+    const long long end = clock64() + ticks;
+    while (clock64() < end) {
+    }
+    y[threadIdx.x] = x[threadIdx.x] + 1;
+}
+)",
+                                                                  "add_one"));
+    return *one;
+}
+constexpr std::int64_t threads = 16;
+constexpr long long ticks = 100'000;
+
+void add(const on& where, const array& x, const array& y, long long spins = ticks) {
+    launch(where, add_one(), {1, threads}, in<float>(x), out<float>(y), spins);
+}
+
+using moment = std::pair<std::uint64_t, std::uint64_t>;  ///< stream and epoch
+struct executed {
+    moment at;
+    std::int64_t start;
+    std::int64_t end;
+};
+
+std::vector<nlohmann::json> records(const std::string& log, const std::string& type) {
+    std::vector<nlohmann::json> found;
+    std::istringstream lines(log);
+    for (std::string line; std::getline(lines, line);) {
+        auto one = nlohmann::json::parse(line);
+        if (one.value("type", "") == type) {
+            found.push_back(std::move(one));
+        }
+    }
+    return found;
+}
+moment moment_of(const nlohmann::json& at) { return {at[0].get<std::uint64_t>(), at[1].get<std::uint64_t>()}; }
+std::vector<executed> executions(const std::string& log) {
+    std::vector<executed> all;
+    for (const auto& one : records(log, "execution")) {
+        all.push_back({moment_of(one["at"]), one["start"].get<std::int64_t>(), one["end"].get<std::int64_t>()});
+    }
+    return all;
+}
+
+/// The log as if the end of `early` had been told where that of `late` was, and the other way round.
+std::string with_executions_swapped(const std::string& log, const moment& early, const moment& late) {
+    const auto line_of = [&](const moment& at) {
+        const std::string words =
+            "\"type\":\"execution\",\"at\":[" + std::to_string(at.first) + "," + std::to_string(at.second) + "]";
+        const auto begin = log.rfind('\n', log.find(words)) + 1;
+        return std::pair(begin, log.find('\n', begin) + 1 - begin);
+    };
+    const auto [first, first_size] = line_of(early);
+    const auto [second, second_size] = line_of(late);
+    const auto between = first + first_size;
+    return log.substr(0, first) + log.substr(second, second_size) + log.substr(between, second - between) +
+           log.substr(first, first_size) + log.substr(second + second_size);
+}
+
+TEST(TraceCuda, V2_times_of_a_stream_follow_each_other_and_lie_within_the_run) {
+    const stream s(cuda(), {0, "gpu"});
+    const array x = zeros({threads}, dtype::float32, s);
+    const array y = empty({threads}, dtype::float32, s);
+    add(s, x, y);
+    s.synchronize();
+    const noted trace;
+    constexpr int launches = 5;
+    const auto before = std::chrono::steady_clock::now();
+    for (int i = 0; i < launches; ++i) {
+        add(on(s).label("add"), x, y);
+    }
+    s.synchronize();
+    const auto whole = std::chrono::nanoseconds(std::chrono::steady_clock::now() - before).count();
+    const std::string log = trace.text();
+    const auto enqueued = records(log, "operation");
+    const auto ran = executions(log);
+    ASSERT_EQ(enqueued.size(), std::size_t{launches});
+    ASSERT_EQ(ran.size(), std::size_t{launches});
+    // How well the two clocks are compared: within the time that it takes to record an event and wait for it.
+    constexpr std::int64_t clocks_differ = 50'000'000;
+    for (std::size_t i = 0; i < ran.size(); ++i) {
+        EXPECT_EQ(ran[i].at, moment_of(enqueued[i]["at"]));
+        EXPECT_GT(ran[i].end, ran[i].start) << "the kernel spins";
+        EXPECT_GE(ran[i].start, enqueued[i]["t"].get<std::int64_t>() - clocks_differ);
+        EXPECT_TRUE(i == 0 || ran[i - 1].end <= ran[i].start);
+    }
+    EXPECT_LE(ran.back().end - ran.front().start, whole + clocks_differ);
+    EXPECT_TRUE(is_proved(audited(log, {}), log));
+}
+
+TEST(TraceCuda, V2_waits_are_seen_in_the_times) {
+    const stream left(cuda());
+    const stream right(cuda());
+    const array x = zeros({threads}, dtype::float32, left);
+    const array y = empty({threads}, dtype::float32, left);
+    const noted trace;
+    // Whoever looks, and at whichever stream first: the log tells each operation after those that it waited for.
+    for (int i = 0; i < 50; ++i) {
+        fake_gate closed;
+        add(left, x, y, 1);
+        add(right, y, x, 1);
+        closed.open();
+        (i % 2 == 0 ? right : left).synchronize();
+    }
+    left.synchronize();
+    right.synchronize();
+    const std::string log = trace.text();
+    std::map<moment, executed> told;
+    std::map<moment, std::vector<moment>> waits;
+    std::size_t checked = 0;
+    for (const auto& one : records(log, "operation")) {
+        for (const auto& wait : one["waits"]) {
+            waits[moment_of(one["at"])].push_back(moment_of(wait["target"]));
+        }
+    }
+    for (const executed& one : executions(log)) {
+        for (const moment& target : waits[one.at]) {
+            ASSERT_TRUE(told.contains(target))
+                << "told too early: stream " << one.at.first << ", epoch " << one.at.second;
+            EXPECT_LE(told.at(target).end, one.start);
+            ++checked;
+        }
+        told.emplace(one.at, one);
+    }
+    EXPECT_GE(checked, 50U);
+    EXPECT_TRUE(is_proved(audited(log, {}), log));
+    // And a log in which one of them came too early is refused.
+    const auto [late, targets] =
+        *std::find_if(waits.begin(), waits.end(), [](const auto& one) { return !one.second.empty(); });
+    const std::string swapped = with_executions_swapped(log, targets.front(), late);
+    EXPECT_FALSE(is_proved(audited(swapped, {}), swapped));
+}
+
+TEST(TraceCuda, V2_perfetto_and_the_page_show_what_the_log_has) {
+    const auto folder = std::filesystem::temp_directory_path() / "weir_trace_cuda";
+    std::filesystem::create_directories(folder);
+    {
+        const trace_scope trace({folder / "a.weirlog", folder / "a.json", folder / "a.html"});
+        const stream s(cuda(), {0, "gpu"});
+        const array x = zeros({threads}, dtype::float32, s);
+        add(on(s).label("spin"), x, x);
+        s.synchronize();
+    }
+    const auto text_of = [&](const char* name) {
+        std::ostringstream text;
+        text << std::ifstream(folder / name).rdbuf();
+        return text.str();
+    };
+    const std::string log = text_of("a.weirlog");
+    const auto ran = executions(log);
+    ASSERT_EQ(ran.size(), 2U) << "zeros and the launch";
+    const nlohmann::json perfetto = nlohmann::json::parse(text_of("a.json"));
+    std::size_t shown = 0;
+    for (const auto& event : perfetto["traceEvents"]) {
+        if (event["ph"] == "X" && event["name"] == "spin") {
+            ++shown;
+            EXPECT_NEAR(event["ts"].get<double>(), static_cast<double>(ran.back().start) / 1e3, 1e-3);
+            EXPECT_NEAR(event["dur"].get<double>(), static_cast<double>(ran.back().end - ran.back().start) / 1e3, 1e-3);
+            EXPECT_GT(event["dur"].get<double>(), 0);
+        }
+    }
+    EXPECT_EQ(shown, 1U);
+    const std::string page = text_of("a.html");
+    EXPECT_NE(page.find(records(log, "execution").back()["start"].dump()), std::string::npos)
+        << "the page holds the log";
+    EXPECT_NE(page.find("\"device\":\"cuda:0\""), std::string::npos);
+    std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace weir::test
