@@ -146,7 +146,8 @@ struct fft_execution {
 /// are memory, whose accesses Weir orders (rule P3). Under ordering_mode::manual, executions of one plan on several
 /// streams are the program's to order.
 ///
-/// No call blocks but `execute` where namespace fft says so. Movable; a moved-from plan is a freed one. One thread at a
+/// No call blocks but `execute` where namespace fft says so; on CUDA devices `plan` may wait for what the device is doing,
+/// since cuFFT loads kernels there. Movable; a moved-from plan is a freed one. One thread at a
 /// time, as for standard containers.
 class WEIR_EXPORT fft_plan {
 public:

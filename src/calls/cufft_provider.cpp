@@ -112,9 +112,7 @@ void cufft_plan::run(cufft_handle handle, const execution& one, int direction) c
 void cufft_plan::execute(const std::vector<execution>& all, int direction, std::byte* workspace) const {
     const lent one(*this);
     expect_cufft(library_->set_stream(one.handle(), backend::submitting_to::current()), "cufftSetStream");
-    if (workspace_bytes_ > 0) {
-        expect_cufft(library_->set_work_area(one.handle(), workspace), "cufftSetWorkArea");
-    }
+    expect_cufft(library_->set_work_area(one.handle(), workspace_bytes_ > 0 ? workspace : nullptr), "cufftSetWorkArea");
     for (const execution& each : all) {
         run(one.handle(), each, direction);
     }

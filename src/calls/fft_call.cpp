@@ -116,7 +116,7 @@ public:
             static_cast<void>(route_.prepare(workspace.device_data()));
         }
     }
-    /// Makes the work of it, and then, when `before` was called, enqueues that.
+    /// Enqueues the transform. Calls `before` once nothing but enqueueing is left that can fail.
     template <class Before>
     completion enqueue(const on& where, const array& a, const array& out, const buffer& workspace,
                        Before&& before) const {
