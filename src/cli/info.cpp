@@ -39,7 +39,7 @@ std::string size_in_words(std::size_t bytes) {
     return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1024.0 * 1024 * 1024));
 }
 
-constexpr std::array<std::pair<const char*, const char*>, 12> variables = {{
+constexpr std::array<std::pair<const char*, const char*>, 11> variables = {{
     {"WEIR_TRACE", "traces programs to this file: .weirlog, .html or .json"},
     {"WEIR_CHECK", "checks programs for races: 1 or collect, warn, raise"},
     {"WEIR_CPU_THREADS", "threads that run the CPU's streams"},
@@ -47,7 +47,6 @@ constexpr std::array<std::pair<const char*, const char*>, 12> variables = {{
     {"WEIR_NVRTC_LIBRARY", "a library with NVRTC's interface"},
     {"WEIR_LIBRARY_PATH", "folders with libraries of NVIDIA, divided by ':'"},
     {"WEIR_CACHE_DIR", "where compiled kernels are kept"},
-    {"WEIR_NVTX", "1: operations are ranges for NVIDIA's profilers"},
     {"CUDA_DEVICE_MAX_CONNECTIONS", "queues of a GPU that streams share: 1 to 32, 8 if not set"},
     {"WEIR_FFTW_LIBRARY", "a library with FFTW's interface, double precision"},
     {"WEIR_FFTW_LIBRARY_F", "the same, single precision"},

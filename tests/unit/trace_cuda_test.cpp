@@ -70,14 +70,14 @@ std::vector<executed> executions(const std::string& log) {
 
 /// The log as if the end of `early` had been told where that of `late` was, and the other way round.
 std::string with_executions_swapped(const std::string& log, const moment& early, const moment& late) {
-    const auto line_of = [&](const moment& at) {
-        const std::string words =
-            "\"type\":\"execution\",\"at\":[" + std::to_string(at.first) + "," + std::to_string(at.second) + "]";
-        const auto begin = log.rfind('\n', log.find(words)) + 1;
-        return std::pair(begin, log.find('\n', begin) + 1 - begin);
+    // But for the time at which it was told, with which the line begins.
+    const auto told = [&](const moment& at) {
+        const auto begin = log.find("\"type\":\"execution\",\"at\":[" + std::to_string(at.first) + "," +
+                                    std::to_string(at.second) + "]");
+        return std::pair(begin, log.find('\n', begin) - begin);
     };
-    const auto [first, first_size] = line_of(early);
-    const auto [second, second_size] = line_of(late);
+    const auto [first, first_size] = told(early);
+    const auto [second, second_size] = told(late);
     const auto between = first + first_size;
     return log.substr(0, first) + log.substr(second, second_size) + log.substr(between, second - between) +
            log.substr(first, first_size) + log.substr(second + second_size);
@@ -119,6 +119,8 @@ TEST(TraceCuda, V2_waits_are_seen_in_the_times) {
     const stream right(cuda());
     const array x = zeros({threads}, dtype::float32, left);
     const array y = empty({threads}, dtype::float32, left);
+    add(left, x, y, 1);  // loads the kernel, which waits for the device
+    left.synchronize();
     const noted trace;
     // Whoever looks, and at whichever stream first: the log tells each operation after those that it waited for.
     for (int i = 0; i < 50; ++i) {
