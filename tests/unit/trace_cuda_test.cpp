@@ -154,7 +154,7 @@ TEST(TraceCuda, V2_waits_are_seen_in_the_times) {
     EXPECT_TRUE(is_proved(audited(log, {}), log));
     // And a log in which one of them came too early is refused.
     const auto [late, targets] =
-        *std::find_if(waits.begin(), waits.end(), [](const auto& one) { return !one.second.empty(); });
+        *std::find_if(waits.rbegin(), waits.rend(), [](const auto& one) { return !one.second.empty(); });
     const std::string swapped = with_executions_swapped(log, targets.front(), late);
     EXPECT_FALSE(is_proved(audited(swapped, {}), swapped));
 }
