@@ -115,6 +115,9 @@ TEST(TraceCuda, V2_times_of_a_stream_follow_each_other_and_lie_within_the_run) {
 }
 
 TEST(TraceCuda, V2_waits_are_seen_in_the_times) {
+    if (!fake_cuda::in_use()) {
+        GTEST_SKIP() << "it holds a stream by the fake driver's controls";
+    }
     const stream left(cuda());
     const stream right(cuda());
     const array x = zeros({threads}, dtype::float32, left);
@@ -182,7 +185,7 @@ TEST(TraceCuda, V2_perfetto_and_the_page_show_what_the_log_has) {
     for (const auto& event : perfetto["traceEvents"]) {
         if (event["ph"] == "X" && event["name"] == "spin") {
             ++shown;
-            EXPECT_NEAR(event["ts"].get<double>(), static_cast<double>(ran.back().start) / 1e3, 1.1e-3);
+            EXPECT_NEAR(event["ts"].get<double>(), std::max(static_cast<double>(ran.back().start) / 1e3, 0.0), 1.1e-3);
             EXPECT_NEAR(event["dur"].get<double>(), static_cast<double>(ran.back().end - ran.back().start) / 1e3,
                         1.1e-3);
             EXPECT_GT(event["dur"].get<double>(), 0);
