@@ -132,6 +132,11 @@ public:
     [[nodiscard]] tracked_memory tracked() const noexcept;
     /// For Weir's own use: whether host code can use the memory as the device does.
     [[nodiscard]] bool host_reachable() const noexcept;
+    /// For Weir's own use: whether CUDA devices copy straight from and to it.
+    [[nodiscard]] bool pinned() const noexcept;
+    /// For Weir's own use: where the host may touch the memory only while nothing runs on the device, waits until that is
+    /// so (rule O6). Throws device_error.
+    void await_idle_device(const source_location& where) const;
     /// For Weir's own use: copies `bytes` bytes from the device's address `from` to the host. Blocks. Nothing may be
     /// writing there. Throws device_error.
     void fetch(std::byte* to, const std::byte* from, std::size_t bytes) const;

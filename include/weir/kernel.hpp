@@ -173,7 +173,7 @@ public:
     /// mangled name. Throws as from_source does.
     [[nodiscard]] static kernel from_ptx(const std::string& text, const std::string& name, weir::device on = cuda());
     /// The same from machine code for the device's architecture: a cubin, or a fat binary.
-    [[nodiscard]] static kernel from_cubin(std::span<const std::byte> code, const std::string& name,
+    [[nodiscard]] static kernel from_cubin(std::span<const std::byte> bytes, const std::string& name,
                                            weir::device on = cuda());
     /// A kernel that others loaded into the device's primary context: a CUfunction, which must stay loaded until the launches
     /// are over. Throws argument_error (null, a device that is no CUDA device), device_error.

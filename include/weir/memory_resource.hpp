@@ -141,8 +141,24 @@ public:
 /// Throws argument_error (no probability).
 [[nodiscard]] WEIR_EXPORT std::shared_ptr<failing_resource> failing(failures_wanted which, resource_ptr upstream = {});
 
+/// Pinned memory for arrays of the CPU: copies between these and arrays of a CUDA device, on a stream of the CUDA device, are
+/// the driver's own, and no thread of the host takes part. Kept for the next array in a pool of its own, of which neither
+/// `limit` nor `stats` know; `trim` of the CPU gives it back, which takes effect when the CUDA device gets to the end of what
+/// it does then. An allocation throws argument_error on a stream of another kind, device_error without a CUDA device.
+[[nodiscard]] WEIR_EXPORT resource_ptr pinned();
+
+/// Managed memory for arrays of a CUDA device that the host reaches, too: host views are the memory itself, and not copies.
+/// Where host and device cannot use such memory at once, a host view waits for the device (rule O6), and nothing may be
+/// enqueued there while the view lives. There may be more of it than the device has. Kept and given back as `pinned` says.
+/// An allocation throws argument_error on a stream of another kind.
+[[nodiscard]] WEIR_EXPORT resource_ptr managed();
+
 /// Memory straight from the device's driver: a call for each allocation, and one for each drop, once the last access is
 /// over, made by the reaper. Not part of the pool: neither its limit nor its statistics know of it.
+///
+/// On a CUDA device this is the driver's allocator in stream order (cuMemAllocAsync), where there is one: the memory is
+/// there for the stream that asks and whatever is ordered behind it, and goes back in the stream that used it last, if no
+/// other one is using it and nobody else has that stream. Dropping never waits. What the driver keeps, `trim` gives back.
 [[nodiscard]] WEIR_EXPORT resource_ptr driver_pool();
 
 /// For tests, as a negative control of rule L1: its buffers are freed as other pools free them, on the stream on which they

@@ -57,6 +57,14 @@ completion operation::transfer(const on& where, const array& dst, const array& s
         gpu::device_context& in = gpu::context_of(where.stream().device().state().driver());
         return enqueue(where, accesses, on_the_gpu(in, to, from, bytes), runtime::work_kind::copy);
     }
+    // Pinned memory of the host is the driver's to copy as well.
+    if ((to_gpu && src.buffer().pinned()) || (from_gpu && dst.buffer().pinned())) {
+        const device gpus = where.stream().device();
+        if (gpus.kind() == device_kind::cuda) {
+            return enqueue(where, accesses, on_the_gpu(gpu::context_of(gpus.state().driver()), to, from, bytes),
+                           runtime::work_kind::copy);
+        }
+    }
     // Where one side is memory of the host that the device may not reach itself, a thread of Weir's sees to the copy.
     backend::driver* const device = &(to_gpu ? dst : src).device().state().driver();
     if (to_gpu) {

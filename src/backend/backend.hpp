@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "backend/timeline.hpp"
@@ -123,15 +124,44 @@ struct memory_piece {
     std::ptrdiff_t to_host = 0;
 };
 
+/// Where a pool has its memory from: a device's driver as a rule.
+class memory_source {
+public:
+    memory_source() = default;
+    memory_source(const memory_source&) = delete;
+    memory_source& operator=(const memory_source&) = delete;
+    virtual ~memory_source() = default;
+
+    /// For messages; of a driver, the device's name.
+    [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+
+    /// Memory of the device, aligned to 256 bytes; without an address if there is none left. Slow: the pool calls it for
+    /// large pieces.
+    [[nodiscard]] virtual memory_piece allocate(std::size_t bytes) noexcept = 0;
+    /// Gives it back. Nothing may be using it any more.
+    virtual void deallocate(memory_piece memory, std::size_t bytes) noexcept = 0;
+    /// Bytes of memory the device has; the pool never takes more. 0: nobody knows.
+    [[nodiscard]] virtual std::size_t total_memory() const noexcept = 0;
+    /// What a message about memory that is missing should say beside what the pool knows: a sentence, or nothing.
+    [[nodiscard]] virtual std::string about_shortage() const { return {}; }
+
+    /// Whether code on the host can use the memory as the device does.
+    [[nodiscard]] virtual bool host_reaches_memory() const noexcept = 0;
+    /// Whether it is the host's, and CUDA devices copy straight from and to it.
+    [[nodiscard]] virtual bool is_pinned() const noexcept { return false; }
+    /// @{
+    /// Whether the host may touch the memory only while nothing runs on the device (rule O6); waits for what is in the
+    /// device's own queues. Throws device_error.
+    [[nodiscard]] virtual bool needs_idle_device() const noexcept { return false; }
+    virtual void await_idle_device() {}
+    /// @}
+};
+
 /// A device as its backend sees it.
-class driver {
+class driver : public memory_source {
 public:
     driver() = default;
-    driver(const driver&) = delete;
-    driver& operator=(const driver&) = delete;
-    virtual ~driver() = default;
-
-    [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+    ~driver() override = default;
 
     /// A queue whose work completes epochs of `line`. `events` must outlive it. `priority`: smaller is more urgent, as far as
     /// the device knows priorities. Throws std::bad_alloc, device_error.
@@ -152,13 +182,8 @@ public:
     /// a forwarding_queue in front of them does.
     [[nodiscard]] virtual bool can_wait_for(const driver* /*whose*/) const noexcept { return true; }
 
-    /// Memory of the device, aligned to 256 bytes; without an address if there is none left. Slow: the pool calls it for
-    /// large pieces.
-    [[nodiscard]] virtual memory_piece allocate(std::size_t bytes) noexcept = 0;
-    /// Gives it back. Nothing may be using it any more.
-    virtual void deallocate(memory_piece memory, std::size_t bytes) noexcept = 0;
-    /// Bytes of memory the device has; the pool never takes more.
-    [[nodiscard]] virtual std::size_t total_memory() const noexcept = 0;
+    /// Gives back to the device what the driver keeps of memory that was given back to it. Does not wait.
+    virtual void trim() noexcept {}
 
     /// The device's time. A simulated device under a virtual clock has its own.
     [[nodiscard]] virtual std::chrono::steady_clock::time_point now() const noexcept {
@@ -167,8 +192,6 @@ public:
     /// Whether that is such a clock. It stays so while operations are pending.
     [[nodiscard]] virtual bool has_virtual_clock() const noexcept { return false; }
 
-    /// Whether code on the host can use the memory as the device does.
-    [[nodiscard]] virtual bool host_reaches_memory() const noexcept = 0;
     /// Copies memory of the device to the host. Blocks until it is there. Nothing may be writing to `device`.
     virtual void fetch(std::byte* host, const std::byte* device, std::size_t bytes) = 0;
     /// Copies memory of the host to the device. Blocks until it is there. Nothing may be using `device`.

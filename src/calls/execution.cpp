@@ -13,6 +13,9 @@ device first_of(device_kind kind) {
     if (kind == device_kind::sim) {
         return sim(0);
     }
+    if (kind == device_kind::cuda) {
+        return cuda();  // throws where there is none
+    }
     for (const device each : devices()) {
         if (each.kind() == kind) {
             return each;

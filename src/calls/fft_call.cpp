@@ -1,9 +1,11 @@
 #include "calls/fft_call.hpp"
 
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "calls/cuda_fft.hpp"
 #include "calls/execution.hpp"
 #include "calls/fft_route.hpp"
 #include "weir/detail/footprint.hpp"
@@ -90,37 +92,82 @@ std::size_t bytes_of_copies(const fft_geometry& what) noexcept {
            (can_be_over_its_copy(what) ? 0 : bytes(what.result_shape(), what.result_type()));
 }
 
-/// The operation itself.
-completion enqueue(const fft_call& call, const on& where, const array& a, const array& out, const fft_route& route,
-                   fft_work work, const buffer& workspace) {
-    using order::access_mode;
-    std::array<runtime::access_request, 3> accesses;
-    std::size_t count = 0;
-    accesses[count++] = {out.buffer().resource(), out.footprint(), access_mode::write, !route.in_place()};
-    if (!(route.in_place() && a.footprint() == out.footprint())) {
-        accesses[count++] = {a.buffer().resource(), a.footprint(),
-                             route.in_place() ? access_mode::write : access_mode::read, false};
+/// A route on a device, by the library that the device has.
+class transformation {
+public:
+    transformation(const fft_call& call, device where, fft_place operand, fft_place result, bool over)
+        : call_(call),
+          cuda_(fft_context_of(where)),
+          route_(call.what, call.direction, std::move(operand), std::move(result), over,
+                 cuda_ != nullptr ? cufft_demands() : fft_demands()) {
+        if (cuda_ != nullptr) {
+            native_.emplace(*cuda_, route_);
+        }
     }
-    if (route.workspace_bytes() > 0) {
-        accesses[count++] = {workspace.resource(), {0, route.workspace_bytes()}, access_mode::write, true};
+
+    [[nodiscard]] std::size_t workspace_bytes() const noexcept {
+        return native_ ? native_->workspace_bytes() : route_.workspace_bytes();
     }
-    runtime::site from = where.site();
-    if (from.label == nullptr) {
-        from.label = label_of(call);
+    /// Prepares what `enqueue` needs.
+    void prepare(const buffer& workspace) const {
+        if (native_) {
+            static_cast<void>(native_->work(route_, workspace.device_data()));
+        } else {
+            static_cast<void>(route_.prepare(workspace.device_data()));
+        }
     }
-    return detail::with_task(std::move(work), [&](detail::task_ref task) {
-        return runtime::submit(where.stream().state(), {std::span(accesses).first(count), where.dependencies(), task,
-                                                        from, runtime::work_kind::device});
-    });
-}
+    /// Makes the work of it, and then, when `before` was called, enqueues that.
+    template <class Before>
+    completion enqueue(const on& where, const array& a, const array& out, const buffer& workspace,
+                       Before&& before) const {
+        if (native_) {
+            detail::native_task work{native_->work(route_, workspace.device_data())};
+            before();
+            return submit(where, a, out, workspace, std::move(work));
+        }
+        fft_work work = route_.prepare(workspace.device_data());
+        before();
+        return submit(where, a, out, workspace, std::move(work));
+    }
+
+private:
+    /// The operation itself.
+    template <class Work>
+    completion submit(const on& where, const array& a, const array& out, const buffer& workspace, Work work) const {
+        using order::access_mode;
+        std::array<runtime::access_request, 3> accesses;
+        std::size_t count = 0;
+        accesses[count++] = {out.buffer().resource(), out.footprint(), access_mode::write, !route_.in_place()};
+        if (!(route_.in_place() && a.footprint() == out.footprint())) {
+            accesses[count++] = {a.buffer().resource(), a.footprint(),
+                                 route_.in_place() ? access_mode::write : access_mode::read, false};
+        }
+        if (workspace_bytes() > 0) {
+            accesses[count++] = {workspace.resource(), {0, workspace_bytes()}, access_mode::write, true};
+        }
+        runtime::site from = where.site();
+        if (from.label == nullptr) {
+            from.label = label_of(call_);
+        }
+        return detail::with_task(std::move(work), [&](detail::task_ref task) {
+            return runtime::submit(where.stream().state(), {std::span(accesses).first(count), where.dependencies(),
+                                                            task, from, runtime::work_kind::device});
+        });
+    }
+
+    const fft_call& call_;
+    const backend::cuda::context* cuda_;  ///< null where the host computes
+    fft_route route_;
+    std::optional<cuda_fft> native_;
+};
 
 /// The transform on the device of `where`, which reaches both arrays.
 completion run_here(const fft_call& call, const on& where, const array& a, const array& out, buffer& workspace) {
-    const fft_route route(call.what, call.direction, fft_place::of(a), fft_place::of(out), shares_memory(a, out));
-    expect_within(call, where.stream().device(), route.workspace_bytes());
-    provide(workspace, route.workspace_bytes(), where);
-    fft_work work = route.prepare(workspace.device_data());
-    return enqueue(call, where, a, out, route, std::move(work), workspace);
+    const device here = where.stream().device();
+    const transformation what(call, here, fft_place::of(a), fft_place::of(out), shares_memory(a, out));
+    expect_within(call, here, what.workspace_bytes());
+    provide(workspace, what.workspace_bytes(), where);
+    return what.enqueue(where, a, out, workspace, [] {});
 }
 
 /// Copies of operand and result on a device that does not reach them, and packed ones where they lie, since only packed
@@ -182,15 +229,14 @@ completion run_there(const fft_call& call, const on& where, const array& a, cons
     const std::size_t bytes = bytes_of_copies(call.what);
     expect_within(call, where.stream().device(), bytes);
     const fft_copies copies(call.what, where, a, out);
-    const fft_route route(call.what, call.direction, fft_place::of(copies.a), fft_place::of(copies.out),
-                          shares_memory(copies.a, copies.out));
-    expect_within(call, where.stream().device(), bytes + route.workspace_bytes());
-    provide(workspace, route.workspace_bytes(), where);
-    fft_work work = route.prepare(workspace.device_data());
+    const device there = where.stream().device();
+    const transformation what(call, there, fft_place::of(copies.a), fft_place::of(copies.out),
+                              shares_memory(copies.a, copies.out));
+    expect_within(call, there, bytes + what.workspace_bytes());
+    provide(workspace, what.workspace_bytes(), where);
 
-    bring(where, copies, a);
     const on then(where.stream(), where.site().where);
-    enqueue(call, then, copies.a, copies.out, route, std::move(work), workspace);
+    what.enqueue(then, copies.a, copies.out, workspace, [&] { bring(where, copies, a); });
     completion end = take_back(then, out, copies);
     end.synchronize(where.site().where);
     return end;
@@ -213,12 +259,12 @@ void fft_call::prepare(const on& where, const array& a, buffer& workspace) const
     }
     const bool reaches = share_memory(here, device_of(a, here));
     const bool over = !reaches && can_be_over_its_copy(what);
-    const fft_route route(what, direction,
-                          reaches ? fft_place::of(a) : fft_place::packed(what.operand_shape(), what.operand_type()),
-                          fft_place::packed(what.result_shape(), what.result_type()), over);
-    expect_within(*this, here, route.workspace_bytes() + (reaches ? 0 : bytes_of_copies(what)));
-    provide(workspace, route.workspace_bytes(), where);
-    static_cast<void>(route.prepare(workspace.device_data()));
+    const transformation prepared(
+        *this, here, reaches ? fft_place::of(a) : fft_place::packed(what.operand_shape(), what.operand_type()),
+        fft_place::packed(what.result_shape(), what.result_type()), over);
+    expect_within(*this, here, prepared.workspace_bytes() + (reaches ? 0 : bytes_of_copies(what)));
+    provide(workspace, prepared.workspace_bytes(), where);
+    prepared.prepare(workspace);
 }
 
 completion fft_call::run(const on& where, const array& a, const array& out, buffer& workspace) const {

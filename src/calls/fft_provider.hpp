@@ -1,5 +1,5 @@
 // The folder calls/ holds the library calls: each has its contract in one place (fft_call.cpp) and one file for each
-// library that does the work (fftw_provider.cpp). It includes array/ and what is below it.
+// library that does the work (fftw_provider.cpp, cufft_provider.cpp). It includes array/ and what is below it.
 #pragma once
 
 #include <algorithm>
@@ -77,8 +77,8 @@ public:
     [[nodiscard]] virtual std::shared_ptr<const fft_transform> prepare(const fft_problem& problem) = 0;
 };
 
-/// What transforms memory that code of the host runs on, that is, on all devices of today: a library with the interface
-/// of FFTW 3.
+/// What transforms memory that code of the host runs on: a library with the interface of FFTW 3. CUDA devices have cuFFT
+/// instead (cuda_fft.hpp).
 [[nodiscard]] fft_provider& cpu_fft_provider();
 
 /// Puts another provider in its place while the object lives. For tests.

@@ -48,8 +48,10 @@ void join_neighbours(Dimensions& all, Join&& joined) {
     }
 }
 
-bool is_aligned(const std::byte* memory) noexcept {
-    return reinterpret_cast<std::uintptr_t>(memory) % fft_alignment == 0;
+per_dimension extents_of(const weir::shape& all) {
+    per_dimension extents;
+    extents.append(all.extents().data(), all.extents().data() + all.extents().size());
+    return extents;
 }
 
 std::size_t last_axis_of(const fft_geometry& what) noexcept {
@@ -59,13 +61,13 @@ std::size_t last_axis_of(const fft_geometry& what) noexcept {
 }  // namespace
 
 void fft_work::operator()() const {
-    if (is_filled) {
-        fill.run(operand, filled);
+    if (steps.is_filled) {
+        steps.fill.run(steps.operand, steps.filled);
     }
-    transform->execute(in, out);
-    scale.run(target);
-    if (scatter) {
-        scatter->run(target, result);
+    transform->execute(steps.in, steps.out);
+    steps.scale.run(steps.target);
+    if (steps.scatter) {
+        steps.scatter->run(steps.target, steps.result);
     }
 }
 
@@ -80,15 +82,77 @@ fft_place fft_place::packed(const weir::shape& extents, dtype type) {
     return {packed_strides(extents.extents(), type), nullptr};
 }
 
-fft_route::fft_route(const fft_geometry& what, fft_direction direction, fft_place operand, fft_place result, bool over)
+fft_route::fft_route(const fft_geometry& what, fft_direction direction, fft_place operand, fft_place result, bool over,
+                     const fft_demands& library)
     : what_(what),
+      library_(library),
       direction_(direction),
       operand_(std::move(operand)),
       result_(std::move(result)),
       over_(over),
-      scattered_(runs_backwards()),
-      target_(scattered_ ? fft_place::packed(what.result_shape(), what.result_type()) : result_),
-      path_(choose()) {}
+      scattered_(false),
+      target_(result_),
+      path_(path::direct) {
+    set_scattered(runs_backwards());
+    path_ = choose();
+    suit_library();
+}
+
+void fft_route::set_scattered(bool scattered) {
+    scattered_ = scattered;
+    target_ = scattered ? fft_place{packed(extents_of(what_.result_shape()), what_.result_type()), nullptr} : result_;
+}
+
+bool fft_route::is_taken() const { return library_.takes == nullptr || library_.takes(pose().problem); }
+
+/// The first way that the library takes, from the one with the fewest copies on. The last one has both sides packed.
+void fft_route::suit_library() {
+    if (is_taken()) {
+        return;
+    }
+    const path first = path_;
+    const bool fills = what_.has_to_be_filled();
+    for (const bool scatters : {scattered_, true}) {
+        // The operand must not be written over before it is read, nor be changed in place of a copy of it.
+        if (!scatters && over_) {
+            continue;
+        }
+        set_scattered(scatters);
+        for (const path next : {path::direct, path::by_result, path::by_workspace}) {
+            path_ = next;
+            const bool fits = (next != path::direct || !fills) && (next != path::by_result || has_room());
+            if (fits && (scatters || next != first) && is_taken()) {
+                return;
+            }
+        }
+    }
+    path_ = path::by_workspace;
+}
+
+/// The strides of elements that are packed for the library: transformed axes innermost, in their order, where it has demands.
+per_dimension fft_route::packed(const per_dimension& extents, dtype type) const {
+    per_dimension order;
+    for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+        if (library_.takes == nullptr || !is_transformed(axis)) {
+            order.push_back(static_cast<std::int64_t>(axis));
+        }
+    }
+    if (library_.takes != nullptr) {
+        order.append(what_.axes().begin(), what_.axes().end());
+    }
+    per_dimension strides(extents);
+    std::int64_t stride = bytes_of(type);
+    for (std::size_t i = order.size(); i > 0; --i) {
+        const auto axis = static_cast<std::size_t>(order[i - 1]);
+        strides[axis] = stride;
+        stride *= std::max<std::int64_t>(extents[axis], 1);
+    }
+    return strides;
+}
+
+bool fft_route::is_aligned(const std::byte* memory) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(memory) % library_.alignment(what_.double_precision()) == 0;
+}
 
 bool fft_route::is_transformed(std::size_t axis) const noexcept {
     const auto known = static_cast<std::int64_t>(axis);
@@ -120,10 +184,21 @@ fft_route::path fft_route::choose() const {
     if (!what_.has_to_be_filled()) {
         return path::direct;
     }
-    // A row of the result has room for two reals an element, if its elements lie one after the other.
-    const bool has_room = what_.kind() == fft_kind::complex_to_complex ||
-                          target_.strides[last_axis_of(what_)] == bytes_of(what_.result_type());
-    return has_room ? path::by_result : path::by_workspace;
+    return has_room() ? path::by_result : path::by_workspace;
+}
+
+/// Whether what the transform reads can lie in the result.
+bool fft_route::has_room() const noexcept {
+    switch (what_.kind()) {
+        case fft_kind::complex_to_complex:
+            return true;
+        case fft_kind::real_to_complex:
+            // A row has room for two reals an element, if its elements lie one after the other.
+            return target_.strides[last_axis_of(what_)] == bytes_of(what_.result_type());
+        case fft_kind::complex_to_real:
+            break;
+    }
+    return false;
 }
 
 bool fft_route::fits_in_place() const noexcept {
@@ -171,7 +246,7 @@ per_dimension fft_route::source_strides() const {
         case path::in_place:
             return operand_.strides;
         case path::by_workspace:
-            return packed_strides(what_.source_extents(), what_.source_type());
+            return packed(what_.source_extents(), what_.source_type());
         case path::by_result:
             break;
     }
@@ -210,6 +285,12 @@ fft_route::posed_problem fft_route::pose() const {
         posed.out_offset += backwards ? (n - 1) * target_.strides[axis] : 0;
         p.batch.push_back({n, sign * source[axis] / in, sign * target_.strides[axis] / out});
     }
+    // Memory of the pool, where nothing lies yet, begins at a multiple of anything.
+    const std::byte* const from = path_ == path::by_workspace ? nullptr
+                                  : path_ == path::by_result  ? target_.first
+                                                              : operand_.first;
+    p.aligned = (from == nullptr || is_aligned(from + posed.in_offset)) &&
+                (target_.first == nullptr || is_aligned(target_.first + posed.out_offset));
     sort_by_stride(p.batch, [](const fft_dimension& d) { return d.in_stride; });
     join_neighbours(p.batch, [](fft_dimension& outer, const fft_dimension& inner) {
         if (outer.in_stride != inner.n * inner.in_stride || outer.out_stride != inner.n * inner.out_stride) {
@@ -270,26 +351,32 @@ scaling fft_route::scale() const {
     return s;
 }
 
-fft_work fft_route::prepare(std::byte* workspace) const {
-    fft_work work;
-    work.operand = operand_.first;
-    work.result = result_.first;
-    work.target = result_.first;
+fft_steps fft_route::steps(std::byte* workspace) const {
+    fft_steps s;
+    s.operand = operand_.first;
+    s.result = result_.first;
+    s.target = result_.first;
     if (scattered_) {
-        work.target = workspace + source_bytes();
-        work.scatter = std::make_unique<const filling>(scatter());
+        s.target = workspace + source_bytes();
+        s.scatter = std::make_unique<const filling>(scatter());
     }
     if (path_ == path::by_result || path_ == path::by_workspace) {
-        work.filled = path_ == path::by_result ? work.target : workspace;
-        work.fill = fill();
-        work.is_filled = true;
+        s.filled = path_ == path::by_result ? s.target : workspace;
+        s.fill = fill();
+        s.is_filled = true;
     }
-    work.scale = scale();
+    s.scale = scale();
     posed_problem posed = pose();
-    work.in = (work.is_filled ? work.filled : work.operand) + posed.in_offset;
-    work.out = work.target + posed.out_offset;
-    posed.problem.aligned = is_aligned(work.in) && is_aligned(work.out);
-    work.transform = cpu_fft_provider().prepare(posed.problem);
+    s.in = (s.is_filled ? s.filled : s.operand) + posed.in_offset;
+    s.out = s.target + posed.out_offset;
+    posed.problem.aligned = is_aligned(s.in) && is_aligned(s.out);
+    s.problem = std::move(posed.problem);
+    return s;
+}
+
+fft_work fft_route::prepare(std::byte* workspace) const {
+    fft_work work{steps(workspace), nullptr};
+    work.transform = cpu_fft_provider().prepare(work.steps.problem);
     return work;
 }
 

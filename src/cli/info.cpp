@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "backend/cuda/driver_api.hpp"
+#include "calls/cufft_library.hpp"
 #include "calls/fftw_library.hpp"
 #include "cli/demo/sound_library.hpp"
 #include "cli/info_cuda.hpp"
@@ -39,11 +41,18 @@ std::string size_in_words(std::size_t bytes) {
     return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1024.0 * 1024 * 1024));
 }
 
-constexpr std::array<std::pair<const char*, const char*>, 11> variables = {{
+std::string cufft_found() {
+    const int driver = backend::cuda::machine_driver().version;
+    const calls::cufft_functions& library = calls::cufft(driver != 0 ? driver : 13000);
+    return fmt::format("{} ({}.{})", library.file, library.version / 1000, library.version % 1000 / 100);
+}
+
+constexpr std::array<std::pair<const char*, const char*>, 12> variables = {{
     {"WEIR_TRACE", "traces programs to this file: .weirlog, .html or .json"},
     {"WEIR_CHECK", "checks programs for races: 1 or collect, warn, raise"},
     {"WEIR_CPU_THREADS", "threads that run the CPU's streams"},
-    {"WEIR_CUDA_DRIVER", "a library with the CUDA driver's interface"},
+    {"WEIR_CUDA_DRIVER", "the CUDA driver, instead of libcuda.so.1"},
+    {"WEIR_CUFFT_LIBRARY", "a library with cuFFT's interface"},
     {"WEIR_NVRTC_LIBRARY", "a library with NVRTC's interface"},
     {"WEIR_LIBRARY_PATH", "folders with libraries of NVIDIA, divided by ':'"},
     {"WEIR_CACHE_DIR", "where compiled kernels are kept"},
@@ -65,6 +74,7 @@ void print_info() {
     fmt::print("\nlibraries, opened when they are needed\n");
     print_library("FFT, double precision", fftw_found<double>);
     print_library("FFT, single precision", fftw_found<float>);
+    print_library("FFT on CUDA (cuFFT)", cufft_found);
     print_library("sound files (weir demo)", [] {
         const demo::sound_library& library = demo::sounds();
         return library.file + " (" + library.version_text() + ")";

@@ -37,7 +37,7 @@ std::string file_of(Function* function) {
 }
 
 std::string in_words(const device& which) {
-    const gpu::device_context& in = gpu::context_of(which.state().driver());
+    gpu::device_context& in = gpu::context_of(which.state().driver());
     std::size_t free = 0;
     std::size_t total = 0;
     {

@@ -13,6 +13,10 @@ namespace weir::memory {
 
 runtime::device_state& block::device() const noexcept { return lent == nullptr ? home->device() : lent->device(); }
 
+backend::memory_source& block::source() const noexcept {
+    return lent == nullptr ? home->source() : lent->device().driver();
+}
+
 void block::tell_released() const noexcept {
     if (!runtime::fork_guard::forked()) {
         runtime::observers::tell([&](runtime::observer& one) { one.released(id()); });

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "backend/backend.hpp"
 #include "frontier/point.hpp"
 #include "memory/drop_notice.hpp"
 #include "runtime/observer.hpp"
@@ -63,6 +64,9 @@ public:
     }
 
     [[nodiscard]] runtime::device_state& device() const noexcept;
+
+    /// Where the memory is from.
+    [[nodiscard]] backend::memory_source& source() const noexcept;
 
     /// Gives the block back to whom it belongs. Neither waits nor fails, on any thread (rule L1).
     void last_owner_gone() noexcept;

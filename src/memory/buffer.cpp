@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "backend/backend.hpp"
+#include "backend/timeline.hpp"
 #include "memory/access.hpp"
 #include "memory/device_memory.hpp"
 #include "memory/lent_memory.hpp"
+#include "runtime/watchdog.hpp"
 #include "weir/memory_resource.hpp"
 
 namespace weir {
@@ -48,7 +50,23 @@ buffer::tracked_memory buffer::tracked() const noexcept {
     return block_ ? tracked_memory{block_.get(), block_->address, block_->to_host} : tracked_memory{};
 }
 
-bool buffer::host_reachable() const noexcept { return device().state().driver().host_reaches_memory(); }
+bool buffer::host_reachable() const noexcept {
+    return block_ ? block_->source().host_reaches_memory() : device().state().driver().host_reaches_memory();
+}
+
+bool buffer::pinned() const noexcept { return block_ && block_->source().is_pinned(); }
+
+void buffer::await_idle_device(const source_location& where) const {
+    if (!block_ || !block_->source().needs_idle_device()) {
+        return;
+    }
+    // Not told to observers: the program did not ask for this wait and must not count on it.
+    for (const frontiers::point end : block_->device().ends(where)) {
+        const runtime::watchdog::waits_in here(where);
+        backend::timeline_table::instance().host_wait(end);
+    }
+    block_->source().await_idle_device();
+}
 
 void buffer::fetch(std::byte* to, const std::byte* from, std::size_t bytes) const {
     device().state().driver().fetch(to, from, bytes);

@@ -1,7 +1,10 @@
 #include "memory/device_memory.hpp"
 
 #include <memory>
+#include <mutex>
 
+#include "backend/cuda/driver.hpp"
+#include "backend/cuda/host_memory.hpp"
 #include "backend/timeline.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/observer.hpp"
@@ -21,6 +24,32 @@ pool& pool_of(runtime::device_state& device) {
         return *made.release();
     }
     return *known;  // another thread was faster
+}
+
+pool& shared_pool_of(runtime::device_state& device) {
+    if (pool* const known = device.shared_pool.load(std::memory_order_acquire)) {
+        return *known;
+    }
+    static std::mutex
+        making;  // guards the making of pools; the driver is called under it, which allocates nothing there
+    const std::lock_guard lock(making);
+    if (pool* const known = device.shared_pool.load(std::memory_order_relaxed)) {
+        return *known;
+    }
+    std::unique_ptr<backend::memory_source> source;
+    if (device.kind() == device_kind::cuda) {
+        backend::driver& driver = device.driver();
+        source = std::make_unique<backend::cuda::managed_memory>(backend::cuda::context_of(driver), driver.name());
+    } else if (device.kind() == device_kind::sim) {
+        throw argument_error("a simulated device has neither pinned nor managed memory: use its pool");
+    } else {
+        source = std::make_unique<backend::cuda::pinned_memory>(
+            backend::cuda::context_of(runtime::cuda_device(0).driver()), device.driver());
+    }
+    auto made = std::make_unique<pool>(*source, backend::timeline_table::instance(), &device);
+    static_cast<void>(source.release());  // lives as long as the pool: for ever
+    device.shared_pool.store(made.get(), std::memory_order_release);
+    return *made.release();
 }
 
 namespace {
@@ -44,9 +73,12 @@ block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, con
 }  // namespace
 
 detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, const source_location& where) {
+    return allocate(pool_of(on.device()), bytes, on, where);
+}
+
+detail::owner<block> allocate(pool& from, std::size_t bytes, runtime::stream_state& on, const source_location& where) {
     runtime::fork_guard::expect_not_forked();
     on.expect_open();
-    pool& from = pool_of(on.device());
     block* taken = from.take_recent(bytes, on.timeline());
     if (taken == nullptr) {
         taken = &take_slowly(from, bytes, on, where);

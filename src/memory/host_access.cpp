@@ -28,6 +28,7 @@ host_access::host_access(const buffer& of, const order::footprint& where, order:
     }
     try {
         memory::wait_for_conflicts(*target, where_, mode_, from);
+        keep_.await_idle_device(from);
     } catch (...) {
         leave(*target, where_, mode_);
         throw;

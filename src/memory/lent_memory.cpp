@@ -1,5 +1,6 @@
 #include "memory/lent_memory.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -46,8 +47,8 @@ void expect_range(const void* pointer, std::size_t bytes) {
 }  // namespace
 
 lent_memory::lent_memory(backend::memory_piece memory, std::size_t bytes, runtime::device_state& device,
-                         std::unique_ptr<detail::lender> owner)
-    : device_(&device), owner_(std::move(owner)) {
+                         std::unique_ptr<detail::lender> owner, ends_in_order* ends)
+    : device_(&device), owner_(std::move(owner)), ends_(ends) {
     described_.renew(bytes);
     described_.address = memory.address;
     described_.to_host = memory.to_host;
@@ -68,7 +69,22 @@ void lent_memory::give_back() noexcept {
 std::optional<frontiers::point> lent_memory::pending() noexcept {
     described_.history.prune(backend::timeline_table::instance());
     const std::span<const order::past_access> left = described_.history.accesses();
-    return left.empty() ? std::nullopt : std::optional(left.front().when.at);
+    if (left.empty()) {
+        return std::nullopt;
+    }
+    const frontiers::point first = left.front().when.at;
+    if (ends_ != nullptr) {
+        frontiers::point last = first;
+        bool of_one = true;
+        for (const order::past_access& each : left) {
+            of_one = of_one && each.when.at.timeline == first.timeline;
+            last.at = std::max(last.at, each.when.at.at);
+        }
+        if (of_one && ends_->end_behind(last)) {
+            return std::nullopt;
+        }
+    }
+    return first;
 }
 
 void lent_memory::release() noexcept {
@@ -79,7 +95,7 @@ void lent_memory::release() noexcept {
 
 detail::owner<block> lend(backend::memory_piece memory, std::size_t bytes, runtime::device_state& on,
                           std::unique_ptr<detail::lender> owner, const runtime::stream_info* stream,
-                          const source_location& where) {
+                          const source_location& where, ends_in_order* ends) {
     runtime::fork_guard::expect_not_forked();
     if (bytes == 0) {
         let_go(std::move(owner));
@@ -87,7 +103,7 @@ detail::owner<block> lend(backend::memory_piece memory, std::size_t bytes, runti
     }
     expect_range(memory.address, bytes);
     runtime::reaper::start();
-    auto* const lent = new lent_memory(memory, bytes, on, std::move(owner));
+    auto* const lent = new lent_memory(memory, bytes, on, std::move(owner), ends);
     detail::owner<block> made(&lent->described());
     runtime::observers::tell([&](runtime::observer& one) {
         one.allocated({made->id(), made->size(), on.driver().name(), reinterpret_cast<std::uintptr_t>(made->address),

@@ -1,5 +1,6 @@
 #include "weir/memory.hpp"
 
+#include "backend/backend.hpp"
 #include "memory/device_memory.hpp"
 
 namespace weir::memory {
@@ -8,6 +9,12 @@ statistics stats(device of) { return pool_of(of.state()).stats(); }
 
 void limit(device of, std::size_t bytes) { pool_of(of.state()).set_limit(bytes); }
 
-void trim(device of) { pool_of(of.state()).trim(); }
+void trim(device of) {
+    pool_of(of.state()).trim();
+    if (pool* const shared = of.state().shared_pool.load(std::memory_order_acquire)) {
+        shared->trim();
+    }
+    of.state().driver().trim();
+}
 
 }  // namespace weir::memory

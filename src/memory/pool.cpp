@@ -24,8 +24,8 @@ void make_ready(block& b, std::size_t bytes) noexcept {
 
 }  // namespace
 
-pool::pool(backend::driver& driver, const order::watermarks& completed, runtime::device_state* device)
-    : driver_(&driver), completed_(&completed), device_(device), limit_(most_bytes), index_(completed, pending_) {}
+pool::pool(backend::memory_source& source, const order::watermarks& completed, runtime::device_state* device)
+    : source_(&source), completed_(&completed), device_(device), limit_(most_bytes), index_(completed, pending_) {}
 
 pool::~pool() {
     gather(merging::equals);
@@ -37,7 +37,7 @@ pool::~pool() {
             for (const block* part = b; part != nullptr; part = part->upper) {
                 bytes += part->capacity;
             }
-            driver_->deallocate({b->address, b->to_host}, bytes);
+            source_->deallocate({b->address, b->to_host}, bytes);
         }
     }
     for (block_list* list : {&all, &spares_}) {
@@ -243,11 +243,11 @@ block* pool::grow(lock& held, std::size_t size, std::size_t ceiling, std::size_t
     std::size_t refused = 0;
     {
         const driver_call asked(*this, held);
-        memory = driver_->allocate(got);
+        memory = source_->allocate(got);
         if (memory.address == nullptr && got > size) {
             refused = got - size;
             got = size;
-            memory = driver_->allocate(got);
+            memory = source_->allocate(got);
         }
     }
     reserved_ -= refused;
@@ -270,7 +270,7 @@ block* pool::grow(lock& held, std::size_t size, std::size_t ceiling, std::size_t
 
 /// Bytes that the device has, by what its driver says now: a simulated one may have been given others.
 std::size_t pool::total() const noexcept {
-    const std::size_t bytes = driver_->total_memory();
+    const std::size_t bytes = source_->total_memory();
     return bytes == 0 ? most_bytes : std::min(bytes, most_bytes);
 }
 
@@ -304,7 +304,7 @@ void pool::reclaim(lock& held) noexcept {
     {
         const driver_call given_back(*this, held);
         for (const block* b = whole.first(); b != nullptr; b = b->next) {
-            driver_->deallocate({b->address, b->to_host}, b->capacity);
+            source_->deallocate({b->address, b->to_host}, b->capacity);
             bytes += b->capacity;
         }
     }
@@ -348,12 +348,14 @@ void pool::set_limit(std::size_t bytes) noexcept {
 
 std::string pool::explain_shortage(std::size_t bytes) {
     const statistics now = stats();
+    const std::string more = source_->about_shortage();
     const auto text = [](std::size_t n) { return std::to_string(n) + " bytes"; };
-    return "out of memory on " + std::string(driver_->name()) + ": " + text(bytes) + " wanted, while " +
+    return "out of memory on " + std::string(source_->name()) + ": " + text(bytes) + " wanted, while " +
            text(now.live) + " are live, " + text(now.pending) + " pending, " + text(now.cached) +
            " cached; the limit is " + text(now.limit) + ", the device has " +
            (total() == most_bytes ? "an unknown number of bytes" : text(total())) +
-           ". Drop arrays that are no longer needed, work in smaller parts, or raise weir::memory::limit.";
+           ". Drop arrays that are no longer needed, work in smaller parts, or raise weir::memory::limit." +
+           (more.empty() ? "" : " " + more);
 }
 
 }  // namespace weir::memory

@@ -34,8 +34,8 @@ public:
     static constexpr std::size_t smallest_piece = std::size_t{2} << 20;
     static constexpr std::size_t largest_piece = std::size_t{64} << 20;
 
-    /// Serves the device whose driver this is. Unit tests of the pool have no `device`.
-    pool(backend::driver& driver, const order::watermarks& completed, runtime::device_state* device = nullptr);
+    /// Serves the device whose memory this is. Unit tests of the pool have no `device`.
+    pool(backend::memory_source& source, const order::watermarks& completed, runtime::device_state* device = nullptr);
     /// Gives everything back to the driver. Nobody may own a block or use its memory any more. Only tests do this: the
     /// pools of devices live for ever.
     ~pool();
@@ -77,6 +77,7 @@ public:
 
     [[nodiscard]] const order::watermarks& completed() const noexcept { return *completed_; }
     [[nodiscard]] runtime::device_state& device() const noexcept { return *device_; }
+    [[nodiscard]] backend::memory_source& source() const noexcept { return *source_; }
 
 private:
     using lock = std::unique_lock<std::mutex>;
@@ -96,7 +97,7 @@ private:
     void gather(merging how) noexcept;
     void reclaim(lock& held) noexcept;
 
-    backend::driver* driver_;
+    backend::memory_source* source_;
     const order::watermarks* completed_;
     runtime::device_state* device_;
 

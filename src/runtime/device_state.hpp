@@ -55,6 +55,8 @@ public:
 
     /// The device's memory; made by the folder memory/ at the first allocation, kept here so that every device has one.
     std::atomic<memory::pool*> pool{nullptr};
+    /// The same of memory that the host and CUDA devices both reach.
+    std::atomic<memory::pool*> shared_pool{nullptr};
 
 private:
     device_kind kind_;

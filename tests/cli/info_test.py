@@ -17,6 +17,13 @@ class Info(CommandTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("missing: cannot open /no/such/library.so", result.stdout)
         self.assertIn("libfftw3-double3", result.stdout)
+        result = self.run_weir("info", WEIR_NVRTC_LIBRARY="/no/such/library.so")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("missing: cannot open /no/such/library.so, which WEIR_NVRTC_LIBRARY names", result.stdout)
+
+        result = self.run_weir("info", WEIR_CUFFT_LIBRARY="/no/such/library.so")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("missing: cannot open /no/such/library.so, which WEIR_CUFFT_LIBRARY names", result.stdout)
 
     def info_on_cuda(self, **how):
         with tempfile.TemporaryDirectory() as folder:

@@ -40,6 +40,10 @@ std::size_t weir_fake_live(int thing) {
             return driver().events.live();
         case weir_fake_modules:
             return live_modules();
+        case weir_fake_address_ranges:
+            return driver().reserved.size();
+        case weir_fake_created_memory:
+            return driver().created.size();
         case weir_fake_contexts: {
             std::size_t count = 0;
             for (const context& each : driver().contexts) {
@@ -100,4 +104,18 @@ std::size_t weir_fake_pending(void* stream) {
     const std::lock_guard held(driver().lock);
     const auto found = named(stream);
     return found ? static_cast<std::size_t>(found->submitted - found->completed) : 0;
+}
+
+int weir_fake_enqueue(void* stream, int (*work)(void*), void* with) {
+    std::unique_lock held(driver().lock);
+    context* const in = current_context();
+    const auto found = in != nullptr ? named(stream) : nullptr;
+    if (found == nullptr || found->in != in) {
+        return found == nullptr ? invalid_handle : invalid_context;
+    }
+    if (in->error != success) {
+        return in->error;
+    }
+    enqueue(held, found, {{}, [work, with] { return work(with); }});
+    return success;
 }

@@ -22,6 +22,8 @@ enum weir_fake_thing {
     weir_fake_pinned_allocations,  ///< of cuMemHostAlloc
     weir_fake_modules,
     weir_fake_contexts,
+    weir_fake_address_ranges,  ///< of cuMemAddressReserve
+    weir_fake_created_memory,  ///< of cuMemCreate, as long as a handle or a mapping keeps it
 };
 /// How many there are that were not destroyed, freed, unloaded or released.
 WEIR_FAKE_EXPORT std::size_t weir_fake_live(int thing);
@@ -30,6 +32,9 @@ WEIR_FAKE_EXPORT std::size_t weir_fake_live(int thing);
 WEIR_FAKE_EXPORT std::size_t weir_fake_bytes_in_use(int device);
 /// Of each device.
 WEIR_FAKE_EXPORT void weir_fake_set_total_memory(std::size_t bytes);
+
+/// What all devices answer for a CUdevice_attribute from now on.
+WEIR_FAKE_EXPORT void weir_fake_set_attribute(int which, int value);
 
 /// The stream begins no further entry until it is opened. 1 and 2 are the default streams of the calling thread's context.
 /// Returns the stream's unique id, or 0 if there is no such stream.
@@ -46,3 +51,7 @@ WEIR_FAKE_EXPORT std::size_t weir_fake_pending(void* stream);
 WEIR_FAKE_EXPORT void weir_fake_break(int device, int error);
 /// Takes a sticky error away, so that a next test starts with a sound device. The real driver cannot.
 WEIR_FAKE_EXPORT void weir_fake_heal(int device);
+
+/// Work that another library puts into a stream: `work(with)` is called by the stream's thread in its turn, and returns a
+/// sticky error or 0. Not counted. For libraries that stand on the driver.
+WEIR_FAKE_EXPORT int weir_fake_enqueue(void* stream, int (*work)(void*), void* with);

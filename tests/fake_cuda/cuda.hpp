@@ -1,5 +1,5 @@
-// The folder fake_cuda/ holds two libraries for tests: a CUDA driver whose devices are made of threads, and an NVRTC that
-// compiles with the host's compiler. They are opened by name, as the real ones are, and include nothing of Weir.
+// The folder fake_cuda/ holds three libraries for tests: a CUDA driver whose devices are made of threads, an NVRTC that
+// compiles with the host's compiler, and a cuFFT that transforms by the definition. They are opened by name, as the real ones are, and include nothing of Weir.
 //
 // This file has the driver's types and values that the fake needs (CUDA Driver API reference manual, 13.0).
 #pragma once

@@ -76,7 +76,11 @@ context* device_context(CUdevice device, CUresult& error) {
     return &all[static_cast<std::size_t>(device)];
 }
 
+/// With the lock.
 int attribute_value(int which) {
+    if (const auto wanted = driver().attributes.find(which); wanted != driver().attributes.end()) {
+        return wanted->second;
+    }
     switch (which) {
         case 1:
             return 1024;  // threads of a block
@@ -112,6 +116,8 @@ int attribute_value(int which) {
             return 0;
         case 97:
             return 227 << 10;  // shared memory of a block that opts in
+        case 102:
+            return 1;  // virtual memory management
         case 115:
             return 1;  // memory pools
         case 122:
@@ -332,6 +338,11 @@ void weir_fake_break(int device, int error) {
     const std::lock_guard held(driver().lock);
     driver().contexts.at(static_cast<std::size_t>(device)).error = error;
     wake_all();
+}
+
+void weir_fake_set_attribute(int which, int value) {
+    const std::lock_guard held(driver().lock);
+    driver().attributes[which] = value;
 }
 
 void weir_fake_heal(int device) {

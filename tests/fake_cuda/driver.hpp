@@ -74,6 +74,13 @@ struct pool {
     std::deque<allocation> kept;
 };
 
+/// Memory of cuMemCreate.
+struct created_memory {
+    context* in = nullptr;
+    std::size_t bytes = 0;
+    int references = 0;  ///< the handle, and mappings
+};
+
 /// The primary context of a device.
 struct context {
     int device = 0;
@@ -83,7 +90,7 @@ struct context {
     std::shared_ptr<stream> recorder;              ///< puts events behind everything that was enqueued
     std::vector<std::shared_ptr<stream>> streams;  ///< of the user and of threads; destroyed ones until they are done
     std::set<int> peers;
-    std::size_t used = 0;  ///< bytes of cuMemAlloc and cuMemAllocManaged
+    std::size_t used = 0;  ///< bytes of cuMemAlloc, cuMemAllocManaged and cuMemCreate
     pool memory_pool;
 };
 
@@ -94,7 +101,12 @@ struct driver_state {
     std::deque<context> contexts;  ///< one for each device
     slots<stream_slot> streams;
     slots<event_slot> events;
-    std::map<std::uintptr_t, allocation> memory;  ///< by address
+    std::map<std::uintptr_t, allocation> memory;      ///< by address
+    std::map<std::uint64_t, created_memory> created;  ///< by handle
+    std::uint64_t next_created = 1;                   ///< handle
+    std::map<std::uintptr_t, std::size_t> reserved;   ///< ranges of addresses, and their bytes
+    std::map<std::uintptr_t, std::uint64_t> mapped;   ///< what is mapped there; `memory` has it as well
+    std::map<int, int> attributes;                    ///< of devices, where tests want others
     std::size_t total_memory = std::size_t{1} << 32;
     unsigned long long next_stream_id = 1;
     bool all_held = false;
@@ -130,6 +142,9 @@ private:
 
 /// Handle 0 or 1: the legacy default stream; 2: the calling thread's. With the lock.
 std::shared_ptr<stream> default_stream(context& in, std::uintptr_t handle);
+
+/// Of the device's memory. With the lock.
+std::size_t free_bytes(const context& in);
 
 /// Waits until all that was enqueued in the context so far is done. The lock is released meanwhile.
 void drain(std::unique_lock<std::mutex>& held, context& in);

@@ -26,11 +26,6 @@ void spoil(std::uintptr_t address, std::size_t bytes) {
 
 void* address_of(const allocation& what) { return reinterpret_cast<void*>(what.address); }
 
-std::size_t free_bytes(const context& in) {
-    const std::size_t used = in.used + in.memory_pool.reserved;
-    return driver().total_memory > used ? driver().total_memory - used : 0;
-}
-
 void trim(pool& what, std::uint64_t keep) {
     while (!what.kept.empty() && what.reserved > keep) {
         const allocation gone = what.kept.front();
@@ -80,7 +75,8 @@ void free_now(const allocation what) {
 /// cuMemFree and cuMemFreeHost: after all work of the device.
 CUresult free_after_all(call& in, std::uintptr_t address, bool pinned) {
     const auto found = driver().memory.find(address);
-    if (found == driver().memory.end() || (found->second.kind == memory_kind::pinned) != pinned) {
+    if (found == driver().memory.end() || (found->second.kind == memory_kind::pinned) != pinned ||
+        driver().mapped.count(address) != 0) {
         return invalid_value;
     }
     context& of = *found->second.in;
@@ -99,6 +95,11 @@ CUresult free_after_all(call& in, std::uintptr_t address, bool pinned) {
 }  // namespace
 
 namespace weir_fake {
+
+std::size_t free_bytes(const context& in) {
+    const std::size_t used = in.used + in.memory_pool.reserved;
+    return driver().total_memory > used ? driver().total_memory - used : 0;
+}
 
 void trim_on_wait(context& in) { trim(in.memory_pool, in.memory_pool.release_threshold); }
 
@@ -178,7 +179,8 @@ WEIR_FAKE_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
         return in.error();
     }
     const auto found = driver().memory.find(address);
-    if (found == driver().memory.end() || found->second.kind == memory_kind::pinned) {
+    if (found == driver().memory.end() || found->second.kind == memory_kind::pinned ||
+        driver().mapped.count(address) != 0) {
         return invalid_value;
     }
     enqueue(in.lock(), on, {{}, [address] {

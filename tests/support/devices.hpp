@@ -44,7 +44,11 @@ inline const std::vector<tested_backend>& tested_backends() {
 inline constexpr const char* one_at_a_time =
     "two operations of it meet while they run, and under the virtual clock one runs at a time";
 inline constexpr const char* no_host_writes = "the host cannot write to the device's memory in place";
+inline constexpr const char* no_replacement =
+    "it replaces the host's library; fft_cuda_test.cpp has the same for cuFFT";
 inline constexpr std::array exclusions = {
+    exclusion{"FftPlan.E6AnExceptionInTheMiddleLeavesThePlanAsItWas", "cuda", no_replacement},
+    exclusion{"FftPlan.E6AFailedTransformIsToldWhereItsResultIsRead", "cuda", no_replacement},
     exclusion{"K4Poison.AHostThatWritesHeals", "sim", no_host_writes},
     exclusion{"K4Poison.AHostThatWritesHeals", "sim_adversarial", no_host_writes},
     exclusion{"K4Poison.AHostThatWritesHeals", "sim_virtual", no_host_writes},

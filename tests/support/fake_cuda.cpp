@@ -23,6 +23,7 @@ __attribute__((constructor(101))) void name_the_libraries() {
     }
     ::setenv("WEIR_CUDA_DRIVER", WEIR_FAKE_CUDA_FILE, 1);
     ::setenv("WEIR_NVRTC_LIBRARY", WEIR_FAKE_NVRTC_FILE, 1);
+    ::setenv("WEIR_CUFFT_LIBRARY", WEIR_FAKE_CUFFT_FILE, 1);
     // What the fake compiles is of use to tests alone, and only as long as the fake is the same.
     struct stat about {};
     if (::stat(WEIR_FAKE_NVRTC_FILE, &about) == 0) {
@@ -65,6 +66,7 @@ void fake_cuda::fail_no_more() { WEIR_DRIVER_CONTROL(weir_fake_fail_no_more)(); 
 std::size_t fake_cuda::live(fake_thing what) { return WEIR_DRIVER_CONTROL(weir_fake_live)(static_cast<int>(what)); }
 std::size_t fake_cuda::bytes_in_use(int device) { return WEIR_DRIVER_CONTROL(weir_fake_bytes_in_use)(device); }
 void fake_cuda::set_total_memory(std::size_t bytes) { WEIR_DRIVER_CONTROL(weir_fake_set_total_memory)(bytes); }
+void fake_cuda::set_attribute(int which, int value) { WEIR_DRIVER_CONTROL(weir_fake_set_attribute)(which, value); }
 unsigned long long fake_cuda::hold(const void* stream) {
     const unsigned long long id = WEIR_DRIVER_CONTROL(weir_fake_hold)(const_cast<void*>(stream));
     if (id == 0) {

@@ -9,7 +9,16 @@
 namespace weir::test {
 
 /// What the fake driver can count.
-enum class fake_thing { streams, events, allocations, pinned_allocations, modules, contexts };
+enum class fake_thing {
+    streams,
+    events,
+    allocations,
+    pinned_allocations,
+    modules,
+    contexts,
+    address_ranges,
+    created_memory
+};
 
 /// The controls of the fake. Every function throws std::runtime_error if WEIR_CUDA_DRIVER or WEIR_NVRTC_LIBRARY names
 /// something else. tests/fake_cuda/control.hpp says more about each.
@@ -29,6 +38,8 @@ public:
     [[nodiscard]] static std::size_t live(fake_thing what);
     [[nodiscard]] static std::size_t bytes_in_use(int device);
     static void set_total_memory(std::size_t bytes);
+    /// What all devices answer for a CUdevice_attribute from now on.
+    static void set_attribute(int which, int value);
 
     /// The stream begins nothing more, until it is opened by the id that this returns. Throws std::runtime_error if there is
     /// no such stream.

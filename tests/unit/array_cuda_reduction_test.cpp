@@ -17,7 +17,6 @@ namespace {
 
 using test::differences;
 using test::fake_cuda;
-using test::interesting;
 using test::make_array;
 using test::values_of;
 using ::testing::ElementsAre;

@@ -7,6 +7,7 @@
 
 #include "support/arrays.hpp"
 #include "support/dft_axes.hpp"
+#include "support/fft_devices.hpp"
 #include "weir/fft.hpp"
 
 namespace weir {
@@ -106,13 +107,12 @@ TYPED_TEST_SUITE(RealFftAxes, real_types);
 TYPED_TEST_SUITE(ComplexFftAxes, complex_types);
 
 const std::vector<extents> shapes = {{6}, {4, 7}, {3, 4, 5}, {2, 5, 1, 6}};
-const std::vector<device> both = {cpu(), sim(0)};
 
 /// Calls `check(stream, shape, axes, lengths, options)` for all devices, shapes and choices of axes, with lengths as they
 /// are (`change` 0), or cut and filled up in turn.
 template <class Check>
 void for_all(std::int64_t change, Check&& check) {
-    for (const device& where : both) {
+    for (const device& where : test::fft_devices()) {
         const stream on(where);
         for (const extents& e : shapes) {
             for (const axis_numbers& axes : choices_of_axes(e.size())) {
@@ -151,7 +151,7 @@ TYPED_TEST(FftAxes, E10ControlOneElementThatIsSlightlyWrongIsFound) {
     const extents e = {4, 7};
     const block x = TestFixture::numbers(e);
     block right = direct_fftn(x, {0, 1}, e, -1);
-    for (const device& where : both) {
+    for (const device& where : test::fft_devices()) {
         const stream on(where);
         const array got = fft::fftn(on, TestFixture::array_of(on, x), {.axes = extents{0, 1}});
         block wrong{e, as_precise(values_of<complex_type<TypeParam>>(got))};

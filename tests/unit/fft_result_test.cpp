@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "support/arrays.hpp"
+#include "support/fft_devices.hpp"
 #include "weir/fft.hpp"
 
 namespace weir {
@@ -87,7 +88,7 @@ std::vector<precise> mirrored(const std::vector<precise>& half, std::int64_t n) 
 template <class T>
 class FftResult : public ::testing::Test {
 protected:
-    stream on{cpu()};
+    stream on{test::fft_devices().front()};
 
     /// Rows of random numbers, as the type knows them, and an array of them.
     std::pair<std::vector<precise>, array> rows_of(std::int64_t length) {

@@ -7,6 +7,7 @@
 
 #include "support/arrays.hpp"
 #include "support/dft_axes.hpp"
+#include "support/fft_devices.hpp"
 #include "weir/check.hpp"
 #include "weir/error.hpp"
 #include "weir/fft.hpp"
@@ -96,14 +97,6 @@ private:
     std::mt19937 generator_;
 };
 
-struct place {
-    device home;
-    execution_target execution;
-};
-
-/// Every device, and from each to another.
-std::vector<place> places() { return {{cpu(), {}}, {sim(0), {}}, {cpu(), sim(0)}, {sim(0), cpu()}}; }
-
 template <class T>
 class FftStrided : public ::testing::Test {
 protected:
@@ -118,7 +111,7 @@ protected:
     }
 
     /// Some transform of some operand into some result, both lying anyhow.
-    void try_one(unsigned seed, const place& where) {
+    void try_one(unsigned seed, const test::fft_place& where) {
         using complex = complex_of<T>;
         chooser choose(seed);
         const stream on(where.home);
@@ -182,7 +175,7 @@ using precisions = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(FftStrided, precisions);
 
 TYPED_TEST(FftStrided, E10OperandsAndResultsThatLieAnyhow) {
-    for (const place& where : places()) {
+    for (const test::fft_place& where : test::fft_places()) {
         for (unsigned seed = 1; seed <= 100; ++seed) {
             SCOPED_TRACE("seed " + std::to_string(seed) + " on " + where.home.name() +
                          (where.execution.index() == 0 ? "" : ", computed elsewhere"));
@@ -196,7 +189,7 @@ TYPED_TEST(FftStrided, E10OperandsAndResultsThatLieAnyhow) {
 
 TYPED_TEST(FftStrided, AnOperandWhoseElementsStandForMany) {
     using complex = complex_of<TypeParam>;
-    const stream on;
+    const stream on(test::fft_devices().front());
     const array row = make_array(on, {1, 4}, std::vector<complex>{1, 2, 3, 4});
     const array many = row.broadcast_to({3, 4});
     this->template expect_near<complex>(fft::fftn(on, many),
@@ -207,7 +200,7 @@ TYPED_TEST(FftStrided, AnOperandWhoseElementsStandForMany) {
 
 TYPED_TEST(FftStrided, InPlaceInAColumn) {
     using complex = complex_of<TypeParam>;
-    const stream on;
+    const stream on(test::fft_devices().front());
     const array all = full({5, 3}, this->background, dtype_of<complex>, on);
     const array column = all[{slice{}, 1}];
     copy(on, column, make_array(on, {5}, std::vector<complex>{1, 2, 3, 4, 5}));
@@ -237,7 +230,7 @@ struct padded_rows {
 
 TYPED_TEST(FftStrided, RealTransformsInPlaceInPaddedRows) {
     using complex = complex_of<TypeParam>;
-    for (const device& where : {cpu(), sim(0)}) {
+    for (const device& where : test::fft_devices()) {
         const stream on(where);
         for (const extents& e : {extents{3, 8}, extents{4, 5}, extents{2, 3, 6}, extents{2, 3, 7}}) {
             const padded_rows<TypeParam> rows(on, e);
@@ -264,7 +257,7 @@ TYPED_TEST(FftStrided, RealTransformsInPlaceInPaddedRows) {
 
 TYPED_TEST(FftStrided, RealTransformsOverAnOperandThatIsNotPaddedAreRefused) {
     using complex = complex_of<TypeParam>;
-    const stream on;
+    const stream on(test::fft_devices().front());
     const buffer memory(1024, on);
     const array signal(memory, dtype_of<TypeParam>, {2, 8});
     EXPECT_THROW(fft::rfft(on, signal, array(memory, dtype_of<complex>, {2, 5})), argument_error);
@@ -276,7 +269,7 @@ TYPED_TEST(FftStrided, RealTransformsOverAnOperandThatIsNotPaddedAreRefused) {
 
 TYPED_TEST(FftStrided, PlansTakeOperandsOfAnyLayout) {
     using complex = complex_of<TypeParam>;
-    const stream on;
+    const stream on(test::fft_devices().front());
     const array a = make_array(on, {2, 3}, std::vector<complex>{1, 2, 3, 4, 5, 6});
     fft_plan f(a);
     f.plan(on);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "array/kernel_code.hpp"
@@ -17,19 +18,20 @@
 #include "runtime/device_state.hpp"
 #include "unit/kernel_support.hpp"
 #include "weir/error.hpp"
+#include "weir/testing.hpp"
 
 namespace weir::test {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::Each;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 /// Every test with an empty cache.
-class kernel_compile_test : public testing::Test {
+class kernel_compile_test : public ::testing::Test {
 protected:
     kernel_compile_test() {
         std::string name = (fs::temp_directory_path() / "weir-kernels-XXXXXX").string();
@@ -314,6 +316,29 @@ TEST_F(kernel_compile_test, ADroppedKernelIsUnloadedLaterAndItsLaunchesRun) {
     on.synchronize();
     const kernel last = kernel::from_source(kernel_source, "axpy");
     EXPECT_EQ(fake_cuda::live(fake_thing::modules), before) << "both went";
+}
+
+TEST_F(kernel_compile_test, ADroppedKernelStaysForALaunchThatIsStillHeldOnTheHost) {
+    if (!fake_cuda::in_use()) {
+        GTEST_SKIP() << "counts what the fake driver has";
+    }
+    const stream on(cuda());
+    const stream host(cpu());
+    const array y = empty({1000}, dtype::int32, on);
+    std::optional<kernel> fill = kernel::from_source(kernel_source, "fill");
+    const std::size_t before = fake_cuda::live(fake_thing::modules);
+    {
+        weir::testing::gate held;
+        held.hold(host);
+        const event opened = host.record();
+        fake_cuda::forget_calls();
+        launch(weir::on(on).after(opened), *fill, {4, 256}, out(y.view<std::int32_t>()), 7, 1000);
+        fill.reset();
+        const kernel other = kernel::from_source(kernel_source, "axpy");
+        EXPECT_EQ(fake_cuda::calls("cuLaunchKernel"), 0U) << "work of the CPU comes first (rule O9)";
+        EXPECT_EQ(fake_cuda::live(fake_thing::modules), before + 1);
+    }
+    EXPECT_THAT(values_of<std::int32_t>(y), Each(7));
 }
 
 TEST_F(kernel_compile_test, LibrariesAreFoundWherePythonsPackagesPutThem) {

@@ -108,12 +108,19 @@ std::string value(const description& what) {
     std::string call = std::string(name_of_function(what.what)) +
                        (what.what == of(binary_operation::power) ? "{reinterpret_cast<int*>(p.extra[0])}(" : "{}(");
     for (std::size_t k = 1; k < what.operands; ++k) {
-        const std::string as = text(what.computed[k]);
         const std::string number = std::to_string(k);
         call += k > 1 ? ", " : "";
-        call += what.by_value[k]
-                    ? "number<" + as + ">(p.operand[" + number + "])"
-                    : "convert<" + as + ">(*address<const " + text(what.stored[k]) + ">(p, " + number + ", at))";
+        call += what.by_value[k] ? "number<" : "convert<";
+        call += text(what.computed[k]);
+        if (what.by_value[k]) {
+            call.append(">(p.operand[").append(number).append("])");
+        } else {
+            call.append(">(*address<const ")
+                .append(text(what.stored[k]))
+                .append(">(p, ")
+                .append(number)
+                .append(", at))");
+        }
     }
     return call + ")";
 }

@@ -45,7 +45,7 @@ struct description {
     bool last = true;                             ///< of a reduction: gives the results, not parts of them
     bool mean = false;                            ///< and divides them
 
-    friend auto operator<=>(const description&, const description&) = default;
+    friend auto operator<=>(const description&, const description&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// Kernels are made for these numbers of dimensions alone; more extents of 1 make up for the rest.

@@ -98,7 +98,7 @@ std::string file_name(const std::string& kernel) {
 std::string first_error(const std::string& log) {
     for (std::size_t start = 0; start < log.size();) {
         const std::size_t end = std::min(log.find('\n', start), log.size());
-        const std::string line = log.substr(start, end - start);
+        std::string line = log.substr(start, end - start);
         if (line.find("error") != std::string::npos) {
             return line;
         }

@@ -11,6 +11,14 @@ constexpr auto base_lasts = std::chrono::seconds(2);
 constexpr int most_tries = 4;
 constexpr auto close_enough = std::chrono::microseconds(20);
 
+/// Whether every later call of the context answers the same: what cuGetErrorName calls ECC_UNCORRECTABLE (214),
+/// ILLEGAL_ADDRESS (700), LAUNCH_TIMEOUT (702), CONTEXT_IS_DESTROYED (709), ASSERT (710), HARDWARE_STACK_ERROR to
+/// LAUNCH_FAILED (714 to 719), DEINITIALIZED (4) and UNKNOWN (999).
+constexpr bool is_sticky(result what) noexcept {
+    return what == 214 || what == 700 || what == 702 || what == 709 || what == 710 || (what >= 714 && what <= 719) ||
+           what == error_deinitialized || what == 999;
+}
+
 }  // namespace
 
 device_context::device_context(const driver_api& api, int number)
@@ -59,10 +67,7 @@ std::optional<std::chrono::steady_clock::time_point> device_context::time_of(con
 }
 
 bool device_context::note_error(result what) noexcept {
-    // Errors of a call, not of the context.
-    const bool of_the_call = what == success || what == error_not_ready || what == error_invalid_value ||
-                             what == error_out_of_memory || what == error_not_supported || what == error_not_permitted;
-    if (!of_the_call) {
+    if (is_sticky(what)) {
         result none = success;
         error_.compare_exchange_strong(none, what);
     }

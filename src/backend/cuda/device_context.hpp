@@ -43,6 +43,13 @@ public:
     /// Notes that the driver answered `what` where only a broken context can be the reason. Whether it is broken: nothing
     /// runs in it any more, and every call fails.
     bool note_error(result what) noexcept;
+    /// The same as the context's, and notes the error.
+    void expect(result what, const char* call) {
+        if (what != success) {
+            note_error(what);
+        }
+        context::expect(what, call);
+    }
     [[nodiscard]] bool is_broken() const noexcept { return error_.load(std::memory_order_relaxed) != success; }
     /// Why, for messages.
     [[nodiscard]] std::string why_broken() const;

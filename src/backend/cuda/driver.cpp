@@ -24,7 +24,8 @@ device_pointer address_of(const std::byte* memory) noexcept { return reinterpret
 
 }  // namespace
 
-cuda_driver::cuda_driver(const driver_api& api, int id) : name_("cuda:" + std::to_string(id)), context_(api, id) {
+cuda_driver::cuda_driver(const driver_api& api, int id)
+    : name_("cuda:" + std::to_string(id)), context_(api, id), pieces_(context_), async_(context_) {
     context_.expect(api.device_total_memory(&total_memory_, context_.device()), "cuDeviceTotalMem");
     watcher::instance();
 }
@@ -78,20 +79,29 @@ memory_piece cuda_driver::allocate(std::size_t bytes) noexcept {
         return {static_cast<std::byte*>(pinned), 0};
     }
     device_pointer made = 0;
-    if (const result answer = context_.api().memory_alloc(&made, bytes); answer != success) {
-        context_.note_error(answer);
-        return {};
-    }
+    context_.note_error(pieces_.allocate(made, bytes));
     return {reinterpret_cast<std::byte*>(made), 0};
 }
 
-void cuda_driver::deallocate(memory_piece memory, std::size_t /*bytes*/) noexcept {
+void cuda_driver::deallocate(memory_piece memory, std::size_t bytes) noexcept {
     const in_relaxed_context here(context_);
     if (bodies_.load() != nullptr) {
         context_.api().host_free(memory.address);
         return;
     }
-    context_.api().memory_free(address_of(memory.address));
+    pieces_.deallocate(address_of(memory.address), bytes);
+}
+
+std::string cuda_driver::about_shortage() const {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    const in_relaxed_context here(context_);
+    if (context_.api().memory_info(&free, &total) != success) {
+        return {};
+    }
+    return "The driver has " + std::to_string(free) + " of " + std::to_string(total) +
+           " bytes left: other programs, and other libraries of this one, may hold memory that they do not use (torch: "
+           "torch.cuda.empty_cache(), CuPy: cupy.get_default_memory_pool().free_all_blocks()).";
 }
 
 void cuda_driver::run_host_code() {

@@ -5,8 +5,10 @@
 #include <string>
 
 #include "backend/backend.hpp"
+#include "backend/cuda/async_pool.hpp"
 #include "backend/cuda/device_context.hpp"
 #include "backend/cuda/driver_api.hpp"
+#include "backend/cuda/pieces.hpp"
 #include "frontier/point.hpp"
 
 namespace weir::backend::cuda {
@@ -30,6 +32,8 @@ public:
     [[nodiscard]] std::size_t total_memory() const noexcept override { return total_memory_; }
     [[nodiscard]] std::chrono::steady_clock::time_point now() const noexcept override;
     [[nodiscard]] bool host_reaches_memory() const noexcept override { return bodies_.load() != nullptr; }
+    [[nodiscard]] std::string about_shortage() const override;
+    void trim() noexcept override { async_.trim(); }
     void fetch(std::byte* host, const std::byte* device, std::size_t bytes) override;
     void store(std::byte* device, const std::byte* host, std::size_t bytes) override;
 
@@ -40,6 +44,7 @@ public:
     void hurry(point wanted) const noexcept override;
 
     [[nodiscard]] device_context& in() noexcept { return context_; }
+    [[nodiscard]] async_pool& async() noexcept { return async_; }
 
     /// For tests: from now on, for streams that are made and memory that is allocated later, host code stands for work of
     /// the device, and the host reaches the device's memory. Idempotent.
@@ -48,6 +53,8 @@ public:
 private:
     std::string name_;
     device_context context_;
+    pieces pieces_;
+    async_pool async_;
     std::size_t total_memory_ = 0;
     std::atomic<host_bodies*> bodies_{nullptr};
 };

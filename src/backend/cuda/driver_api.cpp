@@ -79,6 +79,14 @@ const char* find_all(void* library, driver_api& api) {
     in.find(api.pool_trim, "cuMemPoolTrimTo");
     in.find(api.pool_get_attribute, "cuMemPoolGetAttribute");
     in.find(api.pool_set_attribute, "cuMemPoolSetAttribute");
+    in.try_find(api.allocation_granularity, "cuMemGetAllocationGranularity");
+    in.try_find(api.address_reserve, "cuMemAddressReserve");
+    in.try_find(api.address_free, "cuMemAddressFree");
+    in.try_find(api.memory_create, "cuMemCreate");
+    in.try_find(api.memory_release, "cuMemRelease");
+    in.try_find(api.memory_map, "cuMemMap");
+    in.try_find(api.memory_unmap, "cuMemUnmap");
+    in.try_find(api.memory_set_access, "cuMemSetAccess");
     in.find(api.host_alloc, "cuMemHostAlloc");
     in.find(api.host_free, "cuMemFreeHost");
     in.find(api.host_device_pointer, "cuMemHostGetDevicePointer_v2");

@@ -62,6 +62,7 @@ enum class device_attribute : int {
     max_shared_bytes_per_block_opt_in = 97,
     can_use_64_bit_stream_memory_operations = 122,
     virtual_memory_management = 102,
+    gpu_direct_rdma_with_virtual_memory = 110,
     memory_pools_supported = 115,
 };
 
@@ -83,6 +84,30 @@ enum class function_attribute : int { max_threads_per_block = 0, shared_size = 1
 
 /// CUmemPool_attribute.
 enum class pool_attribute : int { release_threshold = 4, reserved_now = 5, used_now = 7 };
+
+/// CUmemLocation: a device.
+struct memory_location {
+    int type = 1;  ///< CU_MEM_LOCATION_TYPE_DEVICE
+    int id = 0;
+};
+/// CUmemAllocationProp: memory of a device.
+struct allocation_properties {
+    int type = 1;  ///< CU_MEM_ALLOCATION_TYPE_PINNED
+    int handle_types = 0;
+    memory_location location;
+    void* win32_metadata = nullptr;
+    unsigned char compression = 0;
+    unsigned char gpu_direct_rdma = 0;  ///< network cards may reach it
+    unsigned short usage = 0;
+    unsigned char reserved[4] = {};
+};
+static_assert(sizeof(allocation_properties) == 32);
+/// CUmemAccessDesc: a device that may read and write.
+struct access_permission {
+    memory_location location;
+    int flags = 3;  ///< CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+};
+inline constexpr int granularity_minimum = 0;
 
 /// The functions of the CUDA driver. Names are the driver's, without the prefix "cu" and the version at the end, which
 /// says which of several interfaces of one name is meant: "_v2" is the one with 64-bit sizes, or the later semantics.
@@ -141,6 +166,21 @@ struct driver_api {
     result (*pool_trim)(pool_handle, std::size_t keep) = nullptr;
     result (*pool_get_attribute)(pool_handle, pool_attribute, void* value) = nullptr;
     result (*pool_set_attribute)(pool_handle, pool_attribute, void* value) = nullptr;
+    /// @{
+    /// Address ranges and what is mapped there. May all be null.
+    result (*allocation_granularity)(std::size_t* bytes, const allocation_properties*, int which) = nullptr;
+    result (*address_reserve)(device_pointer*, std::size_t bytes, std::size_t alignment, device_pointer wanted,
+                              unsigned long long flags) = nullptr;
+    result (*address_free)(device_pointer, std::size_t bytes) = nullptr;
+    result (*memory_create)(allocation_handle*, std::size_t bytes, const allocation_properties*,
+                            unsigned long long flags) = nullptr;
+    result (*memory_release)(allocation_handle) = nullptr;
+    result (*memory_map)(device_pointer, std::size_t bytes, std::size_t offset, allocation_handle,
+                         unsigned long long flags) = nullptr;
+    result (*memory_unmap)(device_pointer, std::size_t bytes) = nullptr;
+    result (*memory_set_access)(device_pointer, std::size_t bytes, const access_permission*,
+                                std::size_t count) = nullptr;
+    /// @}
     result (*host_alloc)(void**, std::size_t bytes, unsigned flags) = nullptr;
     result (*host_free)(void*) = nullptr;
     result (*host_device_pointer)(device_pointer*, void* host, unsigned flags) = nullptr;

@@ -175,13 +175,14 @@ void lane::look() noexcept {
 }
 
 void lane::prepare(epoch at) noexcept {
-    if (at > line_->completed() && at <= submitted()) {
-        try {
-            const in_relaxed_context here(*in_);
-            static_cast<void>(event_for(at));
-        } catch (...) {
-            in_->note_error(in_->api().stream_query(stream_));  // no memory for an event: somebody looks again
-        }
+    if (at <= line_->completed() || at > submitted()) {
+        return;
+    }
+    const in_relaxed_context here(*in_);
+    try {
+        static_cast<void>(event_for(at));
+    } catch (...) {
+        // No memory for an event, or a broken context, which is noted: somebody looks again.
     }
 }
 

@@ -40,6 +40,8 @@ public:
 
     [[nodiscard]] device_context& in() const noexcept { return *in_; }
     [[nodiscard]] stream_handle stream() const noexcept { return stream_; }
+    /// Whether others own the stream.
+    [[nodiscard]] bool is_adopted() const noexcept { return is_adopted_; }
     [[nodiscard]] timeline& line() const noexcept { return *line_; }
     [[nodiscard]] queue_events& owner() const noexcept { return *owner_; }
 

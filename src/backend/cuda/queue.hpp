@@ -47,6 +47,10 @@ public:
     void submit(epoch at, const operation& what) noexcept override;
     void flush(point upto) noexcept override;
     void share() noexcept override { is_shared_.store(true, std::memory_order_release); }
+    /// Whether others may put work into the stream.
+    [[nodiscard]] bool is_shared() const noexcept {
+        return is_shared_.load(std::memory_order_acquire) || lane_->is_adopted();
+    }
 
 private:
     void make_ready();

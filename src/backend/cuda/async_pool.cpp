@@ -1,0 +1,63 @@
+#include "backend/cuda/async_pool.hpp"
+
+#include <memory>
+
+#include "backend/cuda/queue.hpp"
+#include "weir/error.hpp"
+
+namespace weir::backend::cuda {
+
+namespace {
+
+device_pointer address_of(const std::byte* memory) noexcept { return reinterpret_cast<device_pointer>(memory); }
+
+}  // namespace
+
+async_pool::async_pool(device_context& of) noexcept
+    : of_(&of), is_there_(of.attribute(device_attribute::memory_pools_supported) != 0) {}
+
+std::byte* async_pool::allocate(std::size_t bytes, stream_handle stream) {
+    const in_relaxed_context here(*of_);
+    int capturing = 0;
+    of_->expect(of_->api().stream_is_capturing(stream, &capturing), "cuStreamIsCapturing");
+    if (capturing != 0) {
+        throw state_error(
+            "memory of the driver's pool on a stream that is being captured would be the graph's: allocate "
+            "before the capture begins, or from Weir's pool");
+    }
+    device_pointer made = 0;
+    const result answer = of_->api().memory_alloc_async(&made, bytes, stream);
+    if (answer == error_out_of_memory) {
+        return nullptr;
+    }
+    of_->expect(answer, "cuMemAllocAsync");
+    used_.store(true, std::memory_order_relaxed);
+    return reinterpret_cast<std::byte*>(made);
+}
+
+void async_pool::give_back(std::byte* memory) noexcept {
+    const in_relaxed_context here(*of_);
+    of_->note_error(of_->api().memory_free_async(address_of(memory), of_->own_stream()));
+}
+
+bool async_pool::give_back_behind(point last, std::byte* memory) noexcept {
+    const std::shared_ptr<submission> theirs = submissions::find(last.timeline);
+    if (!theirs || theirs->is_shared() || &theirs->of()->in() != of_ || theirs->of()->submitted() < last.at) {
+        return false;
+    }
+    const in_relaxed_context here(*of_);
+    return of_->api().memory_free_async(address_of(memory), theirs->of()->stream()) == success;
+}
+
+void async_pool::trim() noexcept {
+    if (!used_.load(std::memory_order_relaxed)) {
+        return;  // what it keeps is somebody else's
+    }
+    const in_relaxed_context here(*of_);
+    pool_handle pool = nullptr;
+    if (of_->api().device_default_pool(&pool, of_->device()) == success) {
+        of_->api().pool_trim(pool, 0);
+    }
+}
+
+}  // namespace weir::backend::cuda

@@ -1,0 +1,88 @@
+#include "backend/cuda/host_memory.hpp"
+
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "backend/task_threads.hpp"
+
+namespace weir::backend::cuda {
+
+namespace {
+
+result free_pinned(const driver_api& api, std::byte* memory) noexcept { return api.host_free(memory); }
+result free_managed(const driver_api& api, std::byte* memory) noexcept {
+    return api.memory_free(reinterpret_cast<device_pointer>(memory));
+}
+
+}  // namespace
+
+/// Memory on its way back to the driver. Owns itself.
+class host_memory::returned final : blocking_work {
+public:
+    static void start(std::unique_ptr<returned> one) noexcept {
+        task_threads::instance().schedule_surely(*one.release());
+    }
+    returned(const host_memory& from, std::byte* memory) noexcept : in_(from.in_), free_(from.free_), memory_(memory) {}
+    ~returned() = default;
+    returned(const returned&) = delete;
+    returned& operator=(const returned&) = delete;
+
+private:
+    void run_blocking() noexcept override {
+        const std::unique_ptr<returned> self(this);
+        const in_relaxed_context here(*in_);
+        free_(in_->api(), memory_);
+    }
+
+    const context* in_;
+    free_function free_;
+    std::byte* memory_;
+};
+
+host_memory::host_memory(device_context& in, std::string name, free_function free)
+    : in_(&in), name_(std::move(name)), free_(free) {
+    task_threads::instance().keep_one();
+}
+
+void host_memory::deallocate(memory_piece memory, std::size_t /*bytes*/) noexcept {
+    if (auto* const one = new (std::nothrow) returned(*this, memory.address)) {
+        returned::start(std::unique_ptr<returned>(one));
+        return;
+    }
+    const in_relaxed_context here(*in_);  // without memory for that: here and now
+    free_(in_->api(), memory.address);
+}
+
+pinned_memory::pinned_memory(device_context& in, const memory_source& host)
+    : host_memory(in, std::string(host.name()) + " (pinned)", &free_pinned), host_(&host) {}
+
+memory_piece pinned_memory::allocate(std::size_t bytes) noexcept {
+    const in_relaxed_context here(in());
+    void* made = nullptr;
+    if (in().api().host_alloc(&made, bytes, host_alloc_portable | host_alloc_mapped) != success) {
+        return {};
+    }
+    return {static_cast<std::byte*>(made), 0};
+}
+
+managed_memory::managed_memory(device_context& in, std::string_view device)
+    : host_memory(in, std::string(device) + " (managed)", &free_managed) {}
+
+memory_piece managed_memory::allocate(std::size_t bytes) noexcept {
+    const in_relaxed_context here(in());
+    device_pointer made = 0;
+    in().note_error(in().api().memory_alloc_managed(&made, bytes, memory_attach_global));
+    return {reinterpret_cast<std::byte*>(made), 0};
+}
+
+bool managed_memory::needs_idle_device() const noexcept {
+    return in().attribute(device_attribute::concurrent_managed_access) == 0;
+}
+
+void managed_memory::await_idle_device() {
+    const in_relaxed_context here(in());
+    in().expect(in().api().context_synchronize(), "cuCtxSynchronize");
+}
+
+}  // namespace weir::backend::cuda

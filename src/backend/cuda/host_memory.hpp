@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "backend/backend.hpp"
+#include "backend/cuda/device_context.hpp"
+#include "backend/cuda/driver_api.hpp"
+
+namespace weir::backend::cuda {
+
+/// Gives memory that the host and CUDA devices both reach. The driver waits for the device before it takes such memory back,
+/// so a thread of Weir's own does that: giving back waits for nothing, and takes effect when the device gets to its end.
+class host_memory : public memory_source {
+public:
+    [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+    void deallocate(memory_piece memory, std::size_t bytes) noexcept override;
+    [[nodiscard]] bool host_reaches_memory() const noexcept override { return true; }
+
+protected:
+    using free_function = result (*)(const driver_api&, std::byte*) noexcept;
+    /// Throws std::system_error (no thread can be had).
+    host_memory(device_context& in, std::string name, free_function free);
+    ~host_memory() override = default;
+    [[nodiscard]] device_context& in() const noexcept { return *in_; }
+
+private:
+    class returned;
+    device_context* in_;
+    std::string name_;
+    free_function free_;
+};
+
+/// Memory of the host that the devices copy straight from and to (cuMemHostAlloc).
+class pinned_memory final : public host_memory {
+public:
+    /// `host` says how much there is.
+    pinned_memory(device_context& in, const memory_source& host);
+    ~pinned_memory() override = default;
+    [[nodiscard]] memory_piece allocate(std::size_t bytes) noexcept override;
+    [[nodiscard]] std::size_t total_memory() const noexcept override { return host_->total_memory(); }
+    [[nodiscard]] bool is_pinned() const noexcept override { return true; }
+
+private:
+    const memory_source* host_;
+};
+
+/// Memory of a device that the host reaches, too: pages go where they are used (cuMemAllocManaged). There may be more of it
+/// than the device has.
+class managed_memory final : public host_memory {
+public:
+    managed_memory(device_context& in, std::string_view device);
+    ~managed_memory() override = default;
+    [[nodiscard]] memory_piece allocate(std::size_t bytes) noexcept override;
+    [[nodiscard]] std::size_t total_memory() const noexcept override { return 0; }
+    [[nodiscard]] bool needs_idle_device() const noexcept override;
+    void await_idle_device() override;
+};
+
+}  // namespace weir::backend::cuda

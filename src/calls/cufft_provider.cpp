@@ -1,0 +1,152 @@
+#include "calls/cufft_provider.hpp"
+
+#include <array>
+#include <utility>
+
+#include "backend/cuda/driver_api.hpp"
+#include "backend/native.hpp"
+
+namespace weir::calls {
+
+namespace {
+
+const cufft_functions& library_for(const backend::cuda::context& in) {
+    int version = 0;
+    in.expect(in.api().driver_version(&version), "cuDriverGetVersion");
+    return cufft(version);
+}
+
+std::array<long long, 3> as_long(const std::array<std::int64_t, 3>& numbers) noexcept {
+    return {numbers[0], numbers[1], numbers[2]};
+}
+
+}  // namespace
+
+/// One of the library's plans, for one thread.
+class cufft_plan::lent {
+public:
+    explicit lent(const cufft_plan& of) : of_(&of) {
+        {
+            const std::lock_guard lock(of.mutex_);
+            if (!of.idle_.empty()) {
+                handle_ = of.idle_.back();
+                of.idle_.pop_back();
+                return;
+            }
+        }
+        handle_ = of.make(nullptr);
+    }
+    ~lent() {
+        const std::lock_guard lock(of_->mutex_);
+        of_->idle_.push_back(handle_);  // as many as there were threads at once: room was made
+    }
+    lent(const lent&) = delete;
+    lent& operator=(const lent&) = delete;
+    [[nodiscard]] cufft_handle handle() const noexcept { return handle_; }
+
+private:
+    const cufft_plan* of_;
+    cufft_handle handle_ = 0;
+};
+
+cufft_plan::cufft_plan(const backend::cuda::context& in, const cufft_layout& layout)
+    : in_(&in), library_(&library_for(in)), layout_(layout) {
+    const cufft_handle first = make(&workspace_bytes_);
+    idle_.push_back(first);
+}
+
+cufft_plan::~cufft_plan() {
+    const backend::cuda::in_relaxed_context here(*in_);
+    for (const cufft_handle each : idle_) {
+        library_->destroy(each);
+    }
+}
+
+cufft_handle cufft_plan::make(std::size_t* workspace) const {
+    {
+        // Room for all that are out, so that giving them back cannot fail.
+        const std::lock_guard lock(mutex_);
+        idle_.reserve(++made_);
+    }
+    const backend::cuda::in_relaxed_context here(*in_);
+    cufft_handle handle = 0;
+    expect_cufft(library_->create(&handle), "cufftCreate");
+    try {
+        expect_cufft(library_->set_auto_allocation(handle, 0), "cufftSetAutoAllocation");
+        auto n = as_long(layout_.n);
+        auto in_embed = as_long(layout_.in.embed);
+        auto out_embed = as_long(layout_.out.embed);
+        std::size_t bytes = 0;
+        expect_cufft(library_->make_plan_many(handle, layout_.rank, n.data(), in_embed.data(), layout_.in.stride,
+                                              layout_.in.distance, out_embed.data(), layout_.out.stride,
+                                              layout_.out.distance, layout_.type, layout_.batch, &bytes),
+                     "cufftMakePlanMany64");
+        if (workspace != nullptr) {
+            *workspace = bytes;
+        }
+    } catch (...) {
+        library_->destroy(handle);
+        throw;
+    }
+    return handle;
+}
+
+void cufft_plan::run(cufft_handle handle, const execution& one, int direction) const {
+    void* const in = const_cast<std::byte*>(one.in);  // the interface knows no const
+    switch (layout_.type) {
+        case cufft_type::c2c:
+            return expect_cufft(library_->execute_c2c(handle, in, one.out, direction), "cufftExecC2C");
+        case cufft_type::z2z:
+            return expect_cufft(library_->execute_z2z(handle, in, one.out, direction), "cufftExecZ2Z");
+        case cufft_type::r2c:
+            return expect_cufft(library_->execute_r2c(handle, in, one.out), "cufftExecR2C");
+        case cufft_type::d2z:
+            return expect_cufft(library_->execute_d2z(handle, in, one.out), "cufftExecD2Z");
+        case cufft_type::c2r:
+            return expect_cufft(library_->execute_c2r(handle, in, one.out), "cufftExecC2R");
+        case cufft_type::z2d:
+            return expect_cufft(library_->execute_z2d(handle, in, one.out), "cufftExecZ2D");
+    }
+}
+
+void cufft_plan::execute(const std::vector<execution>& all, int direction, std::byte* workspace) const {
+    const lent one(*this);
+    expect_cufft(library_->set_stream(one.handle(), backend::submitting_to::current()), "cufftSetStream");
+    if (workspace_bytes_ > 0) {
+        expect_cufft(library_->set_work_area(one.handle(), workspace), "cufftSetWorkArea");
+    }
+    for (const execution& each : all) {
+        run(one.handle(), each, direction);
+    }
+}
+
+std::shared_ptr<const cufft_plan> cufft_provider::prepare(const cufft_layout& layout) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto found = kept_.find(layout); found != kept_.end()) {
+            return found->second;
+        }
+    }
+    auto made = std::make_shared<const cufft_plan>(*in_, layout);
+    // What is let go of is destroyed after the lock is.
+    std::map<cufft_layout, std::shared_ptr<const cufft_plan>> let_go;
+    const std::lock_guard lock(mutex_);
+    if (kept_.size() >= most_kept) {
+        let_go.swap(kept_);
+    }
+    return kept_.try_emplace(layout, std::move(made)).first->second;
+}
+
+cufft_provider& cufft_provider::of(const backend::cuda::context& in) {
+    // Never destroyed: transforms may be pending until the very end.
+    static std::mutex mutex;  // guards the list; a leaf in the lock order
+    static auto* const all = new std::map<const backend::cuda::context*, std::unique_ptr<cufft_provider>>();
+    const std::lock_guard lock(mutex);
+    std::unique_ptr<cufft_provider>& one = (*all)[&in];
+    if (!one) {
+        one = std::make_unique<cufft_provider>(in);
+    }
+    return *one;
+}
+
+}  // namespace weir::calls

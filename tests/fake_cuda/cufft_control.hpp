@@ -1,0 +1,18 @@
+// What tests tell and ask the fake cuFFT. tests/support/fake_cufft.hpp has a class over these.
+#pragma once
+
+#include <cstddef>
+
+#include "cuda.hpp"
+
+/// How often a function of the library was called by its name.
+WEIR_FAKE_EXPORT unsigned long long weir_fake_cufft_calls(const char* name);
+/// The nth call from now (1: the next) of the function returns the status and does nothing else.
+WEIR_FAKE_EXPORT void weir_fake_cufft_fail(const char* name, unsigned long long nth, int status);
+/// Plans that were created and not destroyed.
+WEIR_FAKE_EXPORT std::size_t weir_fake_cufft_plans();
+/// What each plan that is made from now on wants as workspace; 0 at first.
+WEIR_FAKE_EXPORT void weir_fake_cufft_set_workspace(std::size_t bytes);
+/// How often a program did what it must not: destroyed a plan whose work was pending, executed one from another thread than
+/// the one that set its stream last, or let others write to a workspace while it was in use. Such results are no numbers.
+WEIR_FAKE_EXPORT unsigned long long weir_fake_cufft_mistakes();

@@ -1,0 +1,173 @@
+// Calls of the driver that fail, each in its turn: nothing is wrong, lost or hangs, and the error says what happened.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <thread>
+
+#include "support/messages.hpp"
+#include "unit/cuda_support.hpp"
+
+namespace weir::test {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+/// A program that uses most of what there is. What it computes, or an error of Weir's.
+std::vector<double> small_program() {
+    const stream a(cuda(), {.priority = -1, .name = "urgent"});
+    const stream b(cuda());
+    const stream host(cpu());
+    const array x = full(elements, 1.0, dtype::float64, a);
+    const array y = empty(elements, dtype::float64, b);
+    const array there = full(elements, 5.0, dtype::float64, host);
+    step_in_place(a, x);
+    step(b, y, x);
+    const event reached = b.record({.timing = true});
+    a.wait(reached);
+    copy(a, x, there);
+    step_in_place(a, x);
+    host_task(
+        b, [](auto...) {}, in<double>(y));
+    access(b, inout<double>(y), [](native_stream, auto) {});
+    compute(b, binary_operation::add, x, y, y);
+    const array back = empty(elements, dtype::float64, host);
+    copy(b, back, y);
+    a.synchronize();
+    b.synchronize();
+    return values_of<double>(back);
+}
+
+constexpr double right = 51 + 111;
+
+void settle() {
+    for (;;) {
+        try {
+            cuda().synchronize();
+            return;
+        } catch (const error&) {
+            // told
+        }
+    }
+}
+
+class CudaFault : public ::testing::Test {
+protected:
+    void SetUp() override {
+        if (!fake_cuda::in_use()) {
+            GTEST_SKIP() << "needs a driver that fails when it is told to";
+        }
+        ASSERT_THAT(small_program(), Each(right));
+        settle();
+    }
+    void TearDown() override {
+        if (fake_cuda::in_use()) {
+            fake_cuda::fail_no_more();
+        }
+    }
+};
+
+/// All that the program calls, as the fake counts them. How often it asks whether something is over depends on luck: the
+/// first few times stand for all.
+constexpr std::array functions = {"cuStreamCreateWithPriority",
+                                  "cuStreamDestroy_v2",
+                                  "cuStreamWaitEvent",
+                                  "cuStreamQuery",
+                                  "cuEventCreate",
+                                  "cuEventRecord",
+                                  "cuEventQuery",
+                                  "cuEventSynchronize",
+                                  "cuEventElapsedTime",
+                                  "cuMemAlloc_v2",
+                                  "cuMemFree_v2",
+                                  "cuMemHostAlloc",
+                                  "cuMemcpyAsync",
+                                  "cuMemcpyHtoDAsync_v2",
+                                  "cuMemcpyDtoHAsync_v2",
+                                  "cuMemsetD8Async",
+                                  "cuMemsetD16Async",
+                                  "cuMemsetD32Async",
+                                  "cuModuleLoadDataEx",
+                                  "cuModuleGetFunction",
+                                  "cuFuncGetAttribute",
+                                  "cuLaunchKernel",
+                                  "cuCtxGetStreamPriorityRange",
+                                  "cuStreamSynchronize",
+                                  "cuThreadExchangeStreamCaptureMode",
+                                  "cuCtxSetCurrent"};
+constexpr unsigned long long most_times = 6;
+
+void expect_sound_at_every_position(int failure) {
+    settle();
+    const std::size_t streams = fake_cuda::live(fake_thing::streams);
+    unsigned refused = 0;
+    unsigned positions = 0;
+    for (const char* const function : functions) {
+        for (unsigned long long nth = 1; nth <= most_times; ++nth) {
+            SCOPED_TRACE(std::string(function) + ", call number " + std::to_string(nth) + ", fails with " +
+                         std::to_string(failure));
+            fake_cuda::forget_calls();
+            fake_cuda::fail(function, nth, failure);
+            try {
+                ASSERT_THAT(small_program(), Each(right)) << "it failed without saying so";
+            } catch (const error& why) {
+                ++refused;
+                EXPECT_NE(std::string(why.what()), "");
+            }
+            settle();
+            const bool was_reached = fake_cuda::calls(function) >= nth;
+            fake_cuda::fail_no_more();
+            if (!was_reached) {
+                break;
+            }
+            ++positions;
+        }
+        ASSERT_THAT(small_program(), Each(right)) << "it does not work any more after " << function << " has failed";
+        settle();
+    }
+    EXPECT_GT(positions, 25U);
+    EXPECT_GT(refused, 10U) << "the failures were felt";
+    // What the driver refused to destroy, or was not in the context for, stays; nothing else does.
+    while (fake_cuda::live(fake_thing::streams) > streams + 3 * most_times) {
+        std::this_thread::yield();
+    }
+}
+
+TEST_F(CudaFault, EachCallRunsOutOfMemoryOnce) { expect_sound_at_every_position(2); }
+
+TEST_F(CudaFault, EachCallIsRefusedOnce) { expect_sound_at_every_position(1); }
+
+TEST_F(CudaFault, ALaunchThatFailsPoisonsWhatItWasToWrite) {
+    const stream s(cuda());
+    const array x = make(s, 1);
+    s.synchronize();
+    fake_cuda::fail("cuLaunchKernel", 1, 701);
+    step_in_place(on(s).label("too large"), x);
+    EXPECT_THAT(message_of<operation_error>([&] { static_cast<void>(x.read<double>()); }),
+                ::testing::AllOf(HasSubstr("too large"), HasSubstr("cuLaunchKernel")));
+    settle();
+}
+
+/// In a process of its own: nothing runs on the device any more.
+TEST_F(CudaFault, ABrokenContextFailsEverythingAndHangsNothing) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            const stream s(cuda());
+            const array x = make(s, 1);
+            s.synchronize();
+            step_in_place(s, x);
+            fake_cuda::break_context(0, 719);
+            step_in_place(s, x);
+            const std::string told = message_of<operation_error>([&] { s.synchronize(); });
+            const std::string later = message_of<error>([&] { static_cast<void>(make(s, 2).read<double>()); });
+            std::fprintf(stderr, "%s\n%s\n", told.c_str(), later.c_str());
+            std::exit(told.find("is lost") != std::string::npos && later != "nothing was thrown" ? 0 : 1);
+        },
+        ::testing::ExitedWithCode(0), "start it again");
+}
+
+}  // namespace
+}  // namespace weir::test

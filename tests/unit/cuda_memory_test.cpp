@@ -1,0 +1,309 @@
+// Memory for CUDA devices beside the pool: pinned, managed, and in the driver's own stream order.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "backend/cuda/context.hpp"
+#include "backend/cuda/driver_api.hpp"
+#include "runtime/device_state.hpp"
+#include "runtime/reaper.hpp"
+#include "support/messages.hpp"
+#include "unit/cuda_support.hpp"
+
+namespace weir::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+namespace gpu = backend::cuda;
+
+constexpr int concurrent_managed_access = 89;
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+/// These count calls of the fake driver and hold its streams.
+class L6CudaMemory : public ::testing::Test {
+protected:
+    void SetUp() override {
+        if (!fake_cuda::in_use()) {
+            GTEST_SKIP() << "needs the gates and counters of the fake driver";
+        }
+        fill(device_, x_, 1);
+        cuda().synchronize();
+        fake_cuda::forget_calls();
+    }
+    void TearDown() override {
+        if (fake_cuda::in_use()) {
+            fake_cuda::open_all();
+            fake_cuda::set_total_memory(std::size_t{1} << 32);
+            fake_cuda::set_attribute(concurrent_managed_access, 1);
+            // What was dropped is back before another test counts.
+            runtime::reaper::wait_until_empty();
+            const gpu::context here(*gpu::machine_driver().api, 0);
+            const gpu::in_context scope(here);
+            EXPECT_EQ(here.api().context_synchronize(), gpu::success);
+        }
+    }
+    array on_host(double value, const memory::resource_ptr& from) const {
+        const memory::use scope(from);
+        return full(elements, value, dtype::float64, host_);
+    }
+    array on_device(double value, const memory::resource_ptr& from) const {
+        const memory::use scope(from);
+        return full(elements, value, dtype::float64, device_);
+    }
+    /// Waits until the function was called so often.
+    static void await_calls(const char* name, unsigned long long count) {
+        while (fake_cuda::calls(name) < count) {
+            std::this_thread::yield();
+        }
+    }
+
+    stream host_{cpu()};
+    stream device_{cuda()};
+    array x_ = make(device_, 0);
+};
+
+// --- pinned -------------------------------------------------------------------------------------------------------
+
+TEST_F(L6CudaMemory, PinnedArraysAreCopiedByTheDriver) {
+    const array pinned = on_host(7, memory::pinned());
+    host_.synchronize();
+    array back = on_host(0, memory::pinned());
+    host_.synchronize();
+    {
+        const fake_gate held(handle_of(device_));
+        copy(device_, x_, pinned);
+        copy(device_, back, x_);
+        EXPECT_EQ(fake_cuda::calls("cuMemcpyAsync"), 2U) << "in the stream already, though nothing runs there";
+        fill(host_, pinned, 8);  // after the copy that reads it
+        EXPECT_FALSE(pinned.ready());
+        EXPECT_FALSE(back.ready());
+    }
+    EXPECT_THAT(values_of<double>(back), Each(7));
+    EXPECT_THAT(values_of<double>(pinned), Each(8));
+    EXPECT_EQ(fake_cuda::calls("cuMemcpyHtoDAsync_v2") + fake_cuda::calls("cuMemcpyDtoHAsync_v2"), 0U);
+}
+
+TEST_F(L6CudaMemory, ControlOrdinaryArraysAreCopiedByAThread) {
+    const array plain = on_host(7, {});
+    copy(device_, x_, plain);
+    EXPECT_THAT(values_of<double>(x_), Each(7));
+    EXPECT_EQ(fake_cuda::calls("cuMemcpyAsync"), 0U);
+    EXPECT_GT(fake_cuda::calls("cuMemcpyHtoDAsync_v2"), 0U);
+}
+
+TEST_F(L6CudaMemory, PinnedMemoryIsKeptAndThenGivenBackWithoutAWait) {
+    memory::trim(cpu());
+    const auto pinned = [] { return fake_cuda::live(fake_thing::pinned_allocations); };
+    array first = on_host(1, memory::pinned());
+    host_.synchronize();
+    first = {};
+    const auto allocated = fake_cuda::calls("cuMemHostAlloc");
+    array second = on_host(2, memory::pinned());
+    host_.synchronize();
+    EXPECT_EQ(fake_cuda::calls("cuMemHostAlloc"), allocated) << "the same piece";
+    second = {};
+    const std::size_t before = pinned();
+    {
+        const fake_gate held(handle_of(device_));
+        fill(device_, x_, 2);
+        memory::trim(cpu());
+        await_calls("cuMemFreeHost", 1);
+        EXPECT_EQ(pinned(), before) << "control: the driver itself waits for the device";
+    }
+    while (pinned() == before) {
+        std::this_thread::yield();
+    }
+    EXPECT_EQ(pinned(), before - 1);
+}
+
+TEST_F(L6CudaMemory, ArraysThatCannotBePinnedOrManagedAreRefused) {
+    const auto make_on = [](const device& where, const memory::resource_ptr& from) {
+        return message_of<argument_error>([&] {
+            const memory::use scope(from);
+            static_cast<void>(empty(elements, dtype::float64, stream(where)));
+        });
+    };
+    EXPECT_THAT(make_on(cuda(), memory::pinned()), HasSubstr("pinned memory is the host's"));
+    EXPECT_THAT(make_on(sim(0), memory::pinned()), HasSubstr("pinned memory is the host's"));
+    EXPECT_THAT(make_on(cpu(), memory::managed()), HasSubstr("managed memory is a CUDA device's"));
+    EXPECT_THAT(make_on(cpu(), memory::pinned()), HasSubstr("nothing was thrown")) << "control";
+}
+
+TEST_F(L6CudaMemory, AdaptorsWorkOverThem) {
+    const auto counted = memory::counting(memory::limiting(mib, memory::pinned()));
+    const array pinned = on_host(1, counted);
+    EXPECT_EQ(counted->counts().live.bytes, pinned.nbytes());
+    EXPECT_TRUE(pinned.buffer().pinned());
+    EXPECT_THROW(static_cast<void>(counted->allocate(2 * mib, host_)), out_of_memory);
+    const auto managed = memory::counting(memory::managed());
+    EXPECT_TRUE(on_device(1, managed).buffer().host_reachable());
+    const auto ordered = memory::counting(memory::driver_pool());
+    const array last = on_device(1, ordered);
+    EXPECT_EQ(ordered->counts().live.bytes, last.nbytes());
+}
+
+// --- managed ------------------------------------------------------------------------------------------------------
+
+TEST_F(L6CudaMemory, ManagedArraysAreReachedByTheHost) {
+    const array managed = on_device(3, memory::managed());
+    {
+        const host_view<double> seen = managed.write<double>();
+        EXPECT_EQ(static_cast<const void*>(seen.span().data()), managed.device_data()) << "the memory itself";
+        EXPECT_THAT(seen.span(), Each(3));
+        seen[0] = 4;
+    }
+    step_in_place(device_, managed);
+    EXPECT_EQ(values_of<double>(managed).front(), 41);
+    EXPECT_EQ(values_of<double>(managed).back(), 31);
+    EXPECT_THROW(static_cast<void>(x_.write<double>()), argument_error) << "control";
+}
+
+/// Looks at a managed array while a stream that Weir knows nothing of is held.
+class O6ManagedMemory : public L6CudaMemory {
+protected:
+    /// `meanwhile` runs once the reader is on its way; true: the reader is to be over before the stream is opened.
+    template <class Meanwhile>
+    void read_while_the_device_is_busy(bool concurrent, Meanwhile meanwhile) {
+        const array managed = on_device(3, memory::managed());
+        device_.synchronize();
+        fake_cuda::set_attribute(concurrent_managed_access, concurrent ? 1 : 0);
+        const gpu::driver_api& api = *gpu::machine_driver().api;
+        const gpu::context here(api, 0);
+        const gpu::in_context scope(here);
+        gpu::stream_handle others = nullptr;
+        ASSERT_EQ(api.stream_create(&others, gpu::stream_non_blocking, 0), gpu::success);
+        gpu::device_pointer memory = 0;
+        ASSERT_EQ(api.memory_alloc(&memory, 64), gpu::success);
+        std::atomic<bool> over{false};
+        std::thread reader;
+        {
+            const fake_gate held(others);
+            ASSERT_EQ(api.fill8_async(memory, 0, 64, others), gpu::success);
+            reader = std::thread([&] {
+                EXPECT_THAT(values_of<double>(managed), Each(3));
+                over = true;
+            });
+            meanwhile(over, reader);
+        }
+        if (reader.joinable()) {
+            reader.join();
+        }
+        EXPECT_EQ(api.memory_free(memory), gpu::success);
+        EXPECT_EQ(api.stream_destroy(others), gpu::success);
+    }
+};
+
+TEST_F(O6ManagedMemory, WaitsForTheDeviceWhereBothCannotUseItAtOnce) {
+    read_while_the_device_is_busy(false, [](const std::atomic<bool>& over, std::thread& /*reader*/) {
+        await_calls("cuCtxSynchronize", 1);
+        EXPECT_FALSE(over);
+    });
+}
+
+TEST_F(O6ManagedMemory, ControlDoesNotWaitWhereTheyCan) {
+    read_while_the_device_is_busy(true, [](const std::atomic<bool>& over, std::thread& reader) {
+        reader.join();
+        EXPECT_TRUE(over);
+    });
+    EXPECT_EQ(fake_cuda::calls("cuCtxSynchronize"), 0U);
+}
+
+// --- the driver's pool --------------------------------------------------------------------------------------------
+
+TEST_F(L6CudaMemory, StreamOrderedMemoryGoesBackInItsStream) {
+    array ordered = on_device(5, memory::driver_pool());
+    EXPECT_EQ(fake_cuda::calls("cuMemAllocAsync"), 1U);
+    device_.synchronize();
+    {
+        const fake_gate held(handle_of(device_));
+        step(device_, x_, ordered);
+        ordered = {};
+        await_calls("cuMemFreeAsync", 1);
+        EXPECT_FALSE(x_.ready()) << "it was dropped in use";
+    }
+    EXPECT_THAT(values_of<double>(x_), Each(51));
+    runtime::reaper::wait_until_empty();
+    EXPECT_EQ(fake_cuda::calls("cuMemFreeAsync"), 1U);
+}
+
+TEST_F(L6CudaMemory, StreamOrderedMemoryInUseOnTwoStreamsWaitsForBoth) {
+    const stream second(cuda());
+    const array y = make(second, 0);
+    array ordered = on_device(5, memory::driver_pool());
+    cuda().synchronize();
+    {
+        const fake_gate first_held(handle_of(device_));
+        step(device_, x_, ordered);
+        {
+            const fake_gate second_held(handle_of(second));
+            step(second, y, ordered);
+            ordered = {};
+            EXPECT_EQ(runtime::reaper::held(), 1U);
+            EXPECT_EQ(fake_cuda::calls("cuMemFreeAsync"), 0U);
+        }
+        EXPECT_THAT(values_of<double>(y), Each(51));
+    }
+    EXPECT_THAT(values_of<double>(x_), Each(51));
+    runtime::reaper::wait_until_empty();
+    EXPECT_EQ(fake_cuda::calls("cuMemFreeAsync"), 1U);
+}
+
+TEST_F(L6CudaMemory, OtherStreamsComeAfterTheAllocation) {
+    const stream second(cuda());
+    cuda().synchronize();
+    const fake_gate held(handle_of(device_));
+    const memory::use scope(memory::driver_pool());
+    const array ordered = empty(elements, dtype::float64, device_);
+    fill(second, ordered, 1);
+    EXPECT_GT(fake_cuda::calls("cuStreamWaitEvent"), 0U);
+    EXPECT_GT(fake_cuda::pending(handle_of(second)), 0U) << "it waits for the stream that is held";
+    fake_cuda::forget_calls();
+    const memory::use pools(nullptr);
+    const array plain = empty(elements, dtype::float64, device_);
+    fill(stream(cuda()), plain, 2);
+    EXPECT_THAT(values_of<double>(plain), Each(2)) << "control: the pool's memory is there at once";
+}
+
+TEST_F(L6CudaMemory, TrimmingGivesBackWhatTheDriverKeeps) {
+    array ordered = on_device(5, memory::driver_pool());
+    device_.synchronize();
+    ordered = {};
+    runtime::reaper::wait_until_empty();
+    cuda().synchronize();
+    fake_cuda::forget_calls();
+    memory::trim(cuda());
+    EXPECT_EQ(fake_cuda::calls("cuMemPoolTrimTo"), 1U);
+    static_cast<void>(cuda(1));
+    memory::trim(cuda(1));
+    EXPECT_EQ(fake_cuda::calls("cuMemPoolTrimTo"), 1U) << "control: where Weir never used it, it is somebody else's";
+}
+
+// --- shortage -----------------------------------------------------------------------------------------------------
+
+TEST_F(L6CudaMemory, MemoryThatAnotherProgramTookIsMissingAndComesBack) {
+    const auto ask = [&] { return buffer(64 * mib, device_); };
+    const auto ask_driver = [&] { return memory::driver_pool()->allocate(64 * mib, device_); };
+    fake_cuda::set_total_memory(fake_cuda::bytes_in_use(0) + 8 * mib);
+    const auto says_all =
+        AllOf(HasSubstr("out of memory on cuda:0"), HasSubstr(std::to_string(64 * mib)), HasSubstr(" cached"),
+              HasSubstr("The driver has "), HasSubstr("torch.cuda.empty_cache()"), HasSubstr("free_all_blocks()"));
+    EXPECT_THAT(message_of<out_of_memory>(ask), says_all);
+    EXPECT_THAT(message_of<out_of_memory>(ask_driver), says_all);
+    EXPECT_THAT(message_of<out_of_memory>([] { static_cast<void>(buffer(std::size_t{1} << 60)); }),
+                Not(HasSubstr("torch")))
+        << "control: on the CPU";
+    fake_cuda::set_total_memory(std::size_t{1} << 32);
+    EXPECT_EQ(ask().bytes(), 64 * mib);
+    EXPECT_EQ(ask_driver().bytes(), 64 * mib);
+    cuda().synchronize();
+}
+
+}  // namespace
+}  // namespace weir::test
