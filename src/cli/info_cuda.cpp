@@ -104,6 +104,7 @@ void print_cuda() {
         line("no device", opened.why_not);
         line("",
              "install NVIDIA's driver, or name its library in WEIR_CUDA_DRIVER; in a container, pass the devices on");
+        print_compiler(13000);
         return;
     }
     print_devices(opened.devices);
