@@ -47,7 +47,7 @@ std::string cufft_found() {
     return fmt::format("{} ({}.{})", library.file, library.version / 1000, library.version % 1000 / 100);
 }
 
-constexpr std::array<std::pair<const char*, const char*>, 13> variables = {{
+constexpr std::array<std::pair<const char*, const char*>, 12> variables = {{
     {"WEIR_TRACE", "traces programs to this file: .weirlog, .html or .json"},
     {"WEIR_CHECK", "checks programs for races: 1 or collect, warn, raise"},
     {"WEIR_CPU_THREADS", "threads that run the CPU's streams"},
@@ -56,7 +56,6 @@ constexpr std::array<std::pair<const char*, const char*>, 13> variables = {{
     {"WEIR_NVRTC_LIBRARY", "a library with NVRTC's interface"},
     {"WEIR_LIBRARY_PATH", "folders with libraries of NVIDIA, divided by ':'"},
     {"WEIR_CACHE_DIR", "where compiled kernels are kept"},
-    {"WEIR_NVTX", "1: operations are ranges for NVIDIA's profilers"},
     {"CUDA_DEVICE_MAX_CONNECTIONS", "queues of a GPU that streams share: 1 to 32, 8 if not set"},
     {"WEIR_FFTW_LIBRARY", "a library with FFTW's interface, double precision"},
     {"WEIR_FFTW_LIBRARY_F", "the same, single precision"},

@@ -37,7 +37,7 @@ std::string file_of(Function* function) {
 }
 
 std::string in_words(const device& which) {
-    const gpu::device_context& in = gpu::context_of(which.state().driver());
+    gpu::device_context& in = gpu::context_of(which.state().driver());
     std::size_t free = 0;
     std::size_t total = 0;
     {
@@ -104,6 +104,7 @@ void print_cuda() {
         line("no device", opened.why_not);
         line("",
              "install NVIDIA's driver, or name its library in WEIR_CUDA_DRIVER; in a container, pass the devices on");
+        print_compiler(13000);
         return;
     }
     print_devices(opened.devices);

@@ -61,10 +61,11 @@ class Demo(CommandTest):
         for words in ("6 streams of cuda:0", "% of the samples are wrong", "the right result within", "check finds nothing",
                       "bit for bit the result of act 2"):
             self.assertIn(words, said)
-        # The times are the device's: they lie one after the other on each stream.
         steps = [json.loads(line) for line in (self.output / "evidence.weirlog").read_text().splitlines()]
-        streams = {one["stream"]: one for one in steps if one["type"] == "stream"}
-        self.assertTrue(any(one["device"] == "cuda:0" for one in streams.values()), streams)
+        streams = [one for one in steps if one.get("type") == "stream"]
+        self.assertTrue(any(one["device"] == "cuda:0" for one in streams), streams)
+        times = [one for one in steps if one.get("type") == "execution"]
+        self.assertTrue(any(one["end"] > one["start"] for one in times), times)
         self.assertEqual(self.run_weir("verify", self.output / "evidence.weirlog", "--strict").returncode, 0)
 
     def test_devices_that_are_not_there(self):

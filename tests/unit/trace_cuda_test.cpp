@@ -70,14 +70,14 @@ std::vector<executed> executions(const std::string& log) {
 
 /// The log as if the end of `early` had been told where that of `late` was, and the other way round.
 std::string with_executions_swapped(const std::string& log, const moment& early, const moment& late) {
-    const auto line_of = [&](const moment& at) {
-        const std::string words =
-            "\"type\":\"execution\",\"at\":[" + std::to_string(at.first) + "," + std::to_string(at.second) + "]";
-        const auto begin = log.rfind('\n', log.find(words)) + 1;
-        return std::pair(begin, log.find('\n', begin) + 1 - begin);
+    // But for the time at which it was told, with which the line begins.
+    const auto told = [&](const moment& at) {
+        const auto begin = log.find("\"type\":\"execution\",\"at\":[" + std::to_string(at.first) + "," +
+                                    std::to_string(at.second) + "]");
+        return std::pair(begin, log.find('\n', begin) - begin);
     };
-    const auto [first, first_size] = line_of(early);
-    const auto [second, second_size] = line_of(late);
+    const auto [first, first_size] = told(early);
+    const auto [second, second_size] = told(late);
     const auto between = first + first_size;
     return log.substr(0, first) + log.substr(second, second_size) + log.substr(between, second - between) +
            log.substr(first, first_size) + log.substr(second + second_size);
@@ -115,14 +115,19 @@ TEST(TraceCuda, V2_times_of_a_stream_follow_each_other_and_lie_within_the_run) {
 }
 
 TEST(TraceCuda, V2_waits_are_seen_in_the_times) {
+    if (!fake_cuda::in_use()) {
+        GTEST_SKIP() << "it holds a stream by the fake driver's controls";
+    }
     const stream left(cuda());
     const stream right(cuda());
     const array x = zeros({threads}, dtype::float32, left);
     const array y = empty({threads}, dtype::float32, left);
+    add(left, x, y, 1);  // loads the kernel, which waits for the device
+    left.synchronize();
     const noted trace;
     // Whoever looks, and at whichever stream first: the log tells each operation after those that it waited for.
     for (int i = 0; i < 50; ++i) {
-        fake_gate closed;
+        fake_gate closed(left.native().handle);
         add(left, x, y, 1);
         add(right, y, x, 1);
         closed.open();
@@ -152,7 +157,7 @@ TEST(TraceCuda, V2_waits_are_seen_in_the_times) {
     EXPECT_TRUE(is_proved(audited(log, {}), log));
     // And a log in which one of them came too early is refused.
     const auto [late, targets] =
-        *std::find_if(waits.begin(), waits.end(), [](const auto& one) { return !one.second.empty(); });
+        *std::find_if(waits.rbegin(), waits.rend(), [](const auto& one) { return !one.second.empty(); });
     const std::string swapped = with_executions_swapped(log, targets.front(), late);
     EXPECT_FALSE(is_proved(audited(swapped, {}), swapped));
 }
@@ -180,8 +185,9 @@ TEST(TraceCuda, V2_perfetto_and_the_page_show_what_the_log_has) {
     for (const auto& event : perfetto["traceEvents"]) {
         if (event["ph"] == "X" && event["name"] == "spin") {
             ++shown;
-            EXPECT_NEAR(event["ts"].get<double>(), static_cast<double>(ran.back().start) / 1e3, 1e-3);
-            EXPECT_NEAR(event["dur"].get<double>(), static_cast<double>(ran.back().end - ran.back().start) / 1e3, 1e-3);
+            EXPECT_NEAR(event["ts"].get<double>(), std::max(static_cast<double>(ran.back().start) / 1e3, 0.0), 1.1e-3);
+            EXPECT_NEAR(event["dur"].get<double>(), static_cast<double>(ran.back().end - ran.back().start) / 1e3,
+                        1.1e-3);
             EXPECT_GT(event["dur"].get<double>(), 0);
         }
     }
