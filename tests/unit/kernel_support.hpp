@@ -1,6 +1,7 @@
 // What the tests of kernels have in common. They run on the device of WEIR_CUDA_DRIVER: the fake one, unless a GPU is named.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -27,6 +28,12 @@ extern "C" __global__ void fill(int* y, int value, int n) {
 }
 extern "C" __global__ void nothing() {}
 )";
+
+/// Whether there are two CUDA devices.
+inline bool has_two_gpus() {
+    const std::vector<device> all = devices();
+    return std::count_if(all.begin(), all.end(), [](const device& one) { return one.kind() == device_kind::cuda; }) > 1;
+}
 
 /// The arrays of axpy.
 struct axpy_arrays {
