@@ -123,12 +123,13 @@ public:
     [[nodiscard]] std::byte* device_data() const noexcept;
     /// For Weir's own use: how many bytes from there the host finds the same byte.
     [[nodiscard]] std::ptrdiff_t to_host() const noexcept;
-    /// For Weir's own use: the three of them, in one call.
+    /// For Weir's own use: the three of them.
     struct tracked_memory {
-        runtime::resource* resource = nullptr;
-        std::byte* device_data = nullptr;
-        std::ptrdiff_t to_host = 0;
+        runtime::resource* resource = nullptr;  ///< null if there is no memory
+        std::byte* device_data = nullptr;       ///< the device's address of the first byte
+        std::ptrdiff_t to_host = 0;             ///< bytes from there to where the host finds it
     };
+    /// For Weir's own use: the three of them, in one call.
     [[nodiscard]] tracked_memory tracked() const noexcept;
     /// For Weir's own use: whether host code can use the memory as the device does.
     [[nodiscard]] bool host_reachable() const noexcept;
