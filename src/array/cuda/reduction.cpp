@@ -75,7 +75,8 @@ step next_step(const step& before, const array& parts) {
         stride *= one->extent;
     }
     made.elements = before.parts();
-    made.reduced = {{static_cast<std::int64_t>(made.elements), 0, stride}};
+    made.reduced.clear();
+    made.reduced.push_back({static_cast<std::int64_t>(made.elements), 0, stride});
     made.in = parts.device_data();
     made.stored = parts.dtype();
     return made;
