@@ -228,7 +228,7 @@ TEST(CudaStream, S4ABusyStreamThatIsDroppedEndsItsWorkAndGoes) {
         step_in_place(busy, x);
     }
     EXPECT_THAT(values_of<double>(x), Each(11));
-    while (fake_cuda::live(fake_thing::streams) != before) {
+    while (fake_cuda::live(fake_thing::streams) > before) {
         std::this_thread::yield();  // somebody looks now and then
     }
 }
