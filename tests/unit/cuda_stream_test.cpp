@@ -370,7 +370,7 @@ TEST(CudaAdopt, C8ClosingAnAdoptedStreamLeavesTheDriversAlone) {
         theirs.close();
         EXPECT_THROW(step_in_place(theirs, x), state_error);
     }
-    EXPECT_EQ(in.api().stream_query(raw), gpu::success);
+    EXPECT_EQ(in.api().stream_synchronize(raw), gpu::success);
     in.api().stream_destroy(raw);
 }
 
