@@ -319,8 +319,7 @@ void submission::put_into_stream(epoch at, const operation& what) {
     if (told.end) {
         for (const point target : passed_) {
             if (const auto theirs = submissions::find(target.timeline)) {
-                told.after.push_back(
-                    {theirs->lane_, target.at});  // NOLINT(modernize-use-emplace): Clang 14 makes no aggregate so
+                told.after.emplace_back(theirs->lane_, target.at);
             }
         }
         in.expect(in.api().event_record(told.end.handle(), lane_->stream()), "cuEventRecord");
