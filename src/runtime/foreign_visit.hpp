@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "order/plan.hpp"
-#include "runtime/package_ties.hpp"
 #include "runtime/stream_state.hpp"
 #include "weir/detail/submission.hpp"
+#include "weir/package.hpp"
 #include "weir/stream.hpp"
 
 namespace weir::runtime {

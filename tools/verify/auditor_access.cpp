@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "auditor.hpp"
+#include "clock.hpp"
+#include "region.hpp"
 
 namespace weir_verify {
 
