@@ -44,7 +44,7 @@ std::vector<std::string> numbers(const layout& cut, const kernels& as) {
 
 template <class T>
 array on_device(const std::vector<T>& values, const stream& setup) {
-    const array made = empty(static_cast<std::int64_t>(values.size()), dtype_of<T>, setup);
+    array made = empty(static_cast<std::int64_t>(values.size()), dtype_of<T>, setup);
     copy_from_host(setup, made, std::as_bytes(std::span(values)));
     return made;
 }
