@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,7 +27,9 @@ struct native_identity {
     const device_state* of = nullptr;  ///< null: of a native_queue
     std::uint64_t id = 0;
 
-    friend auto operator<=>(const native_identity&, const native_identity&) = default;
+    friend bool operator<(const native_identity& a, const native_identity& b) noexcept {
+        return a.of != b.of ? std::less<>()(a.of, b.of) : a.id < b.id;
+    }
 };
 
 /// A queue of others that becomes a stream: one that they describe, or one that the device's driver knows.
