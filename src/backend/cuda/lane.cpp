@@ -89,31 +89,34 @@ void lane::mark() {
 }
 
 event_ref lane::event_for(epoch at) {
-    {
-        const std::lock_guard lock(mutex_);
-        const auto found = std::lower_bound(events_.begin(), events_.end(), at,
-                                            [](const recorded& one, epoch asked) { return one.at < asked; });
-        if (found != events_.end()) {
-            return found->event;
-        }
+    event_ref found = first_from(at);
+    if (const epoch covered = submitted(); !found && covered >= at) {
+        record(covered, false);
+        // What enters the stream meanwhile, by another thread, may have come before the event: nothing that a gate holds
+        // back, for there was a mark before that, which is then the first.
+        found = first_from(at);
     }
-    const epoch covered = submitted();
-    return covered < at ? event_ref() : record(covered, false);
+    return found;
 }
 
-/// What enters the stream meanwhile, by another thread, may be waited for as well: nothing that a gate holds back, since
-/// there is a mark before that.
-event_ref lane::record(epoch covered, bool is_mark) {
+/// The first event that there is for `at`; empty if there is none.
+event_ref lane::first_from(epoch at) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::lower_bound(events_.begin(), events_.end(), at,
+                                        [](const recorded& one, epoch asked) { return one.at < asked; });
+    return found != events_.end() ? found->event : event_ref();
+}
+
+void lane::record(epoch covered, bool is_mark) {
     event_ref fresh = in_->events.take();
     in_->expect(in_->api().event_record(fresh.handle(), stream_), "cuEventRecord");
     const std::lock_guard lock(mutex_);
     const auto place = std::upper_bound(events_.begin(), events_.end(), covered,
                                         [](epoch asked, const recorded& one) { return asked < one.at; });
-    events_.insert(place, {covered, fresh, is_mark});
+    events_.insert(place, {covered, std::move(fresh), is_mark});
     if (events_.size() > most_events) {
         leave_one_out();
     }
-    return fresh;
 }
 
 /// Fewer events are quicker found and sooner used again. Who waits for an epoch then gets the next later one, but never one
@@ -146,7 +149,7 @@ void lane::look() noexcept {
     {
         const in_relaxed_context here(*in_);
         for (;;) {
-            // The newest first: as a rule all are over, or nearly none.
+            // The oldest, then one in the middle: as a rule nearly all are over, or none.
             recorded first;
             recorded last;
             {

@@ -112,7 +112,8 @@ private:
         const detail::task_type* type;
         std::unique_ptr<std::max_align_t[]> storage;
     };
-    event_ref record(epoch covered, bool is_mark);
+    [[nodiscard]] event_ref first_from(epoch at);
+    void record(epoch covered, bool is_mark);
     void leave_one_out() noexcept;
     [[nodiscard]] bool is_over(const event_ref& event) noexcept;
     void advance(epoch reached) noexcept;
