@@ -91,22 +91,7 @@ bool forwarding_queue::pass_work_on() noexcept {
 }
 
 void forwarding_queue::run_blocking() noexcept {
-    for (;;) {
-        switch (look_past([&](point target) { return pass(target); })) {
-            case ahead::waiting:
-                return;
-            case ahead::nothing:
-                if (rest()) {
-                    return;
-                }
-                break;
-            case ahead::work:
-                if (!pass_work_on()) {
-                    return;
-                }
-                break;
-        }
-    }
+    work_off([&](point target) { return pass(target); }, [&] { return pass_work_on(); });
 }
 
 }  // namespace weir::backend

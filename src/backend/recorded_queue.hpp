@@ -55,6 +55,20 @@ protected:
             }
         }
     }
+    /// Takes out waits as `look_past` does, and work by `work()`, until one of them says that somebody else goes on, or nothing
+    /// is left and the queue rests: then it may be gone.
+    template <class Pass, class Work>
+    void work_off(Pass&& pass, Work&& work) noexcept {
+        for (;;) {
+            const ahead found = look_past(pass);
+            if (found == ahead::waiting) {
+                return;
+            }
+            if (found == ahead::nothing ? rest() : !work()) {
+                return;
+            }
+        }
+    }
     /// Passes waits that are over. `self` is told when the first that is not is over.
     [[nodiscard]] ahead look(waiter& self) noexcept;
     /// Whether anything was submitted that is not worked off.

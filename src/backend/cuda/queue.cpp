@@ -115,22 +115,7 @@ void submission::run_blocking() noexcept {
 
 void submission::pass_on(bool may_block) noexcept {
     const in_context here(lane_->in());
-    for (;;) {
-        switch (look_past([&](point target) { return pass(target); })) {
-            case ahead::waiting:
-                return;
-            case ahead::nothing:
-                if (rest()) {
-                    return;
-                }
-                break;
-            case ahead::work:
-                if (!pass_work_on(may_block)) {
-                    return;
-                }
-                break;
-        }
-    }
+    work_off([&](point target) { return pass(target); }, [&] { return pass_work_on(may_block); });
 }
 
 /// Whether `target` is in a stream of the driver's: then `event` is behind it.
