@@ -358,6 +358,31 @@ TEST(CudaAdopt, O2WorkOfWeirIsInTheStreamWhenTheCallReturns) {
     EXPECT_GT(fake_cuda::pending(raw), ours);
 }
 
+TEST(CudaAdopt, O2ThePointOfAnOperationIsBeforeWhatOthersPutBehindIt) {
+    WEIR_NEEDS_FAKE();
+    const stream s(cuda());
+    const stream b(cuda());
+    const array x = make(s, 1);
+    const array y = make(b, 0);
+    cuda().synchronize();
+    const gpu::context& in = context();
+    const gpu::in_context here(in);
+    auto* const raw = static_cast<gpu::stream_handle>(s.native().handle);
+    void* word = nullptr;
+    in.expect(in.api().host_alloc(&word, 8, gpu::host_alloc_mapped), "cuMemHostAlloc");
+    auto* const flag = ::new (word) std::atomic<std::uint64_t>(0);
+    step_in_place(s, x);
+    // Theirs, behind Weir's: waits for a word that the host writes only later.
+    in.expect(in.api().stream_wait_value(raw, reinterpret_cast<gpu::device_pointer>(word), 1,
+                                         gpu::wait_value_greater_or_equal),
+              "cuStreamWaitValue64");
+    step(b, y, x).synchronize();
+    flag->store(1);
+    s.synchronize();
+    EXPECT_THAT(values_of<double>(y), Each(111));
+    in.api().host_free(word);
+}
+
 TEST(CudaAdopt, C8ClosingAnAdoptedStreamLeavesTheDriversAlone) {
     const gpu::context& in = context();
     const gpu::in_context here(in);
