@@ -51,6 +51,7 @@ PUBLIC_HEADERS = {
     "detail/task.hpp": "base",
     "detail/cuda_launch.hpp": "array",
     "detail/footprint.hpp": "order",
+    "detail/interruption.hpp": "backend",
     "ordering.hpp": "order",
     "completion.hpp": "runtime",
     "detail/submission.hpp": "runtime",

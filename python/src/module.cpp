@@ -1,0 +1,22 @@
+// The extension module of the package `weir`: one bind_* function for each concept, in the order in which they need each other.
+#include "bind.hpp"
+
+#include "asyncio.hpp"
+#include "devices.hpp"
+#include "errors.hpp"
+#include "interpreter.hpp"
+
+NB_MODULE(_weir, m) {  // NOLINT
+    using namespace weir::python;
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        throw nanobind::import_error(
+            "weir works in the main interpreter only: import it there, or use another process");
+    }
+    m.attr("__version__") = WEIR_VERSION;
+    bind_errors(m);
+    bind_devices(m);
+    bind_streams(m);
+    bind_events(m);
+    bind_asyncio(m);
+    interpreter::watch_exit(m);
+}

@@ -1,0 +1,53 @@
+"""Streams and events that order themselves.
+
+Arrays know their pending accesses: Weir inserts exactly the device-side waits that are missing, or reports them, and memory is
+never reused too early.
+"""
+
+from weir._weir import (
+    ArgumentError,
+    ArgumentTypeError,
+    CopyError,
+    Device,
+    DeviceError,
+    Error,
+    Event,
+    ExchangeError,
+    MissingLibrary,
+    OperationError,
+    OutOfMemory,
+    RaceError,
+    StateError,
+    Stream,
+    __version__,
+    adopt,
+    create_event,
+    create_stream,
+    current_stream,
+    devices,
+    keep_alive,
+)
+
+__all__ = [
+    "ArgumentError",
+    "ArgumentTypeError",
+    "CopyError",
+    "Device",
+    "DeviceError",
+    "Error",
+    "Event",
+    "ExchangeError",
+    "MissingLibrary",
+    "OperationError",
+    "OutOfMemory",
+    "RaceError",
+    "StateError",
+    "Stream",
+    "__version__",
+    "adopt",
+    "create_event",
+    "create_stream",
+    "current_stream",
+    "devices",
+    "keep_alive",
+]
