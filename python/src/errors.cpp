@@ -12,6 +12,7 @@ namespace {
 enum kind : std::size_t {
     any,
     argument,
+    argument_index,
     argument_type,
     state,
     out_of_memory_kind,
@@ -55,6 +56,12 @@ void translate(const std::exception_ptr& thrown, void* /*unused*/) {
         std::rethrow_exception(thrown);
     } catch (const operation_error& error) {
         raise_operation_error(error);
+    } catch (const index_error& error) {
+        raise(argument_index, error);
+    } catch (const copy_error& error) {
+        raise(copy, error);
+    } catch (const exchange_error& error) {
+        raise(exchange, error);
     } catch (const argument_error& error) {
         raise(argument, error);
     } catch (const argument_type_error& error) {
@@ -76,6 +83,24 @@ void translate(const std::exception_ptr& thrown, void* /*unused*/) {
 
 }  // namespace
 
+void raise_handled() noexcept {
+    try {
+        try {
+            throw;
+        } catch (nb::python_error& error) {
+            error.restore();
+        } catch (const std::bad_alloc&) {
+            PyErr_NoMemory();
+        } catch (...) {
+            translate(std::current_exception(), nullptr);
+        }
+    } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+    } catch (...) {
+        PyErr_SetString(PyExc_RuntimeError, "an exception of an unknown type");
+    }
+}
+
 void bind_errors(nb::module_& m) {
     add(m, any, "Error",
         "Base of everything that Weir raises. The message says what was given, what is wanted, what to call.",
@@ -83,6 +108,7 @@ void bind_errors(nb::module_& m) {
     add(m, argument, "ArgumentError",
         "A value that the call cannot take: a bad shape, a stream of another device, an unknown name.",
         PyExc_ValueError);
+    add(m, argument_index, "ArgumentIndexError", "An index that the array has not.", PyExc_IndexError, argument);
     add(m, argument_type, "ArgumentTypeError",
         "A type that the call cannot take: an element type, an object that is no stream.", PyExc_TypeError);
     add(m, state, "StateError",

@@ -4,9 +4,12 @@ Arrays know their pending accesses: Weir inserts exactly the device-side waits t
 never reused too early.
 """
 
+from weir import random
 from weir._weir import (
     ArgumentError,
+    ArgumentIndexError,
     ArgumentTypeError,
+    Array,
     CopyError,
     Device,
     DeviceError,
@@ -21,16 +24,27 @@ from weir._weir import (
     Stream,
     __version__,
     adopt,
+    arange,
+    array,
+    copy,
     create_event,
     create_stream,
     current_stream,
     devices,
+    empty,
+    fill,
+    full,
     keep_alive,
+    ones,
+    where,
+    zeros,
 )
 
 __all__ = [
     "ArgumentError",
+    "ArgumentIndexError",
     "ArgumentTypeError",
+    "Array",
     "CopyError",
     "Device",
     "DeviceError",
@@ -45,9 +59,19 @@ __all__ = [
     "Stream",
     "__version__",
     "adopt",
+    "arange",
+    "array",
+    "copy",
     "create_event",
     "create_stream",
     "current_stream",
     "devices",
+    "empty",
+    "fill",
+    "full",
     "keep_alive",
+    "ones",
+    "random",
+    "where",
+    "zeros",
 ]
