@@ -125,9 +125,17 @@ void bind_arrays(nb::module_& m) {
         "also "
         "in its types. What has to show elements waits for exactly what is to write them.\n\n"
         ">>> x = weir.arange(4)\n>>> (2 * x + 1).tolist()\n[1, 3, 5, 7]\n");
-    cls.def_prop_ro(
-           "shape", [](const array& self) { return tuple_of(self.shape().extents()); },
-           nb::sig("def shape(self) -> tuple[int, ...]"), "The extents, outermost first.")
+    cls.def(
+           "__init__",
+           [](array* /*self*/, nb::args /*unused*/, nb::kwargs /*unused*/) {
+               throw argument_type_error(
+                   "weir.Array makes no arrays: call weir.empty, zeros, ones, full, arange, or array(x) for a copy of "
+                   "x");
+           },
+           nb::sig("def __init__(self, *args: Never) -> None"))
+        .def_prop_ro(
+            "shape", [](const array& self) { return tuple_of(self.shape().extents()); },
+            nb::sig("def shape(self) -> tuple[int, ...]"), "The extents, outermost first.")
         .def_prop_ro(
             "strides", [](const array& self) { return tuple_of(self.strides()); },
             nb::sig("def strides(self) -> tuple[int, ...]"), "Bytes from one index to the next, for each dimension.")

@@ -83,7 +83,7 @@ nb::object to_list(const array& self) {
 nb::object pickled(nb::handle self) {
     const auto& x = nb::cast<const array&>(self);
     const std::vector<std::byte> bytes = all_bytes(x);
-    return nb::make_tuple(nb::module_::import_("weir._weir").attr("_array_from_bytes"),
+    return nb::make_tuple(nb::module_::import_("weir._pickling").attr("array_from_bytes"),
                           nb::make_tuple(nb::bytes(bytes.data(), bytes.size()), std::string(name_of(x.dtype())),
                                          self.attr("shape"), x.device().name()));
 }
