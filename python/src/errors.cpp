@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 
 #include "weir/error.hpp"
 
@@ -41,10 +42,36 @@ void add(nb::module_& m, kind which, const char* name, const char* doc, PyObject
     m.attr(name) = nb::borrow(made);
 }
 
-void raise(kind which, const std::exception& error) { PyErr_SetString(classes[which], error.what()); }
+/// The library's messages name calls of C++: here they are Python's.
+std::string in_words_of_python(std::string text) {
+    struct word {
+        std::string_view cpp;
+        std::string_view python;
+    };
+    constexpr word words[] = {{"astype(on, x, dtype)", "x.astype(dtype)"},
+                              {"to(on, x, device)", "x.to(device)"},
+                              {"contiguous(on, x)", "x.copy()"},
+                              {"reshape(on, x, shape) copies", "x.reshape(shape) copies"},
+                              {"after broadcast_to", "after broadcasting"},
+                              {"<weir.array ", "<weir.Array "},
+                              {"<weir.stream ", "<weir.Stream "},
+                              {"<weir.event ", "<weir.Event "},
+                              {"<weir.device ", "<weir.Device "}};
+    for (const word& one : words) {
+        for (std::size_t at = text.find(one.cpp); at != std::string::npos; at = text.find(one.cpp, at)) {
+            text.replace(at, one.cpp.size(), one.python);
+            at += one.python.size();
+        }
+    }
+    return text;
+}
+
+void raise(kind which, const std::exception& error) {
+    PyErr_SetString(classes[which], in_words_of_python(error.what()).c_str());
+}
 
 void raise_operation_error(const operation_error& error) {
-    const nb::object made = nb::borrow(classes[operation])(error.what());
+    const nb::object made = nb::borrow(classes[operation])(in_words_of_python(error.what()));
     made.attr("label") = error.label();
     made.attr("file") = error.where().file;
     made.attr("line") = error.where().line;

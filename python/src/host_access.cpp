@@ -36,7 +36,7 @@ bool is_fortran_order(const array& x) { return x.t().is_contiguous(); }
 /// Throws exchange_error if memory of `x` cannot be had as the consumer asks for it.
 void expect_exportable(const array& x, int flags) {
     const auto asks = [flags](int what) { return (flags & what) == what; };
-    const std::string name = "<weir.Array" + x.to_string().substr(11);
+    const std::string name = x.to_string();
     if (!x.buffer().host_reachable()) {
         throw exchange_error(name + " is memory that the host does not reach: x.numpy() copies it");
     }
@@ -143,7 +143,7 @@ nb::object to_numpy(nb::handle self, nb::handle copy) {
     const std::optional<bool> wanted = copy_wanted(copy);
     const bool is_reachable = x.buffer().host_reachable();
     if (wanted == false && !is_reachable) {
-        throw copy_error("<weir.Array" + x.to_string().substr(11) +
+        throw copy_error(x.to_string() +
                          " is memory that the host does not reach, so that numpy() has to copy it, and copy=False "
                          "forbids that: leave copy out");
     }
