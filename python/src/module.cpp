@@ -18,5 +18,5 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_streams(m);
     bind_events(m);
     bind_asyncio(m);
-    interpreter::watch_exit(m);
+    interpreter::watch_exit(m, forget_current_streams);
 }

@@ -4,6 +4,7 @@ Arrays know their pending accesses: Weir inserts exactly the device-side waits t
 never reused too early.
 """
 
+from weir._packages import stream_of
 from weir._weir import (
     ArgumentError,
     ArgumentTypeError,
@@ -50,4 +51,5 @@ __all__ = [
     "current_stream",
     "devices",
     "keep_alive",
+    "stream_of",
 ]
