@@ -5,6 +5,7 @@
 #include "devices.hpp"
 #include "errors.hpp"
 #include "interpreter.hpp"
+#include "work.hpp"
 
 NB_MODULE(_weir, m) {  // NOLINT
     using namespace weir::python;
@@ -18,5 +19,8 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_streams(m);
     bind_events(m);
     bind_asyncio(m);
+    bind_operands(m);
+    bind_host_tasks(m);
+    bind_testing(m);
     interpreter::watch_exit(m);
 }

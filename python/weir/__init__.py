@@ -4,6 +4,7 @@ Arrays know their pending accesses: Weir inserts exactly the device-side waits t
 never reused too early.
 """
 
+from weir import testing
 from weir._weir import (
     ArgumentError,
     ArgumentTypeError,
@@ -13,8 +14,11 @@ from weir._weir import (
     Error,
     Event,
     ExchangeError,
+    In,
+    InOut,
     MissingLibrary,
     OperationError,
+    Out,
     OutOfMemory,
     RaceError,
     StateError,
@@ -25,6 +29,7 @@ from weir._weir import (
     create_stream,
     current_stream,
     devices,
+    host_task,
     keep_alive,
 )
 
@@ -37,8 +42,11 @@ __all__ = [
     "Error",
     "Event",
     "ExchangeError",
+    "In",
+    "InOut",
     "MissingLibrary",
     "OperationError",
+    "Out",
     "OutOfMemory",
     "RaceError",
     "StateError",
@@ -49,5 +57,7 @@ __all__ = [
     "create_stream",
     "current_stream",
     "devices",
+    "host_task",
     "keep_alive",
+    "testing",
 ]
