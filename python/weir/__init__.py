@@ -5,6 +5,7 @@ never reused too early.
 """
 
 from weir import testing
+from weir._packages import stream_of
 from weir._weir import (
     ArgumentError,
     ArgumentTypeError,
@@ -59,5 +60,6 @@ __all__ = [
     "devices",
     "host_task",
     "keep_alive",
+    "stream_of",
     "testing",
 ]
