@@ -4,6 +4,7 @@ Arrays know their pending accesses: Weir inserts exactly the device-side waits t
 never reused too early.
 """
 
+from weir import testing
 from weir._packages import stream_of
 from weir._weir import (
     ArgumentError,
@@ -14,8 +15,11 @@ from weir._weir import (
     Error,
     Event,
     ExchangeError,
+    In,
+    InOut,
     MissingLibrary,
     OperationError,
+    Out,
     OutOfMemory,
     RaceError,
     StateError,
@@ -26,6 +30,7 @@ from weir._weir import (
     create_stream,
     current_stream,
     devices,
+    host_task,
     keep_alive,
 )
 
@@ -38,8 +43,11 @@ __all__ = [
     "Error",
     "Event",
     "ExchangeError",
+    "In",
+    "InOut",
     "MissingLibrary",
     "OperationError",
+    "Out",
     "OutOfMemory",
     "RaceError",
     "StateError",
@@ -50,6 +58,8 @@ __all__ = [
     "create_stream",
     "current_stream",
     "devices",
+    "host_task",
     "keep_alive",
     "stream_of",
+    "testing",
 ]
