@@ -59,6 +59,8 @@ TEST(CudaStream, O1AWriteOnOneStreamIsSeenOnAnother) {
         const fake_gate held(handle_of(a));
         step_in_place(a, x);
         const completion done = step(b, y, x);
+        // However long the writer takes: the reader has had its chance to go ahead.
+        fake_cuda::settle(handle_of(b));
         EXPECT_FALSE(done.done()) << "it waits on the device, and the host does not";
     }
     EXPECT_THAT(values_of<double>(y), Each(111));
