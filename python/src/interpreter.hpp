@@ -16,8 +16,9 @@ public:
     /// Whether nobody may ask for the GIL any more who does not have it.
     [[nodiscard]] static bool is_ending() noexcept;
 
-    /// Has `shut_down` called at the interpreter's exit, after the handlers that the program registered later than this.
-    static void watch_exit(nanobind::module_& m);
+    /// Has the exit of the interpreter watched, after the handlers that the program registered later than this. `last` is
+    /// called at the end of it.
+    static void watch_exit(nb::module_& m, void (*last)() noexcept);
 };
 
 /// Code of a stream that runs Python: while it lives, the interpreter does not end. Made without the GIL.
@@ -49,7 +50,7 @@ void check_signals();
 template <class F>
 decltype(auto) released(F&& fn) {
     drain();
-    const nanobind::gil_scoped_release no_gil;
+    const nb::gil_scoped_release no_gil;
     return std::forward<F>(fn)();
 }
 
@@ -57,7 +58,7 @@ decltype(auto) released(F&& fn) {
 template <class F>
 decltype(auto) waiting(F&& fn) {
     drain();
-    const nanobind::gil_scoped_release no_gil;
+    const nb::gil_scoped_release no_gil;
     const weir::detail::interruptible answers(check_signals);
     return std::forward<F>(fn)();
 }

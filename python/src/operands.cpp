@@ -1,118 +1,107 @@
 #include "operands.hpp"
 
-#include <complex>
-#include <cstdint>
 #include <string>
 
-#include "interpreter.hpp"
-#include "numpy.hpp"
-#include "site.hpp"
+#include "events.hpp"
 #include "weir/error.hpp"
+#include "weir/launch.hpp"
+#include "work.hpp"
 
 namespace weir::python {
 
 namespace {
 
-scalar integer_from(nb::handle argument, bool rounds) {
-    int beyond = 0;
-    const long long value = PyLong_AsLongLongAndOverflow(argument.ptr(), &beyond);
-    if (beyond == 0) {
-        return static_cast<std::int64_t>(value);
-    }
-    if (beyond > 0) {
-        const unsigned long long large = PyLong_AsUnsignedLongLong(argument.ptr());
-        if (PyErr_Occurred() == nullptr) {
-            return static_cast<std::uint64_t>(large);
-        }
-        PyErr_Clear();
-    }
-    if (!rounds) {
-        throw argument_error("the number " + std::string(nb::repr(argument).c_str()) +
-                             " is out of range for every integer type: pass a float");
-    }
-    const double rounded = PyLong_AsDouble(argument.ptr());
-    if (PyErr_Occurred() != nullptr) {
-        PyErr_Clear();
-        return beyond > 0 ? HUGE_VAL : -HUGE_VAL;
-    }
-    return rounded;
+template <class Operand>
+void bind_use(nb::module_& m, operand_use use, const char* doc) {
+    nb::class_<Operand, py_operand>(m, name_of(use), doc)
+        .def(
+            "__init__",
+            [use](Operand* self, nb::handle x) {
+                static_cast<void>(array_from(x, name_of(use)));
+                new (self) Operand{{nb::borrow(x), use}};
+            },
+            nb::arg("x"), nb::sig("def __init__(self, x: Array, /) -> None"))
+        .def("__repr__", [use](const Operand& self) {
+            return std::string("weir.") + name_of(use) + "(" + nb::repr(self.of).c_str() + ")";
+        });
 }
 
-std::optional<scalar> loosely_a_number(nb::handle argument, bool rounds) {
-    PyObject* const object = argument.ptr();
-    if (PyLong_Check(object) != 0) {
-        return integer_from(argument, rounds);
+completion completion_of(nb::handle one) {
+    if (!nb::isinstance<py_event>(one)) {
+        throw argument_type_error("after= got " + std::string(nb::repr(one).c_str()) +
+                                  ": pass a weir.Event or a list of them, such as [stream.record()]");
     }
-    if (PyFloat_Check(object) != 0) {
-        return PyFloat_AS_DOUBLE(object);
-    }
-    if (PyComplex_Check(object) != 0) {
-        return scalar(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object));
-    }
-    return std::nullopt;
-}
-
-/// A scalar of NumPy's may be a number without a type where the result is the same.
-py_operand operand_of_scalar(nb::handle argument, const array& x, const stream& on, const source_location& where) {
-    const dtype type = numpy::from_dtype(argument.attr("dtype"));
-    const bool keeps = kind_of(type) == kind_of(x.dtype()) && size_of(type) <= size_of(x.dtype()) &&
-                       (type == x.dtype() || promote_types(type, x.dtype()) == x.dtype());
-    if (keeps) {
-        return py_operand(numpy::number(argument));
-    }
-    return py_operand(numpy::copied(argument, on, where));
+    return nb::cast<const py_event&>(one).get().recorded();
 }
 
 }  // namespace
 
-std::optional<scalar> number_from(nb::handle argument, bool rounds) {
-    PyObject* const object = argument.ptr();
-    if (PyFloat_CheckExact(object) != 0) {
-        return PyFloat_AS_DOUBLE(object);
+const char* name_of(operand_use use) noexcept {
+    switch (use) {
+        case operand_use::in:
+            return "In";
+        case operand_use::out:
+            return "Out";
+        case operand_use::inout:
+            break;
     }
-    if (PyBool_Check(object) != 0) {
-        return scalar(object == Py_True);
-    }
-    if (PyLong_CheckExact(object) != 0) {
-        return integer_from(argument, rounds);
-    }
-    // Some of NumPy's scalars derive from Python's numbers.
-    return numpy::is_scalar(argument) ? std::nullopt : loosely_a_number(argument, rounds);
+    return "InOut";
 }
 
-nb::object python_number(const scalar& number) {
-    return std::visit(
-        [](const auto& value) -> nb::object {
-            using kind = std::decay_t<decltype(value)>;
-            if constexpr (std::is_same_v<kind, std::complex<double>>) {
-                return nb::steal(PyComplex_FromDoubles(value.real(), value.imag()));
-            } else {
-                return nb::cast(value);
-            }
-        },
-        number.value());
+nb::object operand_object(nb::handle of, operand_use use) {
+    switch (use) {
+        case operand_use::in:
+            return nb::cast(py_in{{nb::borrow(of), use}});
+        case operand_use::out:
+            return nb::cast(py_out{{nb::borrow(of), use}});
+        case operand_use::inout:
+            break;
+    }
+    return nb::cast(py_inout{{nb::borrow(of), operand_use::inout}});
 }
 
-py_operand operand_from(nb::handle argument, const array& x, const stream& on, const source_location& where,
-                        bool rounds) {
-    if (nb::isinstance<array>(argument)) {
-        return py_operand(nb::cast<const array&>(argument));
+const array& array_from(nb::handle x, const char* what) {
+    if (!nb::isinstance<array>(x)) {
+        throw argument_type_error(std::string(what) + " got " + nb::repr(x).c_str() +
+                                  ", which is no weir.Array: weir.array(x) makes one of a NumPy array or a list");
     }
-    if (const std::optional<scalar> number = number_from(argument, rounds)) {
-        return py_operand(*number);
+    return nb::cast<const array&>(x);
+}
+
+runtime::access_request access_of(const array& x, operand_use use) {
+    if (use != operand_use::in) {
+        weir::detail::expect_own_elements(x);
     }
-    if (numpy::is_scalar(argument)) {
-        return operand_of_scalar(argument, x, on, where);
+    return {x.buffer().resource(), x.footprint(),
+            use == operand_use::in ? order::access_mode::read : order::access_mode::write, use == operand_use::out};
+}
+
+std::vector<completion> completions_from(nb::handle after) {
+    std::vector<completion> all;
+    if (after.is_none() || (PyTuple_Check(after.ptr()) != 0 && PyTuple_GET_SIZE(after.ptr()) == 0)) {
+        return all;
     }
-    if (numpy::is_array(argument)) {
-        return py_operand(numpy::copied(argument, on, where));
+    if (nb::isinstance<py_event>(after)) {
+        all.push_back(completion_of(after));
+        return all;
     }
-    if (PyList_Check(argument.ptr()) != 0 || PyTuple_Check(argument.ptr()) != 0) {
-        throw argument_type_error("an operand is a " +
-                                  std::string(PyList_Check(argument.ptr()) != 0 ? "list" : "tuple") +
-                                  ": make an array of it with weir.array(...)");
+    if (!nb::hasattr(after, "__iter__")) {
+        all.push_back(completion_of(after));  // says what is wrong
     }
-    return {};
+    for (const nb::handle one : after) {
+        all.push_back(completion_of(one));
+    }
+    return all;
+}
+
+void bind_operands(nb::module_& m) {
+    nb::class_<py_operand>(m, "_Operand")
+        .def_prop_ro(
+            "array", [](const py_operand& self) { return self.of; }, nb::sig("def array(self) -> Array"), "The array.");
+    bind_use<py_in>(m, operand_use::in, "An operand that the operation only reads: `weir.host_task(f, weir.In(x))`.");
+    bind_use<py_out>(m, operand_use::out,
+                     "An operand of which the operation writes every element and reads none before.");
+    bind_use<py_inout>(m, operand_use::inout, "An operand that the operation reads and writes.");
 }
 
 }  // namespace weir::python

@@ -1,69 +1,47 @@
-// What stands beside an array: numbers of Python, scalars and arrays of NumPy.
+// What Python programs pass to operations as operands, and what they say of them.
 #pragma once
 
 #include "bind.hpp"
 
+#include <cstdint>
 #include <optional>
-#include <utility>
-#include <variant>
+#include <vector>
 
-#include "weir/arithmetic.hpp"
 #include "weir/array.hpp"
-#include "weir/scalar.hpp"
+#include "weir/completion.hpp"
+#include "weir/detail/submission.hpp"
 
 namespace weir::python {
 
-/// A number of Python's, which has no element type of its own; nothing if it is none. NumPy's scalars are none. An integer
-/// that no element can be becomes a real number if `rounds`, else it is an argument_error.
-[[nodiscard]] std::optional<scalar> number_from(nanobind::handle argument, bool rounds = false);
-
-/// A number as Python has it.
-[[nodiscard]] nanobind::object python_number(const scalar& number);
-
-/// One operand of an operation, which holds what it refers to.
-class py_operand {
-public:
-    /// No operand.
-    py_operand() = default;
-    /// An array of Weir's, which outlives it.
-    explicit py_operand(const array& x) noexcept : value_(&x) {}
-    explicit py_operand(array&& x) noexcept : value_(std::move(x)) {}
-    explicit py_operand(const scalar& number) noexcept : value_(number) {}
-
-    /// Whether it is one.
-    explicit operator bool() const noexcept { return value_.index() != 0; }
-    /// Whether it is an array.
-    [[nodiscard]] bool is_array() const noexcept { return value_.index() == 1 || value_.index() == 2; }
-    [[nodiscard]] const array& of_array() const noexcept {
-        return value_.index() == 1 ? **std::get_if<1>(&value_) : *std::get_if<2>(&value_);
-    }
-    [[nodiscard]] const scalar& number() const noexcept { return *std::get_if<3>(&value_); }
-    /// For the call that takes it.
-    [[nodiscard]] operand at(const source_location& where) const noexcept {
-        return is_array() ? operand(of_array(), where) : operand(number(), where);
-    }
-
-private:
-    std::variant<std::monostate, const array*, array, scalar> value_;
+/// How an operation uses an array.
+enum class operand_use : std::uint8_t {
+    in,     ///< it is only read
+    out,    ///< every element is written and none is read before
+    inout,  ///< it is read and written
 };
 
-/// The operand that `argument` is beside the array `x`: an array of Weir's, a number of Python's (which takes the type of
-/// `x` as far as it can), a scalar or an array of NumPy's (which keep their types, and are copied to the device of `on`).
-/// None for anything else, which may know what to do with arrays. `rounds`: see number_from. Throws argument_type_error
-/// for lists.
-[[nodiscard]] py_operand operand_from(nanobind::handle argument, const array& x, const stream& on,
-                                      const source_location& where, bool rounds = false);
+/// An array with its use: In(x), Out(x), InOut(x).
+struct py_operand {
+    nb::object of;
+    operand_use use;
+};
+struct py_in : py_operand {};
+struct py_out : py_operand {};
+struct py_inout : py_operand {};
 
-/// The stream that operators on `x` use: the current one of its device.
-[[nodiscard]] inline stream stream_of(const array& x) { return current_stream(x.device()); }
+/// "In", "Out" or "InOut".
+[[nodiscard]] const char* name_of(operand_use use) noexcept;
 
-void bind_operators(nanobind::class_<array>& cls);
-void bind_universal_functions(nanobind::class_<array>& cls);
+/// In(x), Out(x) or InOut(x).
+[[nodiscard]] nb::object operand_object(nb::handle of, operand_use use);
 
-/// What one of NumPy's functions or one of Python's operators comes to: a new array, or `out` if that is one. NotImplemented
-/// if one of the operands is nobody's.
-[[nodiscard]] nanobind::object computed(binary_operation what, nanobind::handle a, nanobind::handle b,
-                                        nanobind::handle out = {});
-[[nodiscard]] nanobind::object computed(unary_operation what, nanobind::handle x, nanobind::handle out = {});
+/// The array that `x` is. Throws argument_type_error, which says what `what` is to be.
+[[nodiscard]] const array& array_from(nb::handle x, const char* what);
+
+/// The access of an operation that uses `x` so. Throws argument_error if it is to be written and elements share memory.
+[[nodiscard]] runtime::access_request access_of(const array& x, operand_use use);
+
+/// What `after=` names: an Event, or any number of them. Throws argument_type_error, state_error (a closed event).
+[[nodiscard]] std::vector<completion> completions_from(nb::handle after);
 
 }  // namespace weir::python

@@ -4,7 +4,8 @@ Arrays know their pending accesses: Weir inserts exactly the device-side waits t
 never reused too early.
 """
 
-from weir import random
+from weir import random, testing
+from weir._packages import stream_of
 from weir._weir import (
     ArgumentError,
     ArgumentIndexError,
@@ -16,8 +17,11 @@ from weir._weir import (
     Error,
     Event,
     ExchangeError,
+    In,
+    InOut,
     MissingLibrary,
     OperationError,
+    Out,
     OutOfMemory,
     RaceError,
     StateError,
@@ -34,6 +38,7 @@ from weir._weir import (
     empty,
     fill,
     full,
+    host_task,
     keep_alive,
     ones,
     where,
@@ -51,8 +56,11 @@ __all__ = [
     "Error",
     "Event",
     "ExchangeError",
+    "In",
+    "InOut",
     "MissingLibrary",
     "OperationError",
+    "Out",
     "OutOfMemory",
     "RaceError",
     "StateError",
@@ -69,9 +77,12 @@ __all__ = [
     "empty",
     "fill",
     "full",
+    "host_task",
     "keep_alive",
     "ones",
     "random",
+    "stream_of",
+    "testing",
     "where",
     "zeros",
 ]
