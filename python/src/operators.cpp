@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
+#include "arithmetic.hpp"
 #include "interpreter.hpp"
 #include "numpy.hpp"
-#include "arithmetic.hpp"
 #include "site.hpp"
 #include "weir/error.hpp"
 

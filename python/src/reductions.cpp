@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "arithmetic.hpp"
 #include "arrays.hpp"
 #include "interpreter.hpp"
-#include "arithmetic.hpp"
 #include "site.hpp"
 
 namespace weir::python {

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "arithmetic.hpp"
 #include "arrays.hpp"
 #include "devices.hpp"
 #include "dtypes.hpp"
 #include "interpreter.hpp"
 #include "numpy.hpp"
-#include "arithmetic.hpp"
 #include "site.hpp"
 #include "weir/detail/host_copy.hpp"
 #include "weir/error.hpp"
