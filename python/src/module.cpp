@@ -2,6 +2,7 @@
 #include "bind.hpp"
 
 #include "asyncio.hpp"
+#include "checking.hpp"
 #include "devices.hpp"
 #include "errors.hpp"
 #include "interpreter.hpp"
@@ -18,5 +19,8 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_streams(m);
     bind_events(m);
     bind_asyncio(m);
+    bind_ordering(m);
+    bind_checking(m);
+    bind_tracing(m);
     interpreter::watch_exit(m);
 }
