@@ -36,7 +36,7 @@ shared_notes& of_others() {
     return *one;
 }
 
-void say(const note& one) {
+void say_one(const note& one) {
     if (one.kind == note_kind::log) {
         nb::module_::import_("weir._logging").attr("said")(one.text);
         return;
@@ -95,7 +95,7 @@ void note_taking::say_now() {
     std::vector<note> all = take();
     for (std::size_t i = 0; i < all.size(); ++i) {
         try {
-            say(all[i]);
+            say_one(all[i]);
         } catch (...) {
             // The rest is said by the destructor.
             all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i) + 1);

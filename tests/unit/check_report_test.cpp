@@ -6,6 +6,7 @@
 #include <string>
 
 #include "check/detector.hpp"
+#include "check/wording.hpp"
 #include "observer_script.hpp"
 
 namespace weir::check {
