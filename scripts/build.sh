@@ -24,23 +24,20 @@ build_packages() {
     echo nlohmann-json3-dev
 }
 
-# build PRESET PARTS TARGET... [-- SETTING...]: configures where needed, and builds the targets. PARTS are some of CLI TESTS
-# BENCH EXAMPLES PYTHON; settings are for CMake, where a part is new. A fresh build folder gets these alone, so that a word needs no packages but its own; later words add theirs.
+# build PRESET PARTS TARGET...: configures where needed, and builds the targets. PARTS are some of CLI TESTS BENCH
+# EXAMPLES PYTHON; the last one for the interpreter of build/test-venv. A fresh build folder gets these alone, so that a word needs no packages but its own; later words add theirs.
 build() {
-    local preset=$1 parts=$2 folder=build/$1 part settings=() targets=()
+    local preset=$1 parts=$2 folder=build/$1 part settings=()
     shift 2
-    while [ $# -gt 0 ] && [ "$1" != -- ]; do
-        targets+=("$1")
-        shift
-    done
-    [ $# -eq 0 ] || shift
     find_cmake || fail "no cmake of version 3.25 or newer"
     # What a configuration left behind that failed does not count.
     [ -f "$folder/build.ninja" ] || settings=("-DWEIR_BUILD_"{CLI,TESTS,BENCH,EXAMPLES}"=OFF")
     for part in $parts; do
         [ ${#settings[@]} -eq 0 ] && grep -qs "^WEIR_BUILD_$part:BOOL=ON" "$folder/CMakeCache.txt" ||
             settings+=("-DWEIR_BUILD_$part=ON")
+        [ "$part" != PYTHON ] || [ ${#settings[@]} -eq 0 ] ||
+            settings+=("-DPython_EXECUTABLE=$PWD/build/test-venv/bin/python")
     done
-    [ ${#settings[@]} -eq 0 ] || "$CMAKE" --preset "$preset" "${settings[@]}" "$@"
-    "$CMAKE" --build "$folder" --parallel "$(nproc)" --target "${targets[@]}"
+    [ ${#settings[@]} -eq 0 ] || "$CMAKE" --preset "$preset" "${settings[@]}"
+    "$CMAKE" --build "$folder" --parallel "$(nproc)" --target "$@"
 }

@@ -48,7 +48,7 @@ check_cppcheck() {
 
 # Format, style and types of the Python package: of its sources, and of what the extension module says in its stub.
 check_python() {
-    local bin=build/python-venv/bin status=0
+    local bin=build/test-venv/bin status=0
     "$bin/ruff" check || status=1
     "$bin/ruff" format --check || {
         echo "to mend: $bin/ruff format"

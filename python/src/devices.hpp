@@ -26,10 +26,8 @@ void bind_events(nanobind::module_& m);
 /// The current stream of the innermost `with stream:` of the calling thread, else the CPU's current one.
 [[nodiscard]] stream innermost_stream();
 
-/// Makes a stream current for the calling thread (`with s:`), and restores what was there.
-void enter(const stream& s);
-/// Throws state_error if the innermost one is not `s`.
-void leave(const stream& s);
+/// Lets go of what the calling thread remembers: at the interpreter's exit.
+void forget_current_streams() noexcept;
 
 /// Adopts a stream of another package or an integer. See `weir.adopt`.
 [[nodiscard]] stream adopt(nanobind::handle argument, std::optional<device> on, nanobind::handle owner);

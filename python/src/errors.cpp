@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "failures.hpp"
 #include "weir/error.hpp"
 
 namespace weir::python {
@@ -42,11 +43,25 @@ void add(nb::module_& m, kind which, const char* name, const char* doc, PyObject
 
 void raise(kind which, const std::exception& error) { PyErr_SetString(classes[which], error.what()); }
 
+/// What a host task raised is the cause.
+void set_cause(const nb::object& of, const std::exception_ptr& reason) {
+    if (!reason) {
+        return;
+    }
+    try {
+        std::rethrow_exception(reason);
+    } catch (const python_failure& failure) {
+        PyException_SetCause(of.ptr(), nb::borrow(failure.raised()).release().ptr());
+    } catch (...) {  // the message says all that is known of it
+    }
+}
+
 void raise_operation_error(const operation_error& error) {
     const nb::object made = nb::borrow(classes[operation])(error.what());
     made.attr("label") = error.label();
     made.attr("file") = error.where().file;
     made.attr("line") = error.where().line;
+    set_cause(made, error.reason());
     PyErr_SetObject(classes[operation], made.ptr());
 }
 

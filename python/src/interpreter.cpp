@@ -80,8 +80,12 @@ void shut_down() {
 
 bool interpreter::is_ending() noexcept { return ending.load(std::memory_order_seq_cst); }
 
-void interpreter::watch_exit(nb::module_& m) {
-    m.def("_shut_down", shut_down);
+void interpreter::watch_exit(nb::module_& m, void (*last)() noexcept) {
+    m.def("_shut_down", [last] {
+        shut_down();
+        last();
+        drain();
+    });
     nb::module_::import_("atexit").attr("register")(m.attr("_shut_down"));
 }
 

@@ -18,8 +18,9 @@ public:
     /// Whether nobody may ask for the GIL any more who does not have it.
     [[nodiscard]] static bool is_ending() noexcept;
 
-    /// Has `shut_down` called at the interpreter's exit, after the handlers that the program registered later than this.
-    static void watch_exit(nanobind::module_& m);
+    /// Has the exit of the interpreter watched, after the handlers that the program registered later than this. `last` is
+    /// called at the end of it.
+    static void watch_exit(nb::module_& m, void (*last)() noexcept);
 };
 
 /// Code of a stream that runs Python: while it lives, the interpreter does not end. Made without the GIL.
@@ -52,7 +53,7 @@ template <class F>
 decltype(auto) without_gil(F&& fn) {
     const note_taking notes;
     const auto call = [&]() -> decltype(auto) {
-        const nanobind::gil_scoped_release no_gil;
+        const nb::gil_scoped_release no_gil;
         return std::forward<F>(fn)();
     };
     if constexpr (std::is_void_v<std::invoke_result_t<F>>) {

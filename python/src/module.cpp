@@ -6,6 +6,7 @@
 #include "devices.hpp"
 #include "errors.hpp"
 #include "interpreter.hpp"
+#include "work.hpp"
 
 NB_MODULE(_weir, m) {  // NOLINT
     using namespace weir::python;
@@ -13,6 +14,8 @@ NB_MODULE(_weir, m) {  // NOLINT
         throw nanobind::import_error(
             "weir works in the main interpreter only: import it there, or use another process");
     }
+    // What work in streams still refers to when the interpreter ends stays for ever, on purpose (rule L3).
+    nanobind::set_leak_warnings(false);
     m.attr("__version__") = WEIR_VERSION;
     bind_errors(m);
     bind_devices(m);
@@ -22,5 +25,8 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_ordering(m);
     bind_checking(m);
     bind_tracing(m);
-    interpreter::watch_exit(m);
+    bind_operands(m);
+    bind_host_tasks(m);
+    bind_testing(m);
+    interpreter::watch_exit(m, forget_current_streams);
 }

@@ -1,13 +1,15 @@
 // Streams: making, adopting, the current one.
 
-#include <memory>
+#include <cstdint>
+#include <deque>
+#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "devices.hpp"
 #include "events.hpp"
 #include "interpreter.hpp"
+#include "reference.hpp"
 #include "site.hpp"
 #include "weir/error.hpp"
 #include "weir/event.hpp"
@@ -17,14 +19,26 @@ namespace weir::python {
 
 namespace {
 
-/// The `with stream:` of a thread, innermost last.
+/// The `with stream:` of a thread, innermost last. A deque, since scopes stay where they are made.
 struct entered {
+    entered(nb::handle self, const stream& s) : object(nb::borrow(self)), which(s), in_use(s) {}
+    nb::object object;
     stream_ref which;
-    std::unique_ptr<use> in_use;
+    use in_use;
 };
-std::vector<entered>& entered_streams() {
-    thread_local std::vector<entered> all;
+std::deque<entered>& entered_streams() {
+    thread_local std::deque<entered> all;
     return all;
+}
+
+/// The object of the stream that was current last, outside of all `with stream:`, so that asking again makes none.
+struct last_current {
+    std::uint64_t id = 0;
+    std::optional<reference> object;
+};
+last_current& last_of_thread() {
+    thread_local last_current one;
+    return one;
 }
 
 std::string repr(const stream& self) {
@@ -68,14 +82,46 @@ std::uintptr_t handle_of(const stream& self) {
     return reinterpret_cast<std::uintptr_t>(released([&] { return self.native().handle; }));
 }
 
-stream current(nb::handle of) {
+/// The stream that is current on `on`: the object that was entered, if it is that.
+nb::object current_on(device on) {
+    stream found = current_stream(on);
+    const std::deque<entered>& all = entered_streams();
+    for (auto one = all.rbegin(); one != all.rend(); ++one) {
+        if (one->which == found) {
+            return one->object;
+        }
+    }
+    last_current& last = last_of_thread();
+    if (last.id != found.unique_id()) {
+        const std::uint64_t id = found.unique_id();
+        last = {id, reference(nb::cast(std::move(found)))};
+    }
+    return nb::borrow(last.object->get());
+}
+
+nb::object current_of_innermost() {
+    const std::deque<entered>& all = entered_streams();
+    return current_on(all.empty() ? cpu() : all.back().which.device());
+}
+
+nb::object current_of(nb::handle of) {
     if (of.is_none()) {
-        return innermost_stream();
+        return current_of_innermost();
     }
-    if (nb::hasattr(of, "device") && !nb::isinstance<device>(of)) {
-        return current_stream(device_from(of.attr("device")));
+    const bool is_an_array = !nb::isinstance<device>(of) && nb::hasattr(of, "device");
+    return current_on(device_from(is_an_array ? nb::object(of.attr("device")) : nb::borrow(of)));
+}
+
+void enter(nb::handle self) { entered_streams().emplace_back(self, nb::cast<const stream&>(self)); }
+
+void leave(const stream& self) {
+    std::deque<entered>& all = entered_streams();
+    if (all.empty() || all.back().which != self) {
+        throw state_error(
+            "a `with stream:` ends that is not the innermost one of its thread: generators and coroutines that are "
+            "suspended inside of it leave in another order; pass stream= to the calls there");
     }
-    return current_stream(device_from(of));
+    all.pop_back();
 }
 
 void refuse_pickling(nb::handle self) {
@@ -86,21 +132,15 @@ void refuse_pickling(nb::handle self) {
 
 }  // namespace
 
-void enter(const stream& s) { entered_streams().push_back({s, std::make_unique<use>(s)}); }
-
-void leave(const stream& s) {
-    std::vector<entered>& all = entered_streams();
-    if (all.empty() || all.back().which != s) {
-        throw state_error(
-            "a `with stream:` ends that is not the innermost one of its thread: generators and coroutines that are "
-            "suspended "
-            "inside of it leave in another order; pass stream= to the calls there");
+void forget_current_streams() noexcept {
+    last_of_thread() = {};
+    while (!entered_streams().empty()) {
+        entered_streams().pop_back();  // as they are left
     }
-    all.pop_back();
 }
 
 stream innermost_stream() {
-    const std::vector<entered>& all = entered_streams();
+    const std::deque<entered>& all = entered_streams();
     return current_stream(all.empty() ? cpu() : all.back().which.device());
 }
 
@@ -179,13 +219,13 @@ void bind_streams(nb::module_& m) {
         .def(
             "__enter__",
             [](nb::handle self) {
-                enter(nb::cast<const stream&>(self));
+                enter(self);
                 return nb::borrow(self);
             },
             nb::sig("def __enter__(self) -> Self"))
         .def(
-            "__exit__", [](const stream& self, nb::args /*unused*/) { leave(self); },
-            nb::sig("def __exit__(self, *exception: object) -> None"))
+            "__exit__", [](const stream& self, nb::handle, nb::handle, nb::handle) { leave(self); }, nb::arg().none(),
+            nb::arg().none(), nb::arg().none(), nb::sig("def __exit__(self, *exception: object) -> None"))
         .def(
             "__eq__",
             [](const stream& self, nb::handle other) {
@@ -220,13 +260,13 @@ void bind_streams(nb::module_& m) {
                   "name: str | "
                   "None = None) -> Stream"),
           "The same as Stream(...).");
-    m.def("current_stream", current, nb::arg("device_or_array").none() = nb::none(),
-          nb::sig("def current_stream(device_or_array: Any = None, /) -> Stream"),
+    m.def("current_stream", current_of_innermost, nb::sig("def current_stream() -> Stream"),
           "The calling thread's current stream of a device, or of an array's device: that of the innermost `with "
-          "stream:`, else "
-          "the device's default stream, which all threads share. Without an argument: of the device of the innermost "
-          "`with "
-          "stream:`, else of the CPU.");
+          "stream:`, "
+          "else the device's default stream, which all threads share. Without an argument: of the device of the "
+          "innermost "
+          "`with stream:`, else of the CPU.");
+    m.def("current_stream", current_of, nb::sig("def current_stream(device_or_array: Any, /) -> Stream"));
     m.def(
         "adopt",
         [](nb::handle argument, nb::handle on, nb::handle owner) {

@@ -4,7 +4,9 @@ Arrays know their pending accesses: Weir inserts exactly the device-side waits t
 never reused too early.
 """
 
-from weir import _logging  # noqa: F401  (tells the logger "weir" of waits)
+from weir import _logging as _logging
+from weir import testing
+from weir._packages import stream_of
 from weir._weir import (
     Access,
     ArgumentError,
@@ -16,8 +18,11 @@ from weir._weir import (
     Event,
     ExchangeError,
     Explanation,
+    In,
+    InOut,
     MissingLibrary,
     OperationError,
+    Out,
     OutOfMemory,
     Race,
     RaceError,
@@ -33,6 +38,7 @@ from weir._weir import (
     current_stream,
     devices,
     explain,
+    host_task,
     keep_alive,
     ordering,
     set_ordering,
@@ -50,8 +56,11 @@ __all__ = [
     "Event",
     "ExchangeError",
     "Explanation",
+    "In",
+    "InOut",
     "MissingLibrary",
     "OperationError",
+    "Out",
     "OutOfMemory",
     "Race",
     "RaceError",
@@ -67,8 +76,11 @@ __all__ = [
     "current_stream",
     "devices",
     "explain",
+    "host_task",
     "keep_alive",
     "ordering",
     "set_ordering",
+    "stream_of",
+    "testing",
     "trace",
 ]

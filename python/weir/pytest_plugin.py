@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "weir_check(assume=None): fail if operations of the test race; assume='manual': without Weir's own waits"
+        "markers", "weir_check(assume=None): fail if operations race; assume='manual': as if Weir inserted no waits"
     )
     wanted = config.getoption("--weir-simulate")
     if wanted is None:
@@ -49,10 +49,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def _assumption(marker: pytest.Mark) -> str | None:
     known = {"assume": None} | marker.kwargs
     if marker.args or set(known) != {"assume"} or known["assume"] not in (None, "manual"):
-        raise pytest.UsageError(
-            f"weir_check got {', '.join([*map(repr, marker.args), *(f'{k}={v!r}' for k, v in marker.kwargs.items())])}: "
-            'pass nothing, or assume="manual"'
-        )
+        given = ", ".join([*map(repr, marker.args), *(f"{name}={value!r}" for name, value in marker.kwargs.items())])
+        raise pytest.UsageError(f'weir_check got {given}: pass nothing, or assume="manual"')
     return known["assume"]
 
 
