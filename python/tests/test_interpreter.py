@@ -180,7 +180,10 @@ def test_a_subinterpreter_is_refused_politely() -> None:
         except ImportError:
             import _xxsubinterpreters as interpreters
         import weir
-        code = "try:\\n    import weir\\nexcept ImportError as error:\\n    print('refused')\\nelse:\\n    print('taken')"
+        code = (
+            "try:\\n    import weir\\n"
+            "except ImportError as error:\\n    print('refused')\\nelse:\\n    print('taken')"
+        )
         other = interpreters.create()
         interpreters.run_string(other, code)
         weir.Stream().record().wait()

@@ -1,7 +1,7 @@
 """Streams and events that order themselves.
 
-Arrays know their pending accesses: Weir inserts exactly the device-side waits that are missing, or reports them, and memory is
-never reused too early.
+Arrays know their pending accesses: Weir inserts exactly the device-side waits that are missing, or reports them, and
+memory is never reused too early.
 """
 
 from weir import _logging as _logging

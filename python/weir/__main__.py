@@ -9,8 +9,8 @@ from typing import NoReturn
 
 _MISSING = """\
 weir: this package was built without the command: CMake did not find CLI11, fmt or stb when it was built.
-Build it again where they are installed (Debian, Ubuntu: libcli11-dev libfmt-dev libstb-dev nlohmann-json3-dev), or install
-the Debian package of weir, which has the command.
+Build it again where they are installed (Debian, Ubuntu: libcli11-dev libfmt-dev libstb-dev nlohmann-json3-dev), or
+install the Debian package of weir, which has the command.
 """
 
 

@@ -1,7 +1,7 @@
 """The logger "weir": at its level DEBUG it is told of each device-side wait that Weir inserts, and why.
 
-Waits are noted only while that level is enabled. Loggers keep a cache of which levels are, and `logging` clears it whenever any
-level changes: that is the moment to look again, so that calls into Weir need not ask.
+Waits are noted only while that level is enabled. Loggers keep a cache of which levels are, and `logging` clears it
+whenever any level changes: that is the moment to look again, so that calls into Weir need not ask.
 """
 
 from __future__ import annotations

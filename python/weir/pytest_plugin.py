@@ -1,7 +1,8 @@
 """A plugin for pytest, loaded by itself where Weir is installed.
 
 `@pytest.mark.weir_check` fails a test in which operations race, with the report as the failure's text;
-`@pytest.mark.weir_check(assume="manual")` judges it as if Weir inserted no waits. On a class or a module it holds for all tests there.
+`@pytest.mark.weir_check(assume="manual")` judges it as if Weir inserted no waits. On a class or a module it holds for
+all tests there.
 
 `--weir-simulate` has programs that say "cuda:0" run on simulated devices, on machines without a GPU.
 """
