@@ -31,6 +31,6 @@ def stream_of(x: Any, /) -> Stream:
             "pass the stream that its package works on"
         )
     raise ArgumentTypeError(
-        f"a {type(x).__module__}.{type(x).__qualname__} has no stream: pass an array of Weir, torch or CuPy on a device "
-        "with streams; what NumPy and torch on the CPU do is over when their calls return"
+        f"a {type(x).__module__}.{type(x).__qualname__} has no stream: pass an array of Weir, torch or CuPy on a "
+        "device with streams; what NumPy and torch on the CPU do is over when their calls return"
     )
