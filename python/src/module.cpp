@@ -23,6 +23,8 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_asyncio(m);
     bind_operands(m);
     bind_host_tasks(m);
+    bind_parallel(m);
+    bind_memory(m);
     bind_testing(m);
     interpreter::watch_exit(m, forget_current_streams);
 }

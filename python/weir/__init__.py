@@ -4,7 +4,7 @@ Arrays know their pending accesses: Weir inserts exactly the device-side waits t
 never reused too early.
 """
 
-from weir import testing
+from weir import memory, testing
 from weir._packages import stream_of
 from weir._weir import (
     ArgumentError,
@@ -32,6 +32,7 @@ from weir._weir import (
     devices,
     host_task,
     keep_alive,
+    parallel,
 )
 
 __all__ = [
@@ -60,6 +61,8 @@ __all__ = [
     "devices",
     "host_task",
     "keep_alive",
+    "memory",
+    "parallel",
     "stream_of",
     "testing",
 ]
