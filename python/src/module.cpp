@@ -21,9 +21,11 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_streams(m);
     bind_events(m);
     bind_asyncio(m);
-    bind_operands(m);
+    bind_accesses(m);
     bind_host_tasks(m);
+    bind_kernels(m);
     bind_parallel(m);
+    bind_fft(m);
     bind_memory(m);
     bind_testing(m);
     interpreter::watch_exit(m, forget_current_streams);

@@ -4,7 +4,7 @@ Arrays know their pending accesses: Weir inserts exactly the device-side waits t
 never reused too early.
 """
 
-from weir import memory, testing
+from weir import fft, memory, testing
 from weir._packages import stream_of
 from weir._weir import (
     ArgumentError,
@@ -17,6 +17,7 @@ from weir._weir import (
     ExchangeError,
     In,
     InOut,
+    Kernel,
     MissingLibrary,
     OperationError,
     Out,
@@ -46,6 +47,7 @@ __all__ = [
     "ExchangeError",
     "In",
     "InOut",
+    "Kernel",
     "MissingLibrary",
     "OperationError",
     "Out",
@@ -59,6 +61,7 @@ __all__ = [
     "create_stream",
     "current_stream",
     "devices",
+    "fft",
     "host_task",
     "keep_alive",
     "memory",
