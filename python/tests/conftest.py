@@ -1,25 +1,39 @@
-"""What the tests share."""
+"""What the tests share: devices. cuda:0 is the fake driver's where CTest runs the tests, else the machine's."""
 
 from __future__ import annotations
-
-import os
 
 import pytest
 
 import weir
 
-DEVICES = ["cpu", "sim:0"]
-if extra := os.environ.get("WEIR_TEST_DEVICE"):
-    DEVICES.append(extra)
+
+def _has_cuda() -> bool:
+    try:
+        weir.Device("cuda:0")
+    except weir.DeviceError:
+        return False
+    return True
 
 
-@pytest.fixture(params=DEVICES)
+HAS_CUDA = _has_cuda()
+ASYNCHRONOUS = ["cpu", "sim:0", *(["cuda:0"] if HAS_CUDA else [])]
+
+
+@pytest.fixture(params=ASYNCHRONOUS)
 def device(request: pytest.FixtureRequest) -> weir.Device:
-    """Each kind of device with asynchronous streams; WEIR_TEST_DEVICE names one more, such as cuda:0."""
+    """Each device with asynchronous streams."""
     return weir.Device(request.param)
 
 
-@pytest.fixture(params=[*DEVICES, "cpu:inline"])
+@pytest.fixture(params=[*ASYNCHRONOUS, "cpu:inline"])
 def any_device(request: pytest.FixtureRequest) -> weir.Device:
     """The same, and the CPU without queues."""
     return weir.Device(request.param)
+
+
+@pytest.fixture
+def cuda() -> weir.Device:
+    """The first CUDA device."""
+    if not HAS_CUDA:
+        pytest.skip("there is no CUDA driver here, and WEIR_CUDA_DRIVER names none")
+    return weir.Device("cuda:0")

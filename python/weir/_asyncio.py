@@ -16,7 +16,6 @@ class _Waiting:
         self._wakeups = _Wakeups()
         self._futures: dict[int, asyncio.Future[None]] = {}
         self._numbers = itertools.count()
-        self._loop = weakref.ref(loop)
         loop.add_reader(self._wakeups.descriptor, self._wake)
 
     def future(self, event: Event, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:

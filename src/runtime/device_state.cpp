@@ -96,6 +96,10 @@ int device::id() const noexcept { return state_->id(); }
 
 std::string device::name() const { return std::string(state_->driver().name()); }
 
+std::string device::to_string() const {
+    return "<weir.device " + name() + (state_->stands_for_cuda() ? " (simulated)>" : ">");
+}
+
 void device::synchronize(source_location where) const {
     const std::vector<frontiers::point> tails = state_->ends(where);
     for (const frontiers::point& tail : tails) {

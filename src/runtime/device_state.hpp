@@ -23,6 +23,9 @@ class stream_state;
 /// One device of the process. Lives for ever: threads and arrays may use it until the very end.
 class device_state {
 public:
+    /// Simulated devices from this number on stand for CUDA devices; those before are `sim:<id>`.
+    static constexpr int first_stand_in = 16;
+
     /// `memory_space`: the device whose memory this one uses as its own; null if it has its own.
     device_state(device_kind kind, int id, std::unique_ptr<backend::driver> driver,
                  const device_state* memory_space = nullptr);
@@ -32,6 +35,8 @@ public:
 
     [[nodiscard]] device_kind kind() const noexcept { return kind_; }
     [[nodiscard]] int id() const noexcept { return id_; }
+    /// Whether it is a simulated device that stands for a CUDA device.
+    [[nodiscard]] bool stands_for_cuda() const noexcept { return kind_ == device_kind::sim && id_ >= first_stand_in; }
     [[nodiscard]] backend::driver& driver() const noexcept { return *driver_; }
     /// Of all devices that can use this one's memory as their own, the one that stands for them.
     [[nodiscard]] const device_state& memory_space() const noexcept { return *memory_space_; }
@@ -74,7 +79,8 @@ private:
 [[nodiscard]] device_state& cpu_device();
 /// The device `cpu:inline`.
 [[nodiscard]] device_state& inline_device();
-/// A device whose driver is a cuda_driver. Throws device_error, argument_error.
+/// A device whose driver is a cuda_driver, or, where CUDA devices are simulated, a sim_driver. Throws device_error,
+/// argument_error.
 [[nodiscard]] device_state& cuda_device(int id);
 /// A device whose driver is a sim_driver. Throws argument_error.
 [[nodiscard]] device_state& sim_device(int id);
