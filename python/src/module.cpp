@@ -25,8 +25,12 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_ordering(m);
     bind_checking(m);
     bind_tracing(m);
-    bind_operands(m);
+    bind_accesses(m);
     bind_host_tasks(m);
+    bind_kernels(m);
+    bind_parallel(m);
+    bind_fft(m);
+    bind_memory(m);
     bind_testing(m);
     interpreter::watch_exit(m, forget_current_streams);
 }

@@ -5,7 +5,7 @@ memory is never reused too early.
 """
 
 from weir import _logging as _logging
-from weir import testing
+from weir import fft, memory, testing
 from weir._packages import stream_of
 from weir._weir import (
     Access,
@@ -20,6 +20,7 @@ from weir._weir import (
     Explanation,
     In,
     InOut,
+    Kernel,
     MissingLibrary,
     OperationError,
     Out,
@@ -41,6 +42,7 @@ from weir._weir import (
     host_task,
     keep_alive,
     ordering,
+    parallel,
     set_ordering,
     trace,
 )
@@ -58,6 +60,7 @@ __all__ = [
     "Explanation",
     "In",
     "InOut",
+    "Kernel",
     "MissingLibrary",
     "OperationError",
     "Out",
@@ -76,9 +79,12 @@ __all__ = [
     "current_stream",
     "devices",
     "explain",
+    "fft",
     "host_task",
     "keep_alive",
+    "memory",
     "ordering",
+    "parallel",
     "set_ordering",
     "stream_of",
     "testing",
