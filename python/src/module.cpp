@@ -1,6 +1,7 @@
 // The extension module of the package `weir`: one bind_* function for each concept, in the order in which they need each other.
 #include "bind.hpp"
 
+#include "arrays.hpp"
 #include "asyncio.hpp"
 #include "checking.hpp"
 #include "devices.hpp"
@@ -26,6 +27,10 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_checking(m);
     bind_tracing(m);
     bind_accesses(m);
+    bind_arrays(m);
+    bind_creation(m);
+    bind_transfers(m);
+    bind_operands(m);
     bind_host_tasks(m);
     bind_kernels(m);
     bind_parallel(m);

@@ -10,7 +10,6 @@ all tests there.
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -38,13 +37,19 @@ def pytest_configure(config: pytest.Config) -> None:
     wanted = config.getoption("--weir-simulate")
     if wanted is None:
         return
-    set_before = os.environ.get("WEIR_SIMULATE")
-    if "weir" in sys.modules and "weir._weir" in sys.modules and set_before != wanted:
+    import weir
+
+    kind, _, number = wanted.partition(":")
+    if kind != "cuda" or not number.isdecimal():
+        raise pytest.UsageError(f"--weir-simulate={wanted}: pass cuda:N, or nothing for {_SIMULATED}")
+    try:
+        weir.testing.simulate_cuda(int(number))
+    except weir.Error as error:
         raise pytest.UsageError(
-            f"--weir-simulate: weir was imported before pytest read its options, by a conftest.py or another plugin: "
-            f"import it later, or set WEIR_SIMULATE={wanted} in the environment"
-        )
-    os.environ["WEIR_SIMULATE"] = wanted
+            f"--weir-simulate={wanted}: {error}. A conftest.py or a plugin may use Weir too early: "
+            f"set WEIR_SIMULATE={wanted} in the environment then"
+        ) from None
+    os.environ["WEIR_SIMULATE"] = wanted  # for the processes that tests start
 
 
 def _assumption(marker: pytest.Mark) -> str | None:
@@ -61,7 +66,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     if marker is None:
         return (yield)
     assume = _assumption(marker)
-    import weir  # not before it is needed: --weir-simulate comes first
+    import weir
 
     with weir.check(assume="manual" if assume else None) as report:
         result = yield
