@@ -126,7 +126,7 @@ def test_programs_that_say_cuda_run_on_simulated_devices(run) -> None:  # type: 
 
 def test_simulating_too_late_is_an_error(run, pytester: pytest.Pytester) -> None:  # type: ignore[no-untyped-def]
     pytester.makeconftest("import weir\nweir.devices()")
-    result = run("def test_it(): pass", "--weir-simulate", "-p", "conftest")
+    result = run("def test_it(): pass", "--weir-simulate")
     assert result.ret != 0
     assert "set WEIR_SIMULATE=cuda:2 in the environment" in result.stdout.str() + result.stderr.str()
 
