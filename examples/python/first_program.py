@@ -3,7 +3,6 @@
 import ctypes
 
 import numpy as np
-
 import weir
 
 load = weir.Stream(name="load")

@@ -30,7 +30,6 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_arrays(m);
     bind_creation(m);
     bind_transfers(m);
-    bind_operands(m);
     bind_host_tasks(m);
     bind_kernels(m);
     bind_parallel(m);
