@@ -28,7 +28,8 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):  # type: ig
 
     def run_tests(text: str, *options: str) -> pytest.RunResult:
         pytester.makepyfile(text)
-        return pytester.runpytest_subprocess("-p", "weir.pytest_plugin", "-p", "no:cacheprovider", *options, timeout=120)
+        plugin = ("-p", "weir.pytest_plugin", "-p", "no:cacheprovider")
+        return pytester.runpytest_subprocess(*plugin, *options, timeout=120)
 
     return run_tests
 

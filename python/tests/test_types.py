@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 import weir
 
 PACKAGE = Path(weir.__file__).parent
