@@ -11,7 +11,7 @@ import pytest
 import weir
 
 PACKAGE = Path(weir.__file__).parent
-STUB = PACKAGE / "_weir.pyi"
+STUB = PACKAGE / "_weir" / "__init__.pyi"
 
 pytestmark = pytest.mark.skipif(not STUB.exists(), reason="the stub is not built: build the target weir-python-stub")
 
