@@ -30,16 +30,16 @@ cuda_driver::cuda_driver(const driver_api& api, int id)
     watcher::instance();
 }
 
-std::unique_ptr<queue> cuda_driver::make_queue(timeline& line, queue_events& events, int priority) {
+std::unique_ptr<queue> cuda_driver::make_queue(timeline& line, queue_events& events, const queue_options& how) {
     int least = 0;
     int greatest = 0;
     {
         const in_context here(context_);
         context_.api().context_priority_range(&least, &greatest);
     }
-    const int known = std::clamp(priority, greatest, least);  // smaller is more urgent
-    return std::make_unique<cuda_queue>(
-        std::make_shared<submission>(context_, line, events, known, stream_non_blocking, bodies_.load()));
+    const int known = std::clamp(how.priority, greatest, least);  // smaller is more urgent
+    return std::make_unique<cuda_queue>(std::make_shared<submission>(
+        context_, line, events, known, how.blocking ? stream_default : stream_non_blocking, bodies_.load()));
 }
 
 std::unique_ptr<queue> cuda_driver::adopt_queue(void* handle, timeline& line, queue_events& events) {

@@ -23,7 +23,8 @@ public:
     ~cuda_driver() override = default;
 
     [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-    [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events, int priority) override;
+    [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events,
+                                                    const queue_options& how) override;
     [[nodiscard]] std::unique_ptr<queue> adopt_queue(void* handle, timeline& line, queue_events& events) override;
     [[nodiscard]] std::uint64_t identify(void* handle) const override;
     [[nodiscard]] bool runs_host_code() const noexcept override { return bodies_.load() != nullptr; }
