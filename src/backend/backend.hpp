@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -200,6 +201,14 @@ public:
 
     /// Gives back to the device what the driver keeps of memory that was given back to it. Does not wait.
     virtual void trim() noexcept {}
+
+    /// @{
+    /// A point, of no queue, that is over once everything is over that anybody has put into the device up to now; no queue
+    /// may wait for it. Empty if the device cannot tell. May end captures of others (rule L5).
+    [[nodiscard]] virtual std::optional<point> mark_end_of_all() noexcept { return std::nullopt; }
+    /// Blocks until that is so. Whether it is.
+    [[nodiscard]] virtual bool await_end_of_all() noexcept { return false; }
+    /// @}
 
     /// The device's time. A simulated device under a virtual clock has its own.
     [[nodiscard]] virtual std::chrono::steady_clock::time_point now() const noexcept {

@@ -89,6 +89,8 @@ private:
 /// A device whose driver is a cuda_driver, or, where CUDA devices are simulated, a sim_driver. Throws device_error,
 /// argument_error.
 [[nodiscard]] device_state& cuda_device(int id);
+/// The CUDA devices that the process uses, in the driver's order; not those that stand for such. Throws std::bad_alloc.
+[[nodiscard]] std::vector<device_state*> cuda_devices_in_use();
 /// A device whose driver is a sim_driver. Throws argument_error.
 [[nodiscard]] device_state& sim_device(int id);
 
