@@ -4,11 +4,13 @@ Arrays know their pending accesses: Weir inserts exactly the device-side waits t
 never reused too early.
 """
 
-from weir import testing
+from weir import random, testing
 from weir._packages import stream_of
 from weir._weir import (
     ArgumentError,
+    ArgumentIndexError,
     ArgumentTypeError,
+    Array,
     CopyError,
     Device,
     DeviceError,
@@ -26,17 +28,28 @@ from weir._weir import (
     Stream,
     __version__,
     adopt,
+    arange,
+    array,
+    copy,
     create_event,
     create_stream,
     current_stream,
     devices,
+    empty,
+    fill,
+    full,
     host_task,
     keep_alive,
+    ones,
+    where,
+    zeros,
 )
 
 __all__ = [
     "ArgumentError",
+    "ArgumentIndexError",
     "ArgumentTypeError",
+    "Array",
     "CopyError",
     "Device",
     "DeviceError",
@@ -54,12 +67,22 @@ __all__ = [
     "Stream",
     "__version__",
     "adopt",
+    "arange",
+    "array",
+    "copy",
     "create_event",
     "create_stream",
     "current_stream",
     "devices",
+    "empty",
+    "fill",
+    "full",
     "host_task",
     "keep_alive",
+    "ones",
+    "random",
     "stream_of",
     "testing",
+    "where",
+    "zeros",
 ]
