@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 
 #include "failures.hpp"
 #include "weir/error.hpp"
@@ -13,6 +14,7 @@ namespace {
 enum kind : std::size_t {
     any,
     argument,
+    argument_index,
     argument_type,
     state,
     out_of_memory_kind,
@@ -41,7 +43,33 @@ void add(nb::module_& m, kind which, const char* name, const char* doc, PyObject
     m.attr(name) = nb::borrow(made);
 }
 
-void raise(kind which, const std::exception& error) { PyErr_SetString(classes[which], error.what()); }
+/// The library's messages name calls of C++: here they are Python's.
+std::string in_words_of_python(std::string text) {
+    struct word {
+        std::string_view cpp;
+        std::string_view python;
+    };
+    constexpr word words[] = {{"astype(on, x, dtype)", "x.astype(dtype)"},
+                              {"to(on, x, device)", "x.to(device)"},
+                              {"contiguous(on, x)", "x.copy()"},
+                              {"reshape(on, x, shape) copies", "x.reshape(shape) copies"},
+                              {"after broadcast_to", "after broadcasting"},
+                              {"<weir.array ", "<weir.Array "},
+                              {"<weir.stream ", "<weir.Stream "},
+                              {"<weir.event ", "<weir.Event "},
+                              {"<weir.device ", "<weir.Device "}};
+    for (const word& one : words) {
+        for (std::size_t at = text.find(one.cpp); at != std::string::npos; at = text.find(one.cpp, at)) {
+            text.replace(at, one.cpp.size(), one.python);
+            at += one.python.size();
+        }
+    }
+    return text;
+}
+
+void raise(kind which, const std::exception& error) {
+    PyErr_SetString(classes[which], in_words_of_python(error.what()).c_str());
+}
 
 /// What a host task raised is the cause.
 void set_cause(const nb::object& of, const std::exception_ptr& reason) {
@@ -57,7 +85,7 @@ void set_cause(const nb::object& of, const std::exception_ptr& reason) {
 }
 
 void raise_operation_error(const operation_error& error) {
-    const nb::object made = nb::borrow(classes[operation])(error.what());
+    const nb::object made = nb::borrow(classes[operation])(in_words_of_python(error.what()));
     made.attr("label") = error.label();
     made.attr("file") = error.where().file;
     made.attr("line") = error.where().line;
@@ -70,6 +98,12 @@ void translate(const std::exception_ptr& thrown, void* /*unused*/) {
         std::rethrow_exception(thrown);
     } catch (const operation_error& error) {
         raise_operation_error(error);
+    } catch (const index_error& error) {
+        raise(argument_index, error);
+    } catch (const copy_error& error) {
+        raise(copy, error);
+    } catch (const exchange_error& error) {
+        raise(exchange, error);
     } catch (const argument_error& error) {
         raise(argument, error);
     } catch (const argument_type_error& error) {
@@ -91,6 +125,24 @@ void translate(const std::exception_ptr& thrown, void* /*unused*/) {
 
 }  // namespace
 
+void raise_handled() noexcept {
+    try {
+        try {
+            throw;
+        } catch (nb::python_error& error) {
+            error.restore();
+        } catch (const std::bad_alloc&) {
+            PyErr_NoMemory();
+        } catch (...) {
+            translate(std::current_exception(), nullptr);
+        }
+    } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+    } catch (...) {
+        PyErr_SetString(PyExc_RuntimeError, "an exception of an unknown type");
+    }
+}
+
 void bind_errors(nb::module_& m) {
     add(m, any, "Error",
         "Base of everything that Weir raises. The message says what was given, what is wanted, what to call.",
@@ -98,6 +150,7 @@ void bind_errors(nb::module_& m) {
     add(m, argument, "ArgumentError",
         "A value that the call cannot take: a bad shape, a stream of another device, an unknown name.",
         PyExc_ValueError);
+    add(m, argument_index, "ArgumentIndexError", "An index that the array has not.", PyExc_IndexError, argument);
     add(m, argument_type, "ArgumentTypeError",
         "A type that the call cannot take: an element type, an object that is no stream.", PyExc_TypeError);
     add(m, state, "StateError",

@@ -1,6 +1,7 @@
 // The extension module of the package `weir`: one bind_* function for each concept, in the order in which they need each other.
 #include "bind.hpp"
 
+#include "arrays.hpp"
 #include "asyncio.hpp"
 #include "devices.hpp"
 #include "errors.hpp"
@@ -21,6 +22,9 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_streams(m);
     bind_events(m);
     bind_asyncio(m);
+    bind_arrays(m);
+    bind_creation(m);
+    bind_transfers(m);
     bind_accesses(m);
     bind_host_tasks(m);
     bind_kernels(m);

@@ -4,11 +4,13 @@ Arrays know their pending accesses: Weir inserts exactly the device-side waits t
 never reused too early.
 """
 
-from weir import fft, memory, testing
+from weir import fft, memory, random, testing
 from weir._packages import stream_of
 from weir._weir import (
     ArgumentError,
+    ArgumentIndexError,
     ArgumentTypeError,
+    Array,
     CopyError,
     Device,
     DeviceError,
@@ -27,18 +29,29 @@ from weir._weir import (
     Stream,
     __version__,
     adopt,
+    arange,
+    array,
+    copy,
     create_event,
     create_stream,
     current_stream,
     devices,
+    empty,
+    fill,
+    full,
     host_task,
     keep_alive,
+    ones,
     parallel,
+    where,
+    zeros,
 )
 
 __all__ = [
     "ArgumentError",
+    "ArgumentIndexError",
     "ArgumentTypeError",
+    "Array",
     "CopyError",
     "Device",
     "DeviceError",
@@ -57,15 +70,25 @@ __all__ = [
     "Stream",
     "__version__",
     "adopt",
+    "arange",
+    "array",
+    "copy",
     "create_event",
     "create_stream",
     "current_stream",
     "devices",
+    "empty",
     "fft",
+    "fill",
+    "full",
     "host_task",
     "keep_alive",
     "memory",
+    "ones",
     "parallel",
+    "random",
     "stream_of",
     "testing",
+    "where",
+    "zeros",
 ]
