@@ -40,6 +40,7 @@
 #include "weir/native_queue.hpp"
 #include "weir/ordering.hpp"
 #include "weir/package.hpp"
+#include "weir/parallel.hpp"
 #include "weir/random.hpp"
 #include "weir/reduction.hpp"
 #include "weir/scalar.hpp"

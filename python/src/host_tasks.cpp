@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "accesses.hpp"
 #include "devices.hpp"
 #include "events.hpp"
 #include "failures.hpp"
 #include "interpreter.hpp"
-#include "operands.hpp"
 #include "reference.hpp"
 #include "site.hpp"
 #include "task_views.hpp"
@@ -50,10 +50,10 @@ public:
 
 private:
     static nb::object in_task(nb::handle argument) {
-        if (!nb::isinstance<py_operand>(argument)) {
+        if (!nb::isinstance<declared_use>(argument)) {
             return nb::borrow(argument);
         }
-        const auto& operand = nb::cast<const py_operand&>(argument);
+        const auto& operand = nb::cast<const declared_use&>(argument);
         try {
             return task_view(operand.of, operand.use != operand_use::in);
         } catch (nb::python_error& error) {
@@ -140,8 +140,8 @@ py_event host_task(nb::handle fn, nb::args args, nb::handle reads, nb::handle wr
         if (nb::isinstance<array>(argument)) {
             argument = operand_object(argument, use_of(argument, read, written));
         }
-        if (nb::isinstance<py_operand>(argument)) {
-            const auto& operand = nb::cast<const py_operand&>(argument);
+        if (nb::isinstance<declared_use>(argument)) {
+            const auto& operand = nb::cast<const declared_use&>(argument);
             found.add(operand.of, operand.use);
             seen.push_back(operand.of);
             expect_task_view(operand.of);

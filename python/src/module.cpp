@@ -23,8 +23,12 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_arrays(m);
     bind_creation(m);
     bind_transfers(m);
-    bind_operands(m);
+    bind_accesses(m);
     bind_host_tasks(m);
+    bind_kernels(m);
+    bind_parallel(m);
+    bind_fft(m);
+    bind_memory(m);
     bind_testing(m);
     interpreter::watch_exit(m, forget_current_streams);
 }

@@ -4,7 +4,7 @@ Arrays know their pending accesses: Weir inserts exactly the device-side waits t
 never reused too early.
 """
 
-from weir import random, testing
+from weir import fft, memory, random, testing
 from weir._packages import stream_of
 from weir._weir import (
     ArgumentError,
@@ -19,6 +19,7 @@ from weir._weir import (
     ExchangeError,
     In,
     InOut,
+    Kernel,
     MissingLibrary,
     OperationError,
     Out,
@@ -41,6 +42,7 @@ from weir._weir import (
     host_task,
     keep_alive,
     ones,
+    parallel,
     where,
     zeros,
 )
@@ -58,6 +60,7 @@ __all__ = [
     "ExchangeError",
     "In",
     "InOut",
+    "Kernel",
     "MissingLibrary",
     "OperationError",
     "Out",
@@ -75,11 +78,14 @@ __all__ = [
     "current_stream",
     "devices",
     "empty",
+    "fft",
     "fill",
     "full",
     "host_task",
     "keep_alive",
+    "memory",
     "ones",
+    "parallel",
     "random",
     "stream_of",
     "testing",
