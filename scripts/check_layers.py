@@ -70,6 +70,7 @@ PUBLIC_HEADERS = {
     "arithmetic.hpp": "array",
     "array.hpp": "array",
     "dtype.hpp": "array",
+    "explain.hpp": "array",
     "indexing.hpp": "array",
     "scalar.hpp": "array",
     "shape.hpp": "array",
@@ -83,6 +84,7 @@ PUBLIC_HEADERS = {
     "fft.hpp": "calls",
     "check.hpp": "check",
     "trace.hpp": "trace",
+    "wait_log.hpp": "trace",
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?P<open>[<"])(?P<path>[^>"]+)[>"]')

@@ -30,6 +30,7 @@
 #include "weir/dtype.hpp"
 #include "weir/error.hpp"
 #include "weir/event.hpp"
+#include "weir/explain.hpp"
 #include "weir/fft.hpp"
 #include "weir/float16.hpp"
 #include "weir/indexing.hpp"
@@ -50,4 +51,5 @@
 #include "weir/strided_span.hpp"
 #include "weir/testing.hpp"
 #include "weir/trace.hpp"
+#include "weir/wait_log.hpp"
 #include "weir/watchdog.hpp"

@@ -3,6 +3,7 @@
 
 #include "arrays.hpp"
 #include "asyncio.hpp"
+#include "checking.hpp"
 #include "devices.hpp"
 #include "errors.hpp"
 #include "interpreter.hpp"
@@ -20,10 +21,13 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_streams(m);
     bind_events(m);
     bind_asyncio(m);
+    bind_ordering(m);
+    bind_checking(m);
+    bind_tracing(m);
+    bind_accesses(m);
     bind_arrays(m);
     bind_creation(m);
     bind_transfers(m);
-    bind_accesses(m);
     bind_host_tasks(m);
     bind_kernels(m);
     bind_parallel(m);

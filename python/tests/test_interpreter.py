@@ -10,7 +10,6 @@ import textwrap
 import threading
 
 import pytest
-
 import weir
 from weir.testing import Gate
 
@@ -181,7 +180,10 @@ def test_a_subinterpreter_is_refused_politely() -> None:
         except ImportError:
             import _xxsubinterpreters as interpreters
         import weir
-        code = "try:\\n    import weir\\nexcept ImportError as error:\\n    print('refused')\\nelse:\\n    print('taken')"
+        code = (
+            "try:\\n    import weir\\n"
+            "except ImportError as error:\\n    print('refused')\\nelse:\\n    print('taken')"
+        )
         other = interpreters.create()
         interpreters.run_string(other, code)
         weir.Stream().record().wait()
@@ -197,7 +199,9 @@ def test_a_signal_handler_may_use_weir() -> None:
         stream, gate = weir.Stream(), Gate()
         gate.hold(stream)
         event = stream.record()
-        opens = threading.Timer(0.0, lambda: (signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1), gate.open()))
+        opens = threading.Timer(
+            0.0, lambda: (signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1), gate.open())
+        )
         opens.start()
         event.wait()
         opens.join()

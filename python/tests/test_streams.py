@@ -9,7 +9,6 @@ import threading
 import weakref
 
 import pytest
-
 import weir
 from weir.testing import Gate
 
