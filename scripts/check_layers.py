@@ -64,6 +64,7 @@ PUBLIC_HEADERS = {
     "testing.hpp": "runtime",
     "watchdog.hpp": "runtime",
     "buffer.hpp": "memory",
+    "capture.hpp": "memory",
     "memory.hpp": "memory",
     "memory_resource.hpp": "memory",
     "arithmetic.hpp": "array",

@@ -23,6 +23,7 @@
 #include "weir/array.hpp"
 #include "weir/buffer.hpp"
 #include "weir/calls.hpp"
+#include "weir/capture.hpp"
 #include "weir/check.hpp"
 #include "weir/completion.hpp"
 #include "weir/device.hpp"

@@ -1,6 +1,7 @@
 // Kernels for CUDA devices, and their launches.
 #include "weir/kernel.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +40,8 @@ struct py_kernel {
     std::vector<detail::kernel_argument> described;
     std::size_t arrays = 0;
 };
+
+std::string repr(const py_kernel& self) { return self.code.to_string().replace(0, 12, "<weir.Kernel"); }
 
 /// A launch on its way into the driver's queue, which copies the arguments.
 template <class Slots>
@@ -123,8 +126,8 @@ completion put(const py_kernel& what, const stream& to, const launch_config& con
 py_event launch(const py_kernel& what, const launch_place& at, nb::args args) {
     const std::size_t count = what.parameters.size();
     if (args.size() != count) {
-        throw argument_error("the kernel " + what.code.to_string() + " has " + std::to_string(count) +
-                             " parameters, and got " + std::to_string(args.size()) + " arguments");
+        throw argument_error("the kernel " + repr(what) + " has " + std::to_string(count) + " parameters, and got " +
+                             std::to_string(args.size()) + " arguments");
     }
     const source_location where = here();
     std::array<argument_slot, few_slots> few_values;
@@ -205,8 +208,6 @@ py_kernel from_cubin(const nb::bytes& image, const std::string& name, const std:
     const auto bytes = std::as_bytes(std::span(image.c_str(), image.size()));
     return py_kernel(released([&] { return kernel::from_cubin(bytes, name, where).with_signature(signature); }));
 }
-
-std::string repr(const py_kernel& self) { return self.code.to_string().replace(0, 12, "<weir.Kernel"); }
 
 }  // namespace
 

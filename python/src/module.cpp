@@ -15,8 +15,6 @@ NB_MODULE(_weir, m) {  // NOLINT
         throw nanobind::import_error(
             "weir works in the main interpreter only: import it there, or use another process");
     }
-    // What work in streams still refers to when the interpreter ends stays for ever, on purpose (rule L3).
-    nanobind::set_leak_warnings(false);
     m.attr("__version__") = WEIR_VERSION;
     bind_errors(m);
     bind_devices(m);

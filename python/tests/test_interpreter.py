@@ -208,3 +208,47 @@ def test_a_signal_handler_may_use_weir() -> None:
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert seen == [True]
+
+
+def test_nothing_leaks() -> None:
+    expect_clean(
+        run(
+            """
+            import asyncio, weir
+            from weir.testing import Gate
+            stream = weir.Stream("sim:0", name="x")
+            with stream:
+                weir.current_stream().record().wait()
+            async def main():
+                gate = Gate()
+                gate.hold(stream)
+                event = stream.record()
+                event.keeps(stream, event)
+                waiting = asyncio.create_task(wait(event))
+                await asyncio.sleep(0)
+                gate.open()
+                await waiting
+            async def wait(event):
+                await event
+            asyncio.run(main())
+            """,
+            WEIR_LOG="debug",
+        )
+    )
+
+
+def test_what_leaks_on_purpose_is_counted() -> None:
+    done = run(
+        """
+        import weir
+        from weir.testing import Gate
+        stream, gate = weir.Stream(), Gate()
+        gate.hold(stream)
+        stream.record().keeps(object())
+        import builtins
+        builtins.kept = gate  # never opened while Python lives
+        """,
+        WEIR_LOG="debug",
+    )
+    assert done.returncode == 0
+    assert done.stderr.startswith("weir: Python ends while work in streams refers to 1 of its objects")

@@ -109,7 +109,7 @@ void detector::event_recorded(std::uint64_t event, const runtime::stream_info& s
 }
 
 void detector::stream_waits(const runtime::stream_info& stream, frontiers::epoch at, frontiers::point target,
-                            std::uint64_t event, bool /*issued*/, const source_location& where) {
+                            std::uint64_t event, runtime::wait_made /*how*/, const source_location& where) {
     note([&] {
         const agent self = order_.of(stream);
         order_.join_actor(self);

@@ -34,6 +34,8 @@ struct stream_info {
     /// native_queue::unique_id of a queue of somebody else's; 0 if the stream is Weir's own. The queue may have been adopted
     /// before, as another stream, whose work is over: it runs in order all the same.
     std::uint64_t queue = 0;
+    /// "legacy" or "blocking" if the device itself orders it with streams of the other kind (rule S6); else empty.
+    std::string_view order = {};
 };
 
 /// When an operation ran, by two readings of its device's clock.
@@ -72,6 +74,13 @@ struct observed_operation {
     /// Up to where the packages that share memory had put work into their streams, of those that the accesses left to Weir
     /// come after: whether that took a wait or not (rules X6, X7).
     std::span<const frontiers::point> entries = {};
+};
+
+/// What became of a wait that the program asked for, or of one that its devices make by themselves.
+enum class wait_made : std::uint8_t {
+    issued,     ///< it was missing
+    implied,    ///< it was implied by earlier order, or its target was over
+    by_device,  ///< nobody asked: the device itself orders these streams (rule S6)
 };
 
 /// Memory, or what is tracked like memory, has a new owner.
@@ -116,9 +125,8 @@ public:
     virtual void event_recorded(std::uint64_t /*event*/, const stream_info&, frontiers::point /*at*/,
                                 const source_location&) {}
     /// The program made a stream wait for a point, through event `event` if not 0. The wait is the stream's epoch `at`.
-    /// `issued`: the device-side wait was missing; else it was implied and elided.
     virtual void stream_waits(const stream_info&, frontiers::epoch /*at*/, frontiers::point /*target*/,
-                              std::uint64_t /*event*/, bool /*issued*/, const source_location&) {}
+                              std::uint64_t /*event*/, wait_made /*how*/, const source_location&) {}
     /// The calling thread knows by a wait that returned, or a question answered "done", that `target` is over.
     virtual void host_waited(frontiers::point /*target*/, const source_location&) {}
     /// The host reads or changes a resource itself; Weir has waited for what conflicts.

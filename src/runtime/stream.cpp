@@ -19,6 +19,7 @@ namespace {
 void wait_for(runtime::stream_state& stream, const order::mark& target, std::uint64_t event,
               const source_location& where) {
     runtime::fork_guard::expect_not_forked();
+    stream.follow_device_order(where);
     const order::watermarks& completed = backend::timeline_table::instance();
     std::unique_lock lock(stream.mutex);
     stream.expect_open();
@@ -40,7 +41,8 @@ void wait_for(runtime::stream_state& stream, const order::mark& target, std::uin
         stream.queue->submit(at, {});
     }
     runtime::observers::tell([&](runtime::observer& one) {
-        one.stream_waits(stream.info(), stream.sequence.tail(), target.at, event, issued, where);
+        one.stream_waits(stream.info(), stream.sequence.tail(), target.at, event,
+                         issued ? runtime::wait_made::issued : runtime::wait_made::implied, where);
     });
     const frontiers::point tail{stream.timeline(), stream.sequence.tail()};
     lock.unlock();
@@ -91,6 +93,8 @@ native_stream stream_ref::native() const { return {state_->hand_out()}; }
 
 int stream_ref::priority() const noexcept { return state_->priority(); }
 
+bool stream_ref::blocking() const noexcept { return state_->blocking(); }
+
 std::string_view stream_ref::name() const noexcept { return state_->info().name; }
 
 std::uint64_t stream_ref::unique_id() const noexcept { return state_->id(); }
@@ -105,7 +109,7 @@ std::string stream_ref::to_string() const {
 }
 
 stream::stream(weir::device on, stream_options options)
-    : stream(runtime::stream_state::make(on.state(), options.priority, std::move(options.name))) {}
+    : stream(runtime::stream_state::make(on.state(), {options.priority, options.blocking}, std::move(options.name))) {}
 
 stream::stream(detail::owner<runtime::stream_state> state) noexcept : stream_ref(*state), keep_(std::move(state)) {}
 
