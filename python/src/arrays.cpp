@@ -8,7 +8,7 @@
 #include "devices.hpp"
 #include "dtypes.hpp"
 #include "interpreter.hpp"
-#include "operands.hpp"
+#include "arithmetic.hpp"
 #include "site.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"

@@ -10,7 +10,7 @@
 #include "dtypes.hpp"
 #include "interpreter.hpp"
 #include "numpy.hpp"
-#include "operands.hpp"
+#include "arithmetic.hpp"
 #include "site.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
@@ -199,8 +199,8 @@ array choose(nb::handle condition, nb::handle x, nb::handle y) {
     const array& beside = nb::isinstance<array>(x)   ? nb::cast<const array&>(x)
                           : nb::isinstance<array>(y) ? nb::cast<const array&>(y)
                                                      : choice;
-    const py_operand left = operand_from(x, beside, current, where);
-    const py_operand right = operand_from(y, beside, current, where);
+    const array_operand left = operand_from(x, beside, current, where);
+    const array_operand right = operand_from(y, beside, current, where);
     if (!left || !right) {
         throw argument_type_error("where() got " + std::string(nb::repr(left ? y : x).c_str()) +
                                   ": pass arrays or numbers");

@@ -7,7 +7,7 @@
 #include "errors.hpp"
 #include "interpreter.hpp"
 #include "numpy.hpp"
-#include "operands.hpp"
+#include "arithmetic.hpp"
 #include "site.hpp"
 #include "weir/error.hpp"
 

@@ -11,7 +11,7 @@
 #include "dtypes.hpp"
 #include "interpreter.hpp"
 #include "numpy.hpp"
-#include "operands.hpp"
+#include "arithmetic.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "interpreter.hpp"
 #include "numpy.hpp"
-#include "operands.hpp"
+#include "arithmetic.hpp"
 #include "site.hpp"
 #include "weir/error.hpp"
 
@@ -112,8 +112,8 @@ nb::object computed(binary_operation what, nb::handle a, nb::handle b, nb::handl
     const array& first = leading(a, b);
     const stream current = stream_of(out.is_valid() ? expect_array(out) : first);
     const source_location where = here();
-    const py_operand left = operand_from(a, first, current, where, rounds(what, first));
-    const py_operand right = operand_from(b, first, current, where, rounds(what, first));
+    const array_operand left = operand_from(a, first, current, where, rounds(what, first));
+    const array_operand right = operand_from(b, first, current, where, rounds(what, first));
     if (!left || !right) {
         return not_implemented();
     }

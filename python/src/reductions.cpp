@@ -5,7 +5,7 @@
 
 #include "arrays.hpp"
 #include "interpreter.hpp"
-#include "operands.hpp"
+#include "arithmetic.hpp"
 #include "site.hpp"
 
 namespace weir::python {

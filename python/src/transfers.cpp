@@ -6,7 +6,7 @@
 #include "devices.hpp"
 #include "interpreter.hpp"
 #include "numpy.hpp"
-#include "operands.hpp"
+#include "arithmetic.hpp"
 #include "site.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"

@@ -3,7 +3,7 @@
 #include <string>
 #include <variant>
 
-#include "operands.hpp"
+#include "arithmetic.hpp"
 #include "weir/error.hpp"
 
 namespace weir::python {

@@ -9,7 +9,7 @@
 #include "dtypes.hpp"
 #include "interpreter.hpp"
 #include "numpy.hpp"
-#include "operands.hpp"
+#include "arithmetic.hpp"
 #include "site.hpp"
 #include "weir/detail/host_copy.hpp"
 #include "weir/error.hpp"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
+import os
 
+import pytest
 import weir
 
 
@@ -37,3 +38,25 @@ def cuda() -> weir.Device:
     if not HAS_CUDA:
         pytest.skip("there is no CUDA driver here, and WEIR_CUDA_DRIVER names none")
     return weir.Device("cuda:0")
+
+
+ARRAY_DEVICES = [
+    "cpu",
+    "cpu:inline",
+    "sim:0",
+    *filter(None, [os.environ.get("WEIR_TEST_DEVICE")]),
+]
+
+
+@pytest.fixture(params=ARRAY_DEVICES)
+def array_device(request: pytest.FixtureRequest) -> str:
+    """The name of each device that computes; WEIR_TEST_DEVICE names one more, such as cuda:0."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(params=[name for name in ARRAY_DEVICES if name != "cpu:inline"])
+def queue_device(request: pytest.FixtureRequest) -> str:
+    """The same, without those whose streams run operations in the call: no gate holds these."""
+    name: str = request.param
+    return name

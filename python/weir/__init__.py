@@ -1,12 +1,14 @@
 """Streams and events that order themselves.
 
-Arrays know their pending accesses: Weir inserts exactly the device-side waits that are missing, or reports them, and memory is
-never reused too early.
+Arrays know their pending accesses: Weir inserts exactly the device-side waits that are missing, or reports them, and
+memory is never reused too early.
 """
 
+from weir import _logging as _logging
 from weir import fft, memory, random, testing
 from weir._packages import stream_of
 from weir._weir import (
+    Access,
     ArgumentError,
     ArgumentIndexError,
     ArgumentTypeError,
@@ -17,6 +19,7 @@ from weir._weir import (
     Error,
     Event,
     ExchangeError,
+    Explanation,
     In,
     InOut,
     Kernel,
@@ -24,30 +27,39 @@ from weir._weir import (
     OperationError,
     Out,
     OutOfMemory,
+    Race,
     RaceError,
+    RaceWarning,
+    Report,
     StateError,
     Stream,
     __version__,
     adopt,
     arange,
     array,
+    check,
     copy,
     create_event,
     create_stream,
     current_stream,
     devices,
     empty,
+    explain,
     fill,
     full,
     host_task,
     keep_alive,
     ones,
+    ordering,
     parallel,
+    set_ordering,
+    trace,
     where,
     zeros,
 )
 
 __all__ = [
+    "Access",
     "ArgumentError",
     "ArgumentIndexError",
     "ArgumentTypeError",
@@ -58,6 +70,7 @@ __all__ = [
     "Error",
     "Event",
     "ExchangeError",
+    "Explanation",
     "In",
     "InOut",
     "Kernel",
@@ -65,19 +78,24 @@ __all__ = [
     "OperationError",
     "Out",
     "OutOfMemory",
+    "Race",
     "RaceError",
+    "RaceWarning",
+    "Report",
     "StateError",
     "Stream",
     "__version__",
     "adopt",
     "arange",
     "array",
+    "check",
     "copy",
     "create_event",
     "create_stream",
     "current_stream",
     "devices",
     "empty",
+    "explain",
     "fft",
     "fill",
     "full",
@@ -85,10 +103,13 @@ __all__ = [
     "keep_alive",
     "memory",
     "ones",
+    "ordering",
     "parallel",
     "random",
+    "set_ordering",
     "stream_of",
     "testing",
+    "trace",
     "where",
     "zeros",
 ]

@@ -21,14 +21,14 @@ namespace weir::python {
 [[nodiscard]] nanobind::object python_number(const scalar& number);
 
 /// One operand of an operation, which holds what it refers to.
-class py_operand {
+class array_operand {
 public:
     /// No operand.
-    py_operand() = default;
+    array_operand() = default;
     /// An array of Weir's, which outlives it.
-    explicit py_operand(const array& x) noexcept : value_(&x) {}
-    explicit py_operand(array&& x) noexcept : value_(std::move(x)) {}
-    explicit py_operand(const scalar& number) noexcept : value_(number) {}
+    explicit array_operand(const array& x) noexcept : value_(&x) {}
+    explicit array_operand(array&& x) noexcept : value_(std::move(x)) {}
+    explicit array_operand(const scalar& number) noexcept : value_(number) {}
 
     /// Whether it is one.
     explicit operator bool() const noexcept { return value_.index() != 0; }
@@ -51,7 +51,7 @@ private:
 /// `x` as far as it can), a scalar or an array of NumPy's (which keep their types, and are copied to the device of `on`).
 /// None for anything else, which may know what to do with arrays. `rounds`: see number_from. Throws argument_type_error
 /// for lists.
-[[nodiscard]] py_operand operand_from(nanobind::handle argument, const array& x, const stream& on,
+[[nodiscard]] array_operand operand_from(nanobind::handle argument, const array& x, const stream& on,
                                       const source_location& where, bool rounds = false);
 
 /// The stream that operators on `x` use: the current one of its device.

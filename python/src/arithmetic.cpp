@@ -1,4 +1,4 @@
-#include "operands.hpp"
+#include "arithmetic.hpp"
 
 #include <complex>
 #include <cstdint>
@@ -53,14 +53,14 @@ std::optional<scalar> loosely_a_number(nb::handle argument, bool rounds) {
 }
 
 /// A scalar of NumPy's may be a number without a type where the result is the same.
-py_operand operand_of_scalar(nb::handle argument, const array& x, const stream& on, const source_location& where) {
+array_operand operand_of_scalar(nb::handle argument, const array& x, const stream& on, const source_location& where) {
     const dtype type = numpy::from_dtype(argument.attr("dtype"));
     const bool keeps = kind_of(type) == kind_of(x.dtype()) && size_of(type) <= size_of(x.dtype()) &&
                        (type == x.dtype() || promote_types(type, x.dtype()) == x.dtype());
     if (keeps) {
-        return py_operand(numpy::number(argument));
+        return array_operand(numpy::number(argument));
     }
-    return py_operand(numpy::copied(argument, on, where));
+    return array_operand(numpy::copied(argument, on, where));
 }
 
 }  // namespace
@@ -93,19 +93,19 @@ nb::object python_number(const scalar& number) {
         number.value());
 }
 
-py_operand operand_from(nb::handle argument, const array& x, const stream& on, const source_location& where,
+array_operand operand_from(nb::handle argument, const array& x, const stream& on, const source_location& where,
                         bool rounds) {
     if (nb::isinstance<array>(argument)) {
-        return py_operand(nb::cast<const array&>(argument));
+        return array_operand(nb::cast<const array&>(argument));
     }
     if (const std::optional<scalar> number = number_from(argument, rounds)) {
-        return py_operand(*number);
+        return array_operand(*number);
     }
     if (numpy::is_scalar(argument)) {
         return operand_of_scalar(argument, x, on, where);
     }
     if (numpy::is_array(argument)) {
-        return py_operand(numpy::copied(argument, on, where));
+        return array_operand(numpy::copied(argument, on, where));
     }
     if (PyList_Check(argument.ptr()) != 0 || PyTuple_Check(argument.ptr()) != 0) {
         throw argument_type_error("an operand is a " +
