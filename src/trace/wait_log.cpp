@@ -40,8 +40,8 @@ public:
     }
 
     void stream_waits(const runtime::stream_info& stream, frontiers::epoch /*at*/, frontiers::point target,
-                      std::uint64_t /*event*/, bool issued, const source_location& where) override {
-        if (issued) {
+                      std::uint64_t /*event*/, runtime::wait_made how, const source_location& where) override {
+        if (how == runtime::wait_made::issued) {
             note([&] {
                 tell("the program" + place_of(where) + " makes " + meet(stream).in_words + " wait for " +
                      in_words(target));
