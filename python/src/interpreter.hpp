@@ -3,8 +3,10 @@
 
 #include "bind.hpp"
 
+#include <type_traits>
 #include <utility>
 
+#include "notes.hpp"
 #include "reference.hpp"
 #include "weir/detail/interruption.hpp"
 
@@ -46,21 +48,39 @@ private:
 /// Throws what Python's signal handlers raise, such as KeyboardInterrupt. Called without the GIL.
 void check_signals();
 
+/// Calls `fn` without the GIL, then says what was left to say meanwhile.
+template <class F>
+decltype(auto) without_gil(F&& fn) {
+    const note_taking notes;
+    const auto call = [&]() -> decltype(auto) {
+        const nb::gil_scoped_release no_gil;
+        return std::forward<F>(fn)();
+    };
+    if constexpr (std::is_void_v<std::invoke_result_t<F>>) {
+        call();
+        notes.say();
+    } else {
+        decltype(auto) result = call();
+        notes.say();
+        return result;
+    }
+}
+
 /// Calls `fn` without the GIL: whatever may put work into a stream (rule S1).
 template <class F>
 decltype(auto) released(F&& fn) {
     drain();
-    const nb::gil_scoped_release no_gil;
-    return std::forward<F>(fn)();
+    return without_gil(std::forward<F>(fn));
 }
 
 /// The same for calls that wait: signals are answered meanwhile, so that Ctrl-C ends the wait.
 template <class F>
 decltype(auto) waiting(F&& fn) {
     drain();
-    const nb::gil_scoped_release no_gil;
-    const weir::detail::interruptible answers(check_signals);
-    return std::forward<F>(fn)();
+    return without_gil([&]() -> decltype(auto) {
+        const weir::detail::interruptible answers(check_signals);
+        return std::forward<F>(fn)();
+    });
 }
 
 }  // namespace weir::python

@@ -3,6 +3,7 @@
 
 #include "arrays.hpp"
 #include "asyncio.hpp"
+#include "checking.hpp"
 #include "devices.hpp"
 #include "errors.hpp"
 #include "interpreter.hpp"
@@ -14,19 +15,24 @@ NB_MODULE(_weir, m) {  // NOLINT
         throw nanobind::import_error(
             "weir works in the main interpreter only: import it there, or use another process");
     }
-    // What work in streams still refers to when the interpreter ends stays for ever, on purpose (rule L3).
-    nanobind::set_leak_warnings(false);
     m.attr("__version__") = WEIR_VERSION;
     bind_errors(m);
     bind_devices(m);
     bind_streams(m);
     bind_events(m);
     bind_asyncio(m);
+    bind_ordering(m);
+    bind_checking(m);
+    bind_tracing(m);
+    bind_accesses(m);
     bind_arrays(m);
     bind_creation(m);
     bind_transfers(m);
-    bind_operands(m);
     bind_host_tasks(m);
+    bind_kernels(m);
+    bind_parallel(m);
+    bind_fft(m);
+    bind_memory(m);
     bind_testing(m);
     interpreter::watch_exit(m, forget_current_streams);
 }

@@ -15,18 +15,25 @@ namespace {
 
 /// What waits for the GIL: lock-free, so that any thread may add to it.
 std::atomic<void*> dropped{nullptr};
-/// Whether the interpreter has been asked to call `drain`. Pairs with the exchange in it: an object that is added after the
-/// list was taken asks anew.
+/// Whether the interpreter has been asked to call `drain`, and has not begun to. What is added after it begins asks anew.
 std::atomic<bool> asked{false};
+/// Objects that are owned by a reference.
+std::atomic<std::size_t> owned{0};
 
 int drain_when_asked(void* /*unused*/) {
+    asked.store(false, std::memory_order_seq_cst);  // also if others have let go of everything meanwhile
     drain();
     return 0;
 }
 
 }  // namespace
 
-reference::reference(nb::object object) : node_(new node{object.ptr(), nullptr}) { object.release(); }
+reference::reference(nb::object object) : node_(new node{object.ptr(), nullptr}) {
+    object.release();
+    owned.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::size_t reference::alive() noexcept { return owned.load(std::memory_order_relaxed); }
 
 nb::handle reference::get() const noexcept { return node_->object; }
 
@@ -47,6 +54,7 @@ void reference::free_all(node* first) noexcept {
         node* const next = first->next;
         Py_DECREF(first->object);
         delete first;  // NOLINT(cppcoreguidelines-owning-memory): the list owned it
+        owned.fetch_sub(1, std::memory_order_relaxed);
         first = next;
     }
 }
@@ -55,7 +63,6 @@ void drain() noexcept {
     if (dropped.load(std::memory_order_relaxed) == nullptr) {
         return;
     }
-    asked.store(false, std::memory_order_seq_cst);
     reference::free_all(static_cast<reference::node*>(dropped.exchange(nullptr, std::memory_order_seq_cst)));
 }
 

@@ -3,13 +3,15 @@
 
 #include "bind.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 
 namespace weir::python {
 
 /// Owns a Python object on behalf of something that any thread may end, at any time, with or without the GIL (rules L3, L4):
-/// the object is put into a list then, and goes at the next entry into Weir, or soon after, on a thread that has the GIL.
+/// the object is put into a list then, and goes at the next entry into Weir, or as soon as the interpreter takes a call from
+/// elsewhere (up to 3.11 it may forget one while its threads change), on a thread that has the GIL.
 /// Once the interpreter ends it stays for ever.
 class reference {
 public:
@@ -18,6 +20,9 @@ public:
 
     /// The object. Needs the GIL.
     [[nodiscard]] nanobind::handle get() const noexcept;
+
+    /// How many there are, also of those that wait for the GIL.
+    [[nodiscard]] static std::size_t alive() noexcept;
 
 private:
     struct node;

@@ -3,12 +3,18 @@
 #include <Python.h>
 #include <frameobject.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 namespace weir::python {
 
@@ -83,7 +89,85 @@ const known_line& look_up(PyFrameObject* frame) {
     return entry;
 }
 
+/// How many calls of a stack are kept, the innermost ones, and how many stacks.
+constexpr std::size_t most_calls = 100;
+constexpr std::size_t most_stacks = 100'000;
+
+/// How many want stacks.
+std::atomic<int> keepers{0};
+
+/// A stack, and the file of its first call at an address of its own, which is what tells it apart in a source_location.
+struct stack {
+    std::vector<source_location> calls;
+    std::string file;
+};
+
+/// Stacks by their calls, and by the addresses of their files.
+struct stacks {
+    struct same_calls {
+        std::size_t operator()(const stack* of) const noexcept {
+            std::size_t hash = 0;
+            for (const source_location& call : of->calls) {
+                hash = hash * 31 + reinterpret_cast<std::uintptr_t>(call.file) + call.line;
+            }
+            return hash;
+        }
+        bool operator()(const stack* a, const stack* b) const noexcept {
+            return std::equal(a->calls.begin(), a->calls.end(), b->calls.begin(), b->calls.end(),
+                              [](const source_location& x, const source_location& y) {
+                                  return x.line == y.line && x.file == y.file && x.function == y.function;
+                              });
+        }
+    };
+    std::mutex mutex;  ///< guards what follows; a leaf in the lock order
+    std::unordered_set<const stack*, same_calls, same_calls> by_calls;
+    std::unordered_map<const void*, const stack*> by_file;
+};
+stacks& kept() {
+    static auto* const all = new stacks;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    return *all;
+}
+
+/// The place of a stack, by which it is found again.
+source_location keep(std::vector<source_location> calls) {
+    auto made = std::make_unique<stack>();
+    made->calls = std::move(calls);
+    const source_location first = made->calls.front();
+    const std::lock_guard lock(kept().mutex);
+    const auto known = kept().by_calls.find(made.get());
+    const stack* one = nullptr;
+    if (known != kept().by_calls.end()) {
+        one = *known;
+    } else if (kept().by_calls.size() < most_stacks) {
+        made->file = first.file;
+        one = made.release();  // lives for ever, as locations do
+        kept().by_calls.insert(one);
+        kept().by_file.emplace(one->file.c_str(), one);
+    }
+    return {one == nullptr ? first.file : one->file.c_str(), first.function, first.line};
+}
+
+source_location find_with_stack() {
+    PyFrameObject* frame = PyEval_GetFrame();
+    Py_XINCREF(reinterpret_cast<PyObject*>(frame));
+    std::vector<source_location> calls;
+    while (frame != nullptr) {
+        const known_line& line = look_up(frame);
+        // Of the package itself nothing on top: whoever called that is meant.
+        if ((!line.is_ours || !calls.empty()) && calls.size() < most_calls) {
+            calls.push_back(line.where);
+        }
+        PyFrameObject* const caller = PyFrame_GetBack(frame);
+        Py_DECREF(reinterpret_cast<PyObject*>(frame));
+        frame = caller;
+    }
+    return calls.empty() ? source_location{} : keep(std::move(calls));
+}
+
 source_location find() {
+    if (keepers.load(std::memory_order_relaxed) != 0) {
+        return find_with_stack();
+    }
     PyFrameObject* frame = PyEval_GetFrame();
     Py_XINCREF(reinterpret_cast<PyObject*>(frame));
     source_location where;
@@ -106,6 +190,15 @@ source_location here() noexcept {
     } catch (...) {
         return {};
     }
+}
+
+stack_keeping::stack_keeping() noexcept { keepers.fetch_add(1, std::memory_order_relaxed); }
+stack_keeping::~stack_keeping() { keepers.fetch_sub(1, std::memory_order_relaxed); }
+
+std::span<const source_location> kept_stack(const source_location& where) {
+    const std::lock_guard lock(kept().mutex);
+    const auto found = kept().by_file.find(where.file);
+    return found == kept().by_file.end() ? std::span<const source_location>() : found->second->calls;
 }
 
 const char* interned(std::string_view text) {

@@ -64,18 +64,17 @@ void wait_for(const stream& self, nb::handle what) {
     }
 }
 
-py_event record(const stream& self, nb::handle into, bool timing) {
+nb::object record(const stream& self, nb::handle into, bool timing) {
     const source_location where = here();
     if (into.is_none()) {
-        return py_event(released([&] { return self.record({.timing = timing}, where); }), self.device());
+        return nb::cast(py_event(released([&] { return self.record({.timing = timing}, where); }), self.device()));
     }
     if (!nb::isinstance<py_event>(into)) {
         throw argument_type_error("record() got " + std::string(nb::repr(into).c_str()) +
                                   ": pass a weir.Event, or nothing");
     }
-    auto& event = nb::cast<py_event&>(into);
-    event.record(self, where);
-    return event;
+    nb::cast<py_event&>(into).record(self, where);
+    return nb::borrow(into);
 }
 
 std::uintptr_t handle_of(const stream& self) {
@@ -100,11 +99,13 @@ nb::object current_on(device on) {
 }
 
 nb::object current_of_innermost() {
+    drain();
     const std::deque<entered>& all = entered_streams();
     return current_on(all.empty() ? cpu() : all.back().which.device());
 }
 
 nb::object current_of(nb::handle of) {
+    drain();
     if (of.is_none()) {
         return current_of_innermost();
     }
@@ -272,7 +273,8 @@ void bind_streams(nb::module_& m) {
         [](nb::handle argument, nb::handle on, nb::handle owner) {
             return adopt(argument, on.is_none() ? std::nullopt : std::optional(device_from(on)), owner);
         },
-        nb::arg("stream"), nb::kw_only(), nb::arg("device").none() = nb::none(), nb::arg("owner").none() = nb::none(),
+        nb::arg("stream").none(), nb::kw_only(), nb::arg("device").none() = nb::none(),
+        nb::arg("owner").none() = nb::none(),
         nb::sig("def adopt(stream: Any, /, *, device: Device | str | None = None, owner: object = None) -> Stream"),
         "The stream of another package as one of Weir: an object with `__cuda_stream__` (torch, CuPy, cuda.core), a "
         "stream of "

@@ -71,6 +71,11 @@ private:
 
 void bind_testing(nb::module_& parent) {
     nb::module_ m = parent.def_submodule("testing");
+    m.def("simulate_cuda", testing::simulate_cuda, nb::arg("devices"),
+          nb::sig("def simulate_cuda(devices: int, /) -> None"),
+          "From now on so many simulated devices stand for the CUDA devices of the process, as WEIR_SIMULATE=cuda:N "
+          "has it. "
+          "Raises StateError once anything has asked for a CUDA device or for the list of all devices.");
     nb::class_<py_gate>(m, "Gate", nb::is_weak_referenceable(),
                         "Holds streams back until it is opened: makes a race certain where luck would decide. "
                         "Device-side: neither\n`hold` nor `open` blocks. The end of a `with` opens it, and so does "

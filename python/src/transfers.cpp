@@ -60,7 +60,7 @@ completion assign(const array& dst, nb::handle src, const std::optional<stream>&
     if (nb::isinstance<array>(src)) {
         const auto& source = nb::cast<const array&>(src);
         const stream used = given ? *given : stream_between(dst.device(), source.device());
-        return released([&] { return copy(on(used, where), dst, source); });
+        return released([&] { return copy(on(used, where).label("copy"), dst, source); });
     }
     const stream used = given ? *given : stream_of(dst);
     std::optional<scalar> number = number_from(src);
@@ -68,13 +68,13 @@ completion assign(const array& dst, nb::handle src, const std::optional<stream>&
         number = numpy::number(src);
     }
     if (number) {
-        return released([&] { return fill(on(used, where), dst, *number); });
+        return released([&] { return fill(on(used, where).label("fill"), dst, *number); });
     }
     const stream maker = used.device() == dst.device() ? used : stream_of(dst);
     const array source = made_from(src, std::nullopt, maker, where);
     return released([&] {
         used.wait(maker, where);  // where the program orders, it knows nothing of the copy that was just made
-        return copy(on(used, where), dst, source);
+        return copy(on(used, where).label("copy"), dst, source);
     });
 }
 

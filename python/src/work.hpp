@@ -6,7 +6,7 @@
 namespace weir::python {
 
 void bind_testing(nanobind::module_& m);
-void bind_operands(nanobind::module_& m);
+void bind_accesses(nanobind::module_& m);
 void bind_host_tasks(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);
 void bind_parallel(nanobind::module_& m);

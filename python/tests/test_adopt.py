@@ -10,9 +10,8 @@ import weakref
 from typing import Any
 
 import pytest
-from cuda_driver import CudaDriver
-
 import weir
+from cuda_driver import CudaDriver
 from weir.testing import Gate
 
 
@@ -149,7 +148,9 @@ def test_what_is_no_stream_is_refused(bad: object, error: type[Exception]) -> No
     assert isinstance(raised.value, (weir.ArgumentError, weir.ArgumentTypeError))
 
 
-def test_stream_of_asks_the_package_at_each_call(monkeypatch: pytest.MonkeyPatch, driver: CudaDriver, cuda: weir.Device) -> None:
+def test_stream_of_asks_the_package_at_each_call(
+    monkeypatch: pytest.MonkeyPatch, driver: CudaDriver, cuda: weir.Device
+) -> None:
     handles = [driver.create_stream(), driver.create_stream()]
     current = types.SimpleNamespace(stream=LikeCuPy(handles[0]))
     package = types.ModuleType("cupy")

@@ -6,7 +6,6 @@ import asyncio
 import threading
 
 import pytest
-
 import weir
 from weir.testing import Gate
 

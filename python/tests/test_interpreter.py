@@ -10,7 +10,6 @@ import textwrap
 import threading
 
 import pytest
-
 import weir
 from weir.testing import Gate
 
@@ -181,7 +180,10 @@ def test_a_subinterpreter_is_refused_politely() -> None:
         except ImportError:
             import _xxsubinterpreters as interpreters
         import weir
-        code = "try:\\n    import weir\\nexcept ImportError as error:\\n    print('refused')\\nelse:\\n    print('taken')"
+        code = (
+            "try:\\n    import weir\\n"
+            "except ImportError as error:\\n    print('refused')\\nelse:\\n    print('taken')"
+        )
         other = interpreters.create()
         interpreters.run_string(other, code)
         weir.Stream().record().wait()
@@ -197,10 +199,56 @@ def test_a_signal_handler_may_use_weir() -> None:
         stream, gate = weir.Stream(), Gate()
         gate.hold(stream)
         event = stream.record()
-        opens = threading.Timer(0.0, lambda: (signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1), gate.open()))
+        opens = threading.Timer(
+            0.0, lambda: (signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1), gate.open())
+        )
         opens.start()
         event.wait()
         opens.join()
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert seen == [True]
+
+
+def test_nothing_leaks() -> None:
+    expect_clean(
+        run(
+            """
+            import asyncio, weir
+            from weir.testing import Gate
+            stream = weir.Stream("sim:0", name="x")
+            with stream:
+                weir.current_stream().record().wait()
+            async def main():
+                gate = Gate()
+                gate.hold(stream)
+                event = stream.record()
+                event.keeps(stream, event)
+                waiting = asyncio.create_task(wait(event))
+                await asyncio.sleep(0)
+                gate.open()
+                await waiting
+            async def wait(event):
+                await event
+            asyncio.run(main())
+            """,
+            WEIR_LOG="debug",
+        )
+    )
+
+
+def test_what_leaks_on_purpose_is_counted() -> None:
+    done = run(
+        """
+        import weir
+        from weir.testing import Gate
+        stream, gate = weir.Stream(), Gate()
+        gate.hold(stream)
+        stream.record().keeps(object())
+        import builtins
+        builtins.kept = gate  # never opened while Python lives
+        """,
+        WEIR_LOG="debug",
+    )
+    assert done.returncode == 0
+    assert done.stderr.startswith("weir: Python ends while work in streams refers to 1 of its objects")

@@ -1,4 +1,4 @@
-"""What other packages in the process work on now. Weir imports none of them: it looks at what the program has loaded."""
+"""What other packages in the process work on now. Weir imports none: it looks at what the program has loaded."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ def stream_of(x: Any, /) -> Stream:
         if stream is not None:
             return adopt(stream, owner=x)
         raise ArgumentTypeError(
-            f"the __cuda_array_interface__ of this {type(x).__name__} names no stream: pass the stream that its package works on"
+            f"the __cuda_array_interface__ of this {type(x).__name__} names no stream: "
+            "pass the stream that its package works on"
         )
     raise ArgumentTypeError(
-        f"a {type(x).__module__}.{type(x).__qualname__} has no stream: pass an array of Weir, torch or CuPy on a device with "
-        "streams; what NumPy and torch on the CPU do is over when their calls return"
+        f"a {type(x).__module__}.{type(x).__qualname__} has no stream: pass an array of Weir, torch or CuPy on a "
+        "device with streams; what NumPy and torch on the CPU do is over when their calls return"
     )

@@ -92,8 +92,8 @@ void print_later_functions(const gpu::driver_api& api) {
           "launches check how many arguments there are",
           "launches do not check how many arguments there are unless the kernel has a signature");
     print("cuCtxRecordEvent", api.context_record_event != nullptr, "12.5",
-          "one event can stand for the work of all streams of a context; not used by this version",
-          "not used by this version");
+          "one event tells when memory is free that was handed to libraries which do not say when they are done",
+          "such memory comes back at weir::safe_point() alone, which then waits for the device");
 }
 
 /// Whether CUDA devices are simulated, or WEIR_SIMULATE says something about it that is wrong.

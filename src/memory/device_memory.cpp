@@ -8,6 +8,7 @@
 #include "backend/cuda/host_memory.hpp"
 #include "backend/sim/host_memory.hpp"
 #include "backend/timeline.hpp"
+#include "memory/quarantine.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/watchdog.hpp"
@@ -77,6 +78,9 @@ block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, con
         const pool::answer answer = from.take(bytes, {on.timeline(), on.tail().known});
         if (answer.taken != nullptr) {
             return *answer.taken;
+        }
+        if (!answer.wait_for && quarantined::await_one(from)) {
+            continue;
         }
         if (!answer.wait_for) {
             throw out_of_memory(from.explain_shortage(bytes));

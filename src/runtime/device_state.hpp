@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -52,6 +53,9 @@ public:
     /// Tells `one` of all streams that live.
     void tell_streams(observer& one) const;
 
+    /// The streams that the device itself orders with `one` (rule S6). Call with no lock held.
+    [[nodiscard]] std::vector<detail::owner<stream_state>> ordered_with(const stream_state& one) const;
+
     void add(stream_state& stream);
     void remove(stream_state& stream) noexcept;
 
@@ -70,6 +74,9 @@ private:
     const device_state* memory_space_;
     mutable std::mutex mutex_;  ///< guards streams_ and gone_; after buffers, before streams
     std::vector<stream_state*> streams_;
+    /// How many of streams_ there are of each backend::implicit_order. Read without the lock: who makes a stream on another
+    /// thread is not ordered with who asks.
+    std::array<std::atomic<int>, 3> kinds_{};
     std::vector<frontiers::point> gone_;  ///< has room for all of streams_
     std::mutex default_mutex_;            ///< guards default_; before mutex_
     detail::owner<stream_state> default_;
@@ -82,6 +89,8 @@ private:
 /// A device whose driver is a cuda_driver, or, where CUDA devices are simulated, a sim_driver. Throws device_error,
 /// argument_error.
 [[nodiscard]] device_state& cuda_device(int id);
+/// The CUDA devices that the process uses, in the driver's order; not those that stand for such. Throws std::bad_alloc.
+[[nodiscard]] std::vector<device_state*> cuda_devices_in_use();
 /// A device whose driver is a sim_driver. Throws argument_error.
 [[nodiscard]] device_state& sim_device(int id);
 

@@ -1,7 +1,9 @@
 // The devices of the process.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -29,6 +31,17 @@ using sim_list = std::array<std::atomic<device_state*>, most_sims + cuda_simulat
 sim_list& sims() {
     static sim_list list{};
     return list;
+}
+
+/// Those of the driver that were asked for, by their numbers; null: not yet.
+struct gpu_list {
+    std::mutex making;  ///< guards `all`
+    std::vector<device_state*> all;
+};
+
+gpu_list& gpus() {
+    static auto* const one = new gpu_list;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    return *one;
 }
 
 /// Makes it if need be.
@@ -79,14 +92,22 @@ device_state& cuda_device(int id) {
         throw device_error("there is no device cuda:" + std::to_string(id) + ": " + opened.why_not);
     }
     expect_number(id, opened.devices, "the driver has");
-    static std::mutex making;  // guards the list
-    static auto* const list = new std::vector<device_state*>(static_cast<std::size_t>(opened.devices));
-    const std::lock_guard lock(making);
-    device_state*& one = (*list)[static_cast<std::size_t>(id)];
+    gpu_list& list = gpus();
+    const std::lock_guard lock(list.making);
+    list.all.resize(static_cast<std::size_t>(opened.devices));
+    device_state*& one = list.all[static_cast<std::size_t>(id)];
     if (one == nullptr) {
         one = new device_state(device_kind::cuda, id, std::make_unique<backend::cuda::cuda_driver>(*opened.api, id));
     }
     return *one;
+}
+
+std::vector<device_state*> cuda_devices_in_use() {
+    gpu_list& list = gpus();
+    const std::lock_guard lock(list.making);
+    std::vector<device_state*> made;
+    std::copy_if(list.all.begin(), list.all.end(), std::back_inserter(made), [](auto* one) { return one != nullptr; });
+    return made;
 }
 
 device_state& sim_device(int id) {

@@ -15,7 +15,7 @@ sim_driver::sim_driver(std::string name)
       engines_(new engines({})),  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
       memory_(testing::sim_settings().memory) {}
 
-std::unique_ptr<queue> sim_driver::make_queue(timeline& line, queue_events& events, int /*priority*/) {
+std::unique_ptr<queue> sim_driver::make_queue(timeline& line, queue_events& events, const queue_options& /*how*/) {
     engines_->start_threads(engines_->settings());
     return std::make_unique<forwarding_queue>(*this, std::make_unique<sim_queue>(*engines_, line, events), line,
                                               events);

@@ -17,7 +17,8 @@ public:
     ~sim_driver() override = default;
 
     [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-    [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events, int priority) override;
+    [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events,
+                                                    const queue_options& how) override;
     /// Throws argument_error.
     [[nodiscard]] std::uint64_t identify(void* handle) const override;
     [[nodiscard]] bool can_wait_for(const driver* whose) const noexcept override;

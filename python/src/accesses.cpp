@@ -1,4 +1,4 @@
-#include "operands.hpp"
+#include "accesses.hpp"
 
 #include <string>
 
@@ -13,14 +13,14 @@ namespace {
 
 template <class Operand>
 void bind_use(nb::module_& m, operand_use use, const char* doc) {
-    nb::class_<Operand, py_operand>(m, name_of(use), doc)
+    nb::class_<Operand, declared_use>(m, name_of(use), doc)
         .def(
             "__init__",
             [use](Operand* self, nb::handle x) {
                 static_cast<void>(array_from(x, name_of(use)));
                 new (self) Operand{{nb::borrow(x), use}};
             },
-            nb::arg("x"), nb::sig("def __init__(self, x: Array, /) -> None"))
+            nb::arg("x").none(), nb::sig("def __init__(self, x: Array, /) -> None"))
         .def("__repr__", [use](const Operand& self) {
             return std::string("weir.") + name_of(use) + "(" + nb::repr(self.of).c_str() + ")";
         });
@@ -94,10 +94,11 @@ std::vector<completion> completions_from(nb::handle after) {
     return all;
 }
 
-void bind_operands(nb::module_& m) {
-    nb::class_<py_operand>(m, "_Operand")
+void bind_accesses(nb::module_& m) {
+    nb::class_<declared_use>(m, "_Declared")
         .def_prop_ro(
-            "array", [](const py_operand& self) { return self.of; }, nb::sig("def array(self) -> Array"), "The array.");
+            "array", [](const declared_use& self) { return self.of; }, nb::sig("def array(self) -> Array"),
+            "The array.");
     bind_use<py_in>(m, operand_use::in, "An operand that the operation only reads: `weir.host_task(f, weir.In(x))`.");
     bind_use<py_out>(m, operand_use::out,
                      "An operand of which the operation writes every element and reads none before.");

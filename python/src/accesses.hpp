@@ -21,13 +21,13 @@ enum class operand_use : std::uint8_t {
 };
 
 /// An array with its use: In(x), Out(x), InOut(x).
-struct py_operand {
+struct declared_use {
     nb::object of;
     operand_use use;
 };
-struct py_in : py_operand {};
-struct py_out : py_operand {};
-struct py_inout : py_operand {};
+struct py_in : declared_use {};
+struct py_out : declared_use {};
+struct py_inout : declared_use {};
 
 /// "In", "Out" or "InOut".
 [[nodiscard]] const char* name_of(operand_use use) noexcept;
