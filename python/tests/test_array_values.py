@@ -255,3 +255,20 @@ def test_what_stands_in_an_error_is_python(array_device: str) -> None:
         assert "(on, " not in text
         assert "<weir.array" not in text
         assert "::" not in text
+
+
+def test_arrays_without_elements_have_a_device(array_device: str) -> None:
+    """What is computed of nothing is where the nothing was."""
+    x = weir.zeros((0, 3), device=array_device)
+    wanted = weir.Device(array_device)
+    assert x.device == wanted
+    for one in (x.T, x[:, 1:], x + 1, x.copy(), x.sum(axis=0), x.sum(), x.reshape(3, 0), x.to("sim:1").to(array_device)):
+        assert one.device == wanted
+    assert (x.sum(axis=0) + weir.ones(3, device=array_device)).tolist() == [1, 1, 1]
+    assert (x + weir.ones((1, 3), device=array_device)).shape == (0, 3)
+    assert x.to("sim:1").device == weir.Device("sim:1")
+    assert x.numpy().shape == (0, 3)
+    weir.copy(x, weir.zeros((0, 3)))
+    x[...] = 1
+    assert x.tolist() == []
+    assert repr(x) == f"<weir.Array float64 (0, 3) on {array_device}>"
