@@ -148,6 +148,25 @@ def test_conflicting_calls_return_when_they_are_over_while_a_view_lives() -> Non
     assert x.tolist() == [2, 2, 2]
 
 
+def test_a_view_that_may_be_written_hinders_readers_too() -> None:
+    s = weir.Stream()
+    x = weir.ones(3, stream=s)
+    view = x.numpy()
+
+    def read() -> weir.Array:
+        with s:
+            return x + 1
+
+    with Gate() as gate:
+        gate.hold(s)
+        call = Call(read)
+        assert not call.is_over
+        gate.open()
+        y = call.result()
+    view[:] = 7  # the reader is over, and has not seen it
+    assert y.tolist() == [2, 2, 2]
+
+
 def test_a_view_of_other_elements_hinders_nobody() -> None:
     s = weir.Stream()
     x = weir.zeros((4, 4), stream=s)
