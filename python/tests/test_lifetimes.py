@@ -1,4 +1,4 @@
-"""What operations use lives until they are over, and the interpreter's lock never stands in the way (L2, L3, D1, D3 to D5)."""
+"""What operations use lives until they are over; the interpreter's lock is never in the way (L2, L3, D1, D3 to D5)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import weakref
 from collections.abc import Callable
 
 import pytest
-from test_interpreter import expect_clean, run
-
 import weir
+from test_interpreter import expect_clean, run
 from weir.testing import Gate
 
 
