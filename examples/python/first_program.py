@@ -11,7 +11,7 @@ compute = weir.Stream(name="compute")
 with load:
     x = weir.arange(1_000_000, dtype="float64")
 with compute:
-    y = x * x
+    y = x * 2
 
 print("the last one is", y.numpy()[-1])
 
@@ -30,7 +30,7 @@ with weir.ordering("manual"):
     e = load.record()
     compute.wait(e)
     with compute:
-        y = x * x
+        y = x * 2
     e = compute.record()
     e.wait()
 
@@ -39,7 +39,7 @@ with weir.check(assume="manual") as report:
     with load:
         x += 1
     with compute:
-        y = x * x
+        y = x * 2
 print(report)
 
 # Mended.
@@ -49,7 +49,7 @@ with weir.check(assume="manual") as report:
     e = load.record()
     compute.wait(e)
     with compute:
-        y = x * x
+        y = x * 2
 print(report)
 
 
@@ -94,12 +94,12 @@ with weir.trace("timeline.html"):
     with load:
         x += 1
     with compute:
-        y = x * x
+        y = x * 2
     compute.synchronize()
 
 with load:
     x += 1
 with compute:
-    y = x * x
+    y = x * 2
 print(weir.explain(y))
 compute.synchronize()

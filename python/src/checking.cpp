@@ -70,7 +70,7 @@ check_mode mode_from(const std::string& name) {
         "(weir.RaceError from the call that completes a race)");
 }
 
-std::unique_ptr<py_report> make_check(const std::string& mode, const std::optional<std::string>& assume) {
+std::shared_ptr<py_report> make_check(const std::string& mode, const std::optional<std::string>& assume) {
     if (assume && *assume != "manual") {
         throw argument_error(
             "check() got assume=\"" + *assume +
@@ -80,7 +80,7 @@ std::unique_ptr<py_report> make_check(const std::string& mode, const std::option
     if (options.mode == check_mode::warn) {
         options.warn = [](const std::string& text) { notes::leave(note_kind::warning, text); };
     }
-    return std::make_unique<py_report>(std::move(options));
+    return std::make_shared<py_report>(std::move(options));
 }
 
 using frame = std::tuple<std::string, std::uint32_t, std::string>;
@@ -180,7 +180,8 @@ void bind_checking(nb::module_& m) {
             "__iter__", [](const py_report& self) { return nb::iter(nb::cast(self.get().races())); },
             nb::sig("def __iter__(self) -> typing.Iterator[Race]"))
         .def(
-            "__getitem__", [](const py_report& self, nb::handle index) { return nb::cast(self.get().races())[index]; },
+            "__getitem__",
+            [](const py_report& self, nb::handle index) { return nb::object(nb::cast(self.get().races())[index]); },
             nb::arg("index"), nb::sig("def __getitem__(self, index: int, /) -> Race"))
         .def(
             "to_json", [](const py_report& self) { return self.get().to_json(); },

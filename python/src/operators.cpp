@@ -3,9 +3,10 @@
 #include <string>
 #include <utility>
 
-#include "interpreter.hpp"
-#include "numpy.hpp"
 #include "arithmetic.hpp"
+#include "interpreter.hpp"
+#include "labels.hpp"
+#include "numpy.hpp"
 #include "site.hpp"
 #include "weir/error.hpp"
 
@@ -119,11 +120,12 @@ nb::object computed(binary_operation what, nb::handle a, nb::handle b, nb::handl
     }
     if (out.is_valid()) {
         released([&, &to = nb::cast<const array&>(out)] {
-            compute(on(current, where), what, left.at(where), right.at(where), to);
+            compute(called(what, on(current, where)), what, left.at(where), right.at(where), to);
         });
         return nb::borrow(out);
     }
-    return nb::cast(released([&] { return compute(on(current, where), what, left.at(where), right.at(where)); }));
+    return nb::cast(
+        released([&] { return compute(called(what, on(current, where)), what, left.at(where), right.at(where)); }));
 }
 
 nb::object computed(unary_operation what, nb::handle x, nb::handle out) {
@@ -132,10 +134,10 @@ nb::object computed(unary_operation what, nb::handle x, nb::handle out) {
     const source_location where = here();
     if (out.is_valid()) {
         const array& to = expect_array(out);
-        released([&] { compute(on(current, where), what, in, to); });
+        released([&] { compute(called(what, on(current, where)), what, in, to); });
         return nb::borrow(out);
     }
-    return nb::cast(released([&] { return compute(on(current, where), what, in); }));
+    return nb::cast(released([&] { return compute(called(what, on(current, where)), what, in); }));
 }
 
 void bind_operators(nb::class_<array>& cls) {

@@ -120,8 +120,8 @@ array array_from(nb::handle given) {
     return nb::cast<array>(given);
 }
 
-std::unique_ptr<ordering_context> ordering(nb::handle mode, nb::handle on, nb::handle of) {
-    return std::make_unique<ordering_context>(
+std::shared_ptr<ordering_context> ordering(nb::handle mode, nb::handle on, nb::handle of) {
+    return std::make_shared<ordering_context>(
         mode_from(mode), on.is_none() ? std::nullopt : std::optional(stream_from(on, std::nullopt)),
         of.is_none() ? std::nullopt : std::optional(array_from(of)));
 }

@@ -3,9 +3,10 @@
 
 #include <string>
 
+#include "arithmetic.hpp"
 #include "arrays.hpp"
 #include "interpreter.hpp"
-#include "arithmetic.hpp"
+#include "labels.hpp"
 #include "site.hpp"
 
 namespace weir::python {
@@ -25,7 +26,7 @@ void bind_reduction(nb::class_<array>& cls, const char* name, const char* doc) {
             }
             axes.keep = keepdims;
             const stream current = stream_of(self);
-            return released([&, where = here()] { return reduce(on(current, where), What, self, axes); });
+            return released([&, where = here()] { return reduce(called(What, on(current, where)), What, self, axes); });
         },
         nb::arg("axis").none() = nb::none(), nb::arg("keepdims") = false, nb::sig(signature.c_str()), doc);
 }

@@ -67,7 +67,7 @@ std::filesystem::path path_from(nb::handle given) {
     return std::string(path.c_str(), path.size());
 }
 
-std::unique_ptr<py_trace> make_trace(nb::handle path) {
+std::shared_ptr<py_trace> make_trace(nb::handle path) {
     std::vector<std::filesystem::path> files;
     if (nb::isinstance<nb::list>(path) || nb::isinstance<nb::tuple>(path)) {
         for (const nb::handle each : path) {
@@ -76,7 +76,7 @@ std::unique_ptr<py_trace> make_trace(nb::handle path) {
     } else {
         files.push_back(path_from(path));
     }
-    return std::make_unique<py_trace>(std::move(files));
+    return std::make_shared<py_trace>(std::move(files));
 }
 
 explanation explain_anything(nb::handle what) {

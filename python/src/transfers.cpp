@@ -2,11 +2,11 @@
 #include <optional>
 #include <string>
 
+#include "arithmetic.hpp"
 #include "arrays.hpp"
 #include "devices.hpp"
 #include "interpreter.hpp"
 #include "numpy.hpp"
-#include "arithmetic.hpp"
 #include "site.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
@@ -60,27 +60,28 @@ completion assign(const array& dst, nb::handle src, const std::optional<stream>&
     if (nb::isinstance<array>(src)) {
         const auto& source = nb::cast<const array&>(src);
         const stream used = given ? *given : stream_between(dst.device(), source.device());
-        return released([&] { return copy(on(used, where), dst, source); });
+        return released([&] { return copy(on(used, where).label("copy"), dst, source); });
     }
     const stream used = given ? *given : stream_of(dst);
     std::optional<scalar> number = number_from(src);
-    if (!number && numpy::is_scalar(src) && kind_of(numpy::from_dtype(src.attr("dtype"))) <= kind_of(dst.dtype())) {
+    if (!number && numpy::is_scalar(src)) {
         number = numpy::number(src);
     }
     if (number) {
-        return released([&] { return fill(on(used, where), dst, *number); });
+        return released([&] { return fill(on(used, where).label("fill"), dst, *number); });
     }
     const stream maker = used.device() == dst.device() ? used : stream_of(dst);
     const array source = made_from(src, std::nullopt, maker, where);
     return released([&] {
         used.wait(maker, where);  // where the program orders, it knows nothing of the copy that was just made
-        return copy(on(used, where), dst, source);
+        return copy(on(used, where).label("copy"), dst, source);
     });
 }
 
 void bind_transfers(nb::module_& m) {
     m.def(
-        "copy", copy_to, nb::arg("dst"), nb::arg("src"), nb::kw_only(), nb::arg("stream").none() = nb::none(),
+        "copy", copy_to, nb::arg("dst").none(), nb::arg("src").none(), nb::kw_only(),
+        nb::arg("stream").none() = nb::none(),
         nb::sig("def copy(dst: Any, src: Any, /, *, stream: Any = None) -> Event"),
         "Copies `src` to `dst`, as numpy.copyto does: arrays of Weir or of NumPy, of any strides, on any two devices. "
         "`src` is broadcast, and converted within the same kind of numbers or to a higher one. Without `stream` on the "
@@ -88,7 +89,8 @@ void bind_transfers(nb::module_& m) {
         "is "
         "at the call, and as `dst` it is written when the call returns.\n\n"
         ">>> x = weir.empty(4, device=\"sim:0\")\n>>> done = weir.copy(x, numpy.ones(4))\n");
-    m.def("fill", fill_with, nb::arg("x"), nb::arg("value"), nb::kw_only(), nb::arg("stream").none() = nb::none(),
+    m.def("fill", fill_with, nb::arg("x").none(), nb::arg("value").none(), nb::kw_only(),
+          nb::arg("stream").none() = nb::none(),
           nb::sig("def fill(x: Array, value: Any, /, *, stream: Any = None) -> Event"),
           "Sets every element of `x` to the number. Returns once enqueued, on the current stream if none is given.");
 }

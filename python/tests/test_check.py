@@ -10,7 +10,6 @@ import threading
 import warnings
 
 import pytest
-
 import weir
 from weir.testing import Gate
 

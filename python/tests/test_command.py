@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 import weir
 
 HAS_COMMAND = os.access(Path(weir.__file__).with_name("bin") / "weir", os.X_OK)

@@ -28,7 +28,8 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):  # type: ig
 
     def run_tests(text: str, *options: str) -> pytest.RunResult:
         pytester.makepyfile(text)
-        return pytester.runpytest_subprocess("-p", "weir.pytest_plugin", "-p", "no:cacheprovider", *options, timeout=120)
+        plugin = ("-p", "weir.pytest_plugin", "-p", "no:cacheprovider")
+        return pytester.runpytest_subprocess(*plugin, *options, timeout=120)
 
     return run_tests
 
@@ -118,10 +119,12 @@ def test_programs_that_say_cuda_run_on_simulated_devices(run) -> None:  # type: 
         x = weir.zeros(4, device="cuda:0")
         x += 1
         assert x.numpy().tolist() == [1.0] * 4
-        assert len(weir.devices("cuda")) == {count}
+        weir.Device("cuda:{last}")
+        with pytest.raises(weir.Error):
+            weir.Device("cuda:{count}")
     """
-    run(text.format(wanted="cuda:2", count=2), "--weir-simulate").assert_outcomes(passed=1)
-    run(text.format(wanted="cuda:1", count=1), "--weir-simulate=cuda:1").assert_outcomes(passed=1)
+    run(text.format(wanted="cuda:2", last=1, count=2), "--weir-simulate").assert_outcomes(passed=1)
+    run(text.format(wanted="cuda:1", last=0, count=1), "--weir-simulate=cuda:1").assert_outcomes(passed=1)
 
 
 def test_simulating_too_late_is_an_error(run, pytester: pytest.Pytester) -> None:  # type: ignore[no-untyped-def]

@@ -8,7 +8,6 @@ import threading
 from pathlib import Path
 
 import pytest
-
 import weir
 from weir.testing import Gate
 
@@ -161,9 +160,9 @@ def test_lines_come_in_the_order_of_the_calls_on_several_threads(caplog: pytest.
             one.start()
         for one in threads:
             one.join()
-    by_thread: dict[int | None, list[str]] = {}
+    by_thread: dict[str | None, list[str]] = {}
     for record in caplog.records:
-        by_thread.setdefault(record.thread, []).append(record.getMessage())
+        by_thread.setdefault(record.threadName, []).append(record.getMessage())
     assert len(by_thread) == 4
     for lines in by_thread.values():
         assert len(lines) == 39, "the first fill has nothing to wait for"

@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-
 import weir
 
 PACKAGE = Path(weir.__file__).parent
-STUB = PACKAGE / "_weir.pyi"
+STUB = PACKAGE / "_weir" / "__init__.pyi"
 
 pytestmark = pytest.mark.skipif(not STUB.exists(), reason="the stub is not built: build the target weir-python-stub")
 

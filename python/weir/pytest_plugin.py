@@ -10,7 +10,7 @@ all tests there.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -52,12 +52,12 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["WEIR_SIMULATE"] = wanted  # for the processes that tests start
 
 
-def _assumption(marker: pytest.Mark) -> str | None:
-    known = {"assume": None} | marker.kwargs
-    if marker.args or set(known) != {"assume"} or known["assume"] not in (None, "manual"):
+def _assumption(marker: pytest.Mark) -> Literal["manual"] | None:
+    assume = marker.kwargs.get("assume")
+    if marker.args or set(marker.kwargs) - {"assume"} or assume not in (None, "manual"):
         given = ", ".join([*map(repr, marker.args), *(f"{name}={value!r}" for name, value in marker.kwargs.items())])
         raise pytest.UsageError(f'weir_check got {given}: pass nothing, or assume="manual"')
-    return known["assume"]
+    return "manual" if assume else None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -65,10 +65,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     marker = item.get_closest_marker("weir_check")
     if marker is None:
         return (yield)
-    assume = _assumption(marker)
     import weir
 
-    with weir.check(assume="manual" if assume else None) as report:
+    with weir.check(assume=_assumption(marker)) as report:
         result = yield
     if len(report) != 0:
         pytest.fail(str(report), pytrace=False)

@@ -52,6 +52,7 @@ private:
         access_history packages;    ///< what packages that share it have done, as far as they said so
         access_history former;      ///< what earlier owners' accesses may still do to it, unordered with their drops
         std::uint64_t bytes = 0;    ///< 0 if nobody saw it allocated
+        std::uint64_t size = 0;     ///< the same, as accesses know it
         source_location allocated;  ///< line 0 then
         memory_place place;
         std::optional<agent> allocator;  ///< none if no stream did
