@@ -8,10 +8,12 @@ Prints the median of several runs for each call. Compare figures of one run only
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 import weir
 
@@ -118,7 +120,7 @@ def cases() -> list[tuple[str, str, Callable[[], object], Callable[[], object]]]
             to_numpy=lambda: numpy.asarray(a),
         )
     if importlib.util.find_spec("torch"):
-        import torch
+        torch: Any = importlib.import_module("torch")
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
         wait = torch.cuda.synchronize if device == "cuda" else nothing
@@ -136,7 +138,7 @@ def cases() -> list[tuple[str, str, Callable[[], object], Callable[[], object]]]
             to_numpy=lambda: t.cpu().numpy(),
         )
     if importlib.util.find_spec("cupy"):
-        import cupy
+        cupy: Any = importlib.import_module("cupy")
 
         c, d = cupy.ones(16), cupy.ones(16)
 
