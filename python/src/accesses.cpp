@@ -20,7 +20,7 @@ void bind_use(nb::module_& m, operand_use use, const char* doc) {
                 static_cast<void>(array_from(x, name_of(use)));
                 new (self) Operand{{nb::borrow(x), use}};
             },
-            nb::arg("x"), nb::sig("def __init__(self, x: Array, /) -> None"))
+            nb::arg("x").none(), nb::sig("def __init__(self, x: Array, /) -> None"))
         .def("__repr__", [use](const Operand& self) {
             return std::string("weir.") + name_of(use) + "(" + nb::repr(self.of).c_str() + ")";
         });

@@ -94,7 +94,7 @@ nb::object python_number(const scalar& number) {
 }
 
 array_operand operand_from(nb::handle argument, const array& x, const stream& on, const source_location& where,
-                        bool rounds) {
+                           bool rounds) {
     if (nb::isinstance<array>(argument)) {
         return array_operand(nb::cast<const array&>(argument));
     }

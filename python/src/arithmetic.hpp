@@ -52,7 +52,7 @@ private:
 /// None for anything else, which may know what to do with arrays. `rounds`: see number_from. Throws argument_type_error
 /// for lists.
 [[nodiscard]] array_operand operand_from(nanobind::handle argument, const array& x, const stream& on,
-                                      const source_location& where, bool rounds = false);
+                                         const source_location& where, bool rounds = false);
 
 /// The stream that operators on `x` use: the current one of its device.
 [[nodiscard]] inline stream stream_of(const array& x) { return current_stream(x.device()); }

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "arithmetic.hpp"
 #include "devices.hpp"
 #include "dtypes.hpp"
 #include "interpreter.hpp"
-#include "arithmetic.hpp"
 #include "site.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
@@ -157,7 +157,7 @@ void bind_arrays(nb::module_& m) {
         .def("copy", copied, nb::sig("def copy(self) -> Array"), "A new array in C order. Enqueued; does not block.")
         .def("__copy__", copied, nb::sig("def __copy__(self) -> Array"))
         .def(
-            "__deepcopy__", [](const array& self, nb::handle /*memo*/) { return copied(self); }, nb::arg("memo"),
+            "__deepcopy__", [](const array& self, nb::handle /*memo*/) { return copied(self); }, nb::arg("memo").none(),
             nb::sig("def __deepcopy__(self, memo: Any) -> Array"))
         .def(
             "astype",
@@ -166,7 +166,7 @@ void bind_arrays(nb::module_& m) {
                 const stream current = stream_of(self);
                 return released([&, where = here()] { return astype(on(current, where), self, wanted); });
             },
-            nb::arg("dtype"), nb::sig("def astype(self, dtype: Any) -> Array"),
+            nb::arg("dtype").none(), nb::sig("def astype(self, dtype: Any) -> Array"),
             "A new array with elements of that type, as NumPy's astype makes it: integers wrap, fractions and "
             "imaginary "
             "parts go. Enqueued; does not block.")

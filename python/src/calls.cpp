@@ -150,12 +150,12 @@ nb::object call_operand::result(array&& made, nb::handle out, const source_locat
         throw argument_type_error("out= got " + std::string(nb::repr(out).c_str()) +
                                   ", and the operand is an array of NumPy: pass one of NumPy, too");
     }
-    if (!nb::cast<bool>(out.attr("shape").equal(result.attr("shape"))) ||
-        !nb::cast<bool>(out.attr("dtype").equal(result.attr("dtype")))) {
-        throw argument_error("out= has shape " + std::string(nb::repr(out.attr("shape")).c_str()) +
-                             " and elements of " + nb::str(out.attr("dtype")).c_str() + ", and the result has shape " +
-                             nb::repr(result.attr("shape")).c_str() + " and elements of " +
-                             nb::str(result.attr("dtype")).c_str());
+    if (!out.attr("shape").equal(result.attr("shape")) || !out.attr("dtype").equal(result.attr("dtype"))) {
+        const auto text = [](nb::handle x) {
+            return std::string(nb::repr(x.attr("shape")).c_str()) + " and elements of " +
+                   nb::cast<std::string>(x.attr("dtype").attr("name"));
+        };
+        throw argument_error("out= has shape " + text(out) + ", and the result has shape " + text(result));
     }
     nb::module_::import_("numpy").attr("copyto")(out, result);
     return nb::borrow(out);

@@ -5,12 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "arithmetic.hpp"
 #include "arrays.hpp"
 #include "devices.hpp"
 #include "dtypes.hpp"
 #include "interpreter.hpp"
 #include "numpy.hpp"
-#include "arithmetic.hpp"
 #include "site.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
@@ -225,8 +225,9 @@ void bind_of_shape(nb::module_& m, const char* name, F function, const char* wha
                                   "(shape: int | tuple[int, ...], dtype: Any = \"float64\", *, " + where_parameters +
                                   ") -> Array";
     const std::string doc = std::string(what) + where_it_goes + example;
-    m.def(name, function, nb::arg("shape"), nb::arg("dtype") = "float64", nb::kw_only(), nb::arg("device") = nb::none(),
-          nb::arg("stream") = nb::none(), nb::arg("memory") = nb::none(), nb::sig(signature.c_str()), doc.c_str());
+    m.def(name, function, nb::arg("shape").none(), nb::arg("dtype").none() = "float64", nb::kw_only(),
+          nb::arg("device") = nb::none(), nb::arg("stream") = nb::none(), nb::arg("memory") = nb::none(),
+          nb::sig(signature.c_str()), doc.c_str());
 }
 
 }  // namespace
@@ -240,22 +241,22 @@ void bind_creation(nb::module_& m) {
         return std::string(parameters) + where_parameters + ") -> Array";
     };
     const auto doc = [](const char* what) { return std::string(what) + where_it_goes; };
-    m.def("full", make_full, nb::arg("shape"), nb::arg("value"), nb::arg("dtype") = nb::none(), nb::kw_only(),
-          nb::arg("device") = nb::none(), nb::arg("stream") = nb::none(), nb::arg("memory") = nb::none(),
+    m.def("full", make_full, nb::arg("shape").none(), nb::arg("value").none(), nb::arg("dtype").none() = nb::none(),
+          nb::kw_only(), nb::arg("device") = nb::none(), nb::arg("stream") = nb::none(), nb::arg("memory") = nb::none(),
           nb::sig(signature("def full(shape: int | tuple[int, ...], value: Any, dtype: Any = None, *, ").c_str()),
           doc("An array whose elements all are `value`: a number, or what broadcasts to the shape. Without `dtype` of "
               "the value's type, as NumPy has it.")
               .c_str());
     m.def(
-        "arange", make_arange, nb::arg("start"), nb::arg("stop") = nb::none(), nb::arg("step") = 1,
-        nb::arg("dtype") = nb::none(), nb::kw_only(), nb::arg("device") = nb::none(), nb::arg("stream") = nb::none(),
-        nb::arg("memory") = nb::none(),
+        "arange", make_arange, nb::arg("start").none(), nb::arg("stop") = nb::none(), nb::arg("step") = 1,
+        nb::arg("dtype").none() = nb::none(), nb::kw_only(), nb::arg("device") = nb::none(),
+        nb::arg("stream") = nb::none(), nb::arg("memory") = nb::none(),
         nb::sig(signature("def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, ").c_str()),
         doc("The numbers start, start + step, ... before stop; arange(stop) begins at 0. Without `dtype` int64 if all "
             "are integers, else float64.")
             .c_str());
-    m.def("random", make_random, nb::arg("shape"), nb::kw_only(), nb::arg("seed") = nb::none(),
-          nb::arg("dtype") = "float64", nb::arg("device") = nb::none(), nb::arg("stream") = nb::none(),
+    m.def("random", make_random, nb::arg("shape").none(), nb::kw_only(), nb::arg("seed") = nb::none(),
+          nb::arg("dtype").none() = "float64", nb::arg("device") = nb::none(), nb::arg("stream") = nb::none(),
           nb::arg("memory") = nb::none(),
           nb::sig(signature("def random(shape: int | tuple[int, ...], *, seed: int | None = None, dtype: Any = "
                             "\"float64\", ")
@@ -263,7 +264,7 @@ void bind_creation(nb::module_& m) {
           doc("Numbers that are spread evenly over [0, 1), of float32 or float64. The same seed gives the same numbers "
               "on every device; without a seed they differ from call to call.")
               .c_str());
-    m.def("array", make_array, nb::arg("x"), nb::arg("dtype") = nb::none(), nb::kw_only(),
+    m.def("array", make_array, nb::arg("x").none(), nb::arg("dtype").none() = nb::none(), nb::kw_only(),
           nb::arg("device") = nb::none(), nb::arg("stream") = nb::none(), nb::arg("memory") = nb::none(),
           nb::sig(signature("def array(x: Any, dtype: Any = None, *, ").c_str()),
           doc("A new array with the elements of `x`, as they are at the call: an array of Weir's or NumPy's, a number, "

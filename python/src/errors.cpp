@@ -57,7 +57,11 @@ std::string in_words_of_python(std::string text) {
                               {"<weir.array ", "<weir.Array "},
                               {"<weir.stream ", "<weir.Stream "},
                               {"<weir.event ", "<weir.Event "},
-                              {"<weir.device ", "<weir.Device "}};
+                              {"<weir.device ", "<weir.Device "},
+                              {"<weir.kernel ", "<weir.Kernel "},
+                              {"fft_plan: ", "FFT: "},
+                              {"fft_plan(", "FFT("},
+                              {"weir::copy(stream, to, from)", "weir.copy(to, from)"}};
     for (const word& one : words) {
         for (std::size_t at = text.find(one.cpp); at != std::string::npos; at = text.find(one.cpp, at)) {
             text.replace(at, one.cpp.size(), one.python);

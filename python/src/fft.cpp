@@ -97,11 +97,11 @@ nb::object call(const transform& what, nb::handle a, const arguments& given) {
         waiting([&] { what.into(on(to, where), from.get(), out, how); });
         return nb::borrow(given.out);
     }
-    array result = waiting([&] {
-        return given.stream.is_none() && !from.is_numpy()
-                   ? what.on_current(from.get(), how, where)
-                   : what.on_stream(on(from.stream_for(how.execution, given.stream), where), from.get(), how);
-    });
+    const bool on_current = given.stream.is_none() && !from.is_numpy();
+    const std::optional<stream> to =
+        on_current ? std::nullopt : std::optional(from.stream_for(how.execution, given.stream));
+    array result = waiting(
+        [&] { return to ? what.on_stream(on(*to, where), from.get(), how) : what.on_current(from.get(), how, where); });
     return from.result(std::move(result), given.out, where);
 }
 
@@ -120,10 +120,10 @@ void bind_transform(nb::module_& m, const transform& what, const char* doc) {
                nb::handle execution, nb::handle blocking, nb::handle stream, nb::handle memory_limit) {
             return call(what, a, {n, axis_, axes, norm, out, execution, blocking, memory_limit, stream});
         },
-        nb::arg("a"), nb::kw_only(), nb::arg("n").none() = nb::none(), nb::arg("axis").none() = axis,
+        nb::arg("a").none(), nb::kw_only(), nb::arg("n").none() = nb::none(), nb::arg("axis").none() = axis,
         nb::arg("axes").none() = nb::none(), nb::arg("norm").none() = "backward", nb::arg("out").none() = nb::none(),
-        nb::arg("execution").none() = nb::none(), nb::arg("blocking") = "auto", nb::arg("stream").none() = nb::none(),
-        nb::arg("memory_limit") = "80%", nb::sig(sig.c_str()), doc);
+        nb::arg("execution").none() = nb::none(), nb::arg("blocking").none() = "auto",
+        nb::arg("stream").none() = nb::none(), nb::arg("memory_limit").none() = "80%", nb::sig(sig.c_str()), doc);
 }
 
 fft_direction direction_from(nb::handle argument) {
@@ -269,8 +269,9 @@ void bind_plan(nb::module_& m) {
                 new (self) py_fft(a, {n, nb::none(), axes, norm, nb::none(), execution, blocking, memory_limit, stream},
                                   kind_from(kind));
             },
-            nb::arg("a"), nb::kw_only(), nb::arg("axes").none() = nb::none(), nb::arg("norm").none() = "backward",
-            nb::arg("execution").none() = nb::none(), nb::arg("blocking") = "auto", nb::arg("memory_limit") = "80%",
+            nb::arg("a").none(), nb::kw_only(), nb::arg("axes").none() = nb::none(),
+            nb::arg("norm").none() = "backward", nb::arg("execution").none() = nb::none(),
+            nb::arg("blocking").none() = "auto", nb::arg("memory_limit").none() = "80%",
             nb::arg("stream").none() = nb::none(), nb::arg("n").none() = nb::none(),
             nb::arg("kind").none() = nb::none(),
             nb::sig(
@@ -282,7 +283,7 @@ void bind_plan(nb::module_& m) {
         .def("plan", &py_fft::plan, nb::kw_only(), nb::arg("stream").none() = nb::none(),
              nb::sig("def plan(self, *, stream: Any = None) -> None"),
              "Prepares the transform. To be called before execute(); again is harmless.")
-        .def("execute", &py_fft::execute, nb::kw_only(), nb::arg("direction") = "forward",
+        .def("execute", &py_fft::execute, nb::kw_only(), nb::arg("direction").none() = "forward",
              nb::arg("stream").none() = nb::none(), nb::arg("release_workspace") = false,
              nb::sig("def execute(self, *, direction: str = \"forward\", stream: Any = None, release_workspace: bool = "
                      "False) -> Any"),
@@ -290,7 +291,7 @@ void bind_plan(nb::module_& m) {
              "weir.Array, or for an operand of NumPy's an array of NumPy, once it is computed. `direction`: "
              "\"forward\" or "
              "\"inverse\". Raises StateError if it is not planned, released or freed.")
-        .def("reset_operand", &py_fft::reset_operand, nb::arg("a"), nb::kw_only(),
+        .def("reset_operand", &py_fft::reset_operand, nb::arg("a").none(), nb::kw_only(),
              nb::arg("stream").none() = nb::none(),
              nb::sig("def reset_operand(self, a: Any, /, *, stream: Any = None) -> None"),
              "Holds another operand of the same shape, element type and device from now on.")

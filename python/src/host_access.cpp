@@ -70,8 +70,13 @@ int get_buffer(PyObject* self, Py_buffer* to, int flags) noexcept {
         // Who only asks for bytes, and not to write them, does not write.
         const bool writes = x.has_own_elements() && flags != PyBUF_SIMPLE;
         waiting([&, where = here()] {
-            made->access.emplace(x.buffer(), x.footprint(),
-                                 writes ? order::access_mode::write : order::access_mode::read, where);
+            // Also of who may write: elements that a failed operation was to write are not shown (rule K4).
+            host_access reads(x.buffer(), x.footprint(), order::access_mode::read, where);
+            if (writes) {
+                made->access.emplace(x.buffer(), x.footprint(), order::access_mode::write, where);
+            } else {
+                made->access.emplace(std::move(reads));
+            }
         });
         const auto asks = [flags](int what) { return (flags & what) == what; };
         to->buf = x.data();

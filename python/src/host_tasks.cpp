@@ -69,6 +69,9 @@ private:
 /// Arrays that `reads=` or `writes=` lists: one, or any number of them.
 std::vector<nb::object> listed(nb::handle list, const char* name) {
     std::vector<nb::object> all;
+    if (list.is_none()) {
+        return all;
+    }
     if (nb::isinstance<array>(list) || !nb::hasattr(list, "__iter__")) {
         static_cast<void>(array_from(list, name));
         all.push_back(nb::borrow(list));
@@ -180,9 +183,9 @@ py_event host_task(nb::handle fn, nb::args args, nb::handle reads, nb::handle wr
 void bind_host_tasks(nb::module_& m) {
     bind_task_views(m);
     m.def(
-        "host_task", host_task, nb::arg("fn"), nb::arg("args"), nb::kw_only(), nb::arg("reads") = nb::make_tuple(),
-        nb::arg("writes") = nb::make_tuple(), nb::arg("stream").none() = nb::none(),
-        nb::arg("after").none() = nb::make_tuple(), nb::arg("wait") = false,
+        "host_task", host_task, nb::arg("fn").none(), nb::arg("args"), nb::kw_only(),
+        nb::arg("reads").none() = nb::make_tuple(), nb::arg("writes").none() = nb::make_tuple(),
+        nb::arg("stream").none() = nb::none(), nb::arg("after").none() = nb::make_tuple(), nb::arg("wait") = false,
         nb::sig("def host_task(fn: Callable[..., object], /, *args: Any, reads: Array | Iterable[Array] = (), writes: "
                 "Array | Iterable[Array] = (), stream: Any = None, after: Event | Iterable[Event] = (), wait: bool = "
                 "False) -> Event"),

@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
+#include "arithmetic.hpp"
 #include "arrays.hpp"
 #include "errors.hpp"
 #include "interpreter.hpp"
 #include "numpy.hpp"
-#include "arithmetic.hpp"
 #include "site.hpp"
 #include "weir/error.hpp"
 
@@ -125,10 +125,16 @@ void bind_indexing(nb::class_<array>& cls) {
                 }
                 assign(target, value, std::nullopt, here());
             },
-            nb::arg("index").none(), nb::arg("value"),
+            nb::arg("index").none(), nb::arg("value").none(),
             nb::sig("def __setitem__(self, index: Any, value: Any, /) -> None"),
             "Enqueues a copy of a number, an array of Weir's or NumPy's, or a list into the view. What is NumPy's is "
             "taken as it is at the call.")
+        .def(
+            "__delitem__",
+            [](const array& /*self*/, nb::handle /*index*/) {
+                throw argument_type_error("elements of an array cannot be deleted: make an array without them");
+            },
+            nb::arg("index").none(), nb::sig("def __delitem__(self, index: Any, /) -> NoReturn"))
         .def("__len__", length_of)
         .def(
             "__iter__",

@@ -8,10 +8,12 @@
 #include <type_traits>
 
 #include "accesses.hpp"
+#include "numpy.hpp"
 #include "weir/array.hpp"
 #include "weir/dtype.hpp"
 #include "weir/error.hpp"
 #include "weir/float16.hpp"
+#include "weir/scalar.hpp"
 
 namespace weir::python {
 
@@ -106,8 +108,9 @@ Py_complex complex_from(nb::handle given, const place& at) {
 
 void store_boolean(nb::handle given, const place& at, argument_slot& to) {
     // Numbers too, as C++ takes them, but nothing that merely happens to be true.
-    if (PyBool_Check(given.ptr()) == 0 && PyIndex_Check(given.ptr()) == 0 &&
-        std::strncmp(nb::type_name(given.type()).c_str(), "numpy.bool", 10) != 0) {
+    const bool is_one = PyBool_Check(given.ptr()) != 0 || PyIndex_Check(given.ptr()) != 0 ||
+                        (numpy::is_scalar(given) && numpy::number(given).kind() == dtype_kind::boolean);
+    if (!is_one) {
         refuse_type(given, at, "True or False");
     }
     const int truth = PyObject_IsTrue(given.ptr());

@@ -261,8 +261,9 @@ void bind_kernels(nb::module_& m) {
                bool wait, nb::handle shared) {
                 return launch(self, {config_from(grid, block, shared), on, after, wait}, args);
             },
-            nb::arg("grid"), nb::arg("block"), nb::arg("args"), nb::kw_only(), nb::arg("stream").none() = nb::none(),
-            nb::arg("after").none() = nb::make_tuple(), nb::arg("wait") = false, nb::arg("shared") = 0,
+            nb::arg("grid").none(), nb::arg("block").none(), nb::arg("args"), nb::kw_only(),
+            nb::arg("stream").none() = nb::none(), nb::arg("after").none() = nb::make_tuple(), nb::arg("wait") = false,
+            nb::arg("shared").none() = 0,
             nb::sig(
                 "def launch(self, grid: int | tuple[int, ...], block: int | tuple[int, ...], *args: Any, stream: Any = "
                 "None, after: Event | Iterable[Event] = (), wait: bool = False, shared: int = 0) -> Event"),
@@ -272,7 +273,7 @@ void bind_kernels(nb::module_& m) {
             "`shared`: bytes of shared memory of each block. Numbers are converted as the signature says; one that is "
             "out "
             "of range is an ArgumentError. Returns once enqueued, unless `wait`.")
-        .def("__getitem__", configured, nb::arg("config"),
+        .def("__getitem__", configured, nb::arg("config").none(),
              nb::sig("def __getitem__(self, config: tuple[Any, ...], /) -> Callable[..., Event]"),
              "k[grid, block, stream, shared](*args): the same, in Numba's order.")
         .def_prop_ro(

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "arithmetic.hpp"
 #include "arrays.hpp"
 #include "dtypes.hpp"
 #include "interpreter.hpp"
 #include "numpy.hpp"
-#include "arithmetic.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
 

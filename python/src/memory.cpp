@@ -177,7 +177,7 @@ void bind_pool(nb::module_& m) {
             const std::size_t most = bytes_from(bytes, "bytes");
             released([&] { memory::limit(where, most); });
         },
-        nb::arg("device").none(), nb::arg("bytes"),
+        nb::arg("device").none(), nb::arg("bytes").none(),
         nb::sig("def limit(device: Device | str | None, bytes: int) -> None"),
         "The most that the device's pool may take: what lives, is cached, pending and quarantined together.");
     m.def(
@@ -217,7 +217,7 @@ void bind_resources(nb::module_& m) {
         [](nb::handle bytes, resource_ptr upstream) {
             return memory::limiting(bytes_from(bytes, "bytes"), std::move(upstream));
         },
-        nb::arg("bytes"), nb::arg("upstream").none() = nb::none(),
+        nb::arg("bytes").none(), nb::arg("upstream").none() = nb::none(),
         nb::sig("def limiting(bytes: int, upstream: Resource | None = None) -> Resource"),
         "Lets no more than so many bytes live at once: beyond that, OutOfMemory. `upstream`: where the memory comes "
         "from; the device's pool by default.");

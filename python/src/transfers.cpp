@@ -64,7 +64,7 @@ completion assign(const array& dst, nb::handle src, const std::optional<stream>&
     }
     const stream used = given ? *given : stream_of(dst);
     std::optional<scalar> number = number_from(src);
-    if (!number && numpy::is_scalar(src) && kind_of(numpy::from_dtype(src.attr("dtype"))) <= kind_of(dst.dtype())) {
+    if (!number && numpy::is_scalar(src)) {
         number = numpy::number(src);
     }
     if (number) {
@@ -80,7 +80,8 @@ completion assign(const array& dst, nb::handle src, const std::optional<stream>&
 
 void bind_transfers(nb::module_& m) {
     m.def(
-        "copy", copy_to, nb::arg("dst"), nb::arg("src"), nb::kw_only(), nb::arg("stream").none() = nb::none(),
+        "copy", copy_to, nb::arg("dst").none(), nb::arg("src").none(), nb::kw_only(),
+        nb::arg("stream").none() = nb::none(),
         nb::sig("def copy(dst: Any, src: Any, /, *, stream: Any = None) -> Event"),
         "Copies `src` to `dst`, as numpy.copyto does: arrays of Weir or of NumPy, of any strides, on any two devices. "
         "`src` is broadcast, and converted within the same kind of numbers or to a higher one. Without `stream` on the "
@@ -88,7 +89,8 @@ void bind_transfers(nb::module_& m) {
         "is "
         "at the call, and as `dst` it is written when the call returns.\n\n"
         ">>> x = weir.empty(4, device=\"sim:0\")\n>>> done = weir.copy(x, numpy.ones(4))\n");
-    m.def("fill", fill_with, nb::arg("x"), nb::arg("value"), nb::kw_only(), nb::arg("stream").none() = nb::none(),
+    m.def("fill", fill_with, nb::arg("x").none(), nb::arg("value").none(), nb::kw_only(),
+          nb::arg("stream").none() = nb::none(),
           nb::sig("def fill(x: Array, value: Any, /, *, stream: Any = None) -> Event"),
           "Sets every element of `x` to the number. Returns once enqueued, on the current stream if none is given.");
 }

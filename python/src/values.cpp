@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "arithmetic.hpp"
 #include "arrays.hpp"
 #include "devices.hpp"
 #include "dtypes.hpp"
 #include "interpreter.hpp"
 #include "numpy.hpp"
-#include "arithmetic.hpp"
 #include "site.hpp"
 #include "weir/detail/host_copy.hpp"
 #include "weir/error.hpp"
@@ -38,9 +38,11 @@ void expect_real(const array& self, const char* what) {
 }
 
 nb::object index_of(const array& self) {
-    if (!is_integer(self.dtype())) {
-        throw argument_type_error("an array of " + std::string(name_of(self.dtype())) +
-                                  " is no integer: convert it with int(x)");
+    // As a type error it lets Python try otherwise, such as by the buffer protocol.
+    if (!is_integer(self.dtype()) || self.size() != 1) {
+        throw argument_type_error("an array of " + std::string(name_of(self.dtype())) + " with the shape " +
+                                  self.shape().to_string() +
+                                  " is no integer: it must have one element, of an integer type; int(x) converts");
     }
     return python_number(only_element(self, "the integer"));
 }
@@ -137,6 +139,13 @@ void bind_values(nb::module_& m, nb::class_<array>& cls) {
             },
             nb::sig("def __complex__(self) -> complex"))
         .def("__bool__", truth_of)
+        .def(
+            "__bytes__",
+            [](const array& self) {
+                const std::vector<std::byte> bytes = all_bytes(self);
+                return nb::bytes(bytes.data(), bytes.size());
+            },
+            "The bytes of all elements, in C order. Waits for what is to write them.")
         .def("__index__", index_of, nb::sig("def __index__(self) -> int"))
         .def("__reduce__", pickled, nb::sig("def __reduce__(self) -> Any"),
              "Pickled by value, which waits for what is to write the elements; the copy is on a device of that name.");
