@@ -252,8 +252,11 @@ TEST_F(L5Cuda, PinnedMemoryIsReachedByTheContextsAsWell) {
     fake_gate held(hidden_);
     const void* const where = use_and_drop(std::move(x));
     EXPECT_NE(empty({elements}, dtype::float64, host).device_data(), where);
+    EXPECT_GT(memory::stats(cpu(), memory::pool_kind::shared).quarantined, 0U);
+    EXPECT_EQ(memory::stats(cpu()).quarantined, 0U);
     held.open();
     settle();
+    EXPECT_EQ(memory::stats(cpu(), memory::pool_kind::shared).quarantined, 0U);
     EXPECT_EQ(marks(), 1U);
     // Memory that no context reaches is the pool's at once.
     const memory::use plain(nullptr);
