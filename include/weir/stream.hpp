@@ -66,6 +66,8 @@ public:
     /// Who orders the operations of this stream; std::nullopt leaves it to the scope and the process (rule O5). Never
     /// blocks; holds for operations that are enqueued later.
     void set_ordering(std::optional<ordering_mode> mode) const noexcept;
+    /// What set_ordering has set.
+    [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept;
 
     /// The stream as its device's own interfaces know it: a CUstream (which is a cudaStream_t), so that libraries and launches of
     /// the program's own can use it. From now on Weir takes into account that others put work there: its own calls have put

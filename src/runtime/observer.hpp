@@ -4,11 +4,14 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "backend/acting.hpp"
 #include "order/plan.hpp"
@@ -152,19 +155,23 @@ public:
 /// What observers have to say to the program, kept for the calling thread until its call holds no lock any more.
 ///
 /// Observers are told under locks, where nothing may block and nothing may be thrown. So they leave here what they want
-/// printed or thrown, and each call of Weir that tells observers of an operation or of an access of the host's ends with
+/// told or thrown, and each call of Weir that tells observers of an operation or of an access of the host's ends with
 /// `settle`. By then the operation is enqueued and every lock is released: nothing is half done.
 class verdicts {
 public:
-    /// Has `text` written to the standard error output. May throw std::bad_alloc.
-    static void print_later(const std::string& text) { pending().text += text; }
+    /// What texts are handed to, under no lock, on the thread that left them. It must not throw.
+    using teller = std::function<void(const std::string&)>;
+    /// Has `to` told of `text`; null: has it written to the standard error output. May throw std::bad_alloc.
+    static void tell_later(std::shared_ptr<const teller> to, std::string text) {
+        pending().notes.push_back({std::move(to), std::move(text)});
+    }
     /// Has `why` thrown. The first one wins.
     static void raise_later(std::exception_ptr why) noexcept {
         if (!pending().raise) {
             pending().raise = std::move(why);
         }
     }
-    /// Prints, then throws, what was left on this thread. Call with no lock held, as the last step of a call.
+    /// Tells, then throws, what was left on this thread. Call with no lock held, as the last step of a call.
     static void settle() {
         if (pending().any()) {
             settle_now();
@@ -172,10 +179,14 @@ public:
     }
 
 private:
-    struct verdict {
+    struct note {
+        std::shared_ptr<const teller> to;
         std::string text;
+    };
+    struct verdict {
+        std::vector<note> notes;
         std::exception_ptr raise;
-        [[nodiscard]] bool any() const noexcept { return !text.empty() || raise != nullptr; }
+        [[nodiscard]] bool any() const noexcept { return !notes.empty() || raise != nullptr; }
     };
     static verdict& pending() noexcept {
         static thread_local verdict one;

@@ -49,6 +49,7 @@ void wait_for(runtime::stream_state& stream, const order::mark& target, std::uin
     if (takes_epoch) {
         stream.queue->flush(tail);
     }
+    runtime::verdicts::settle();
 }
 
 }  // namespace
@@ -84,6 +85,7 @@ event stream_ref::record(event_options options, source_location where) const {
 }
 
 void stream_ref::set_ordering(std::optional<ordering_mode> mode) const noexcept { state_->set_ordering(mode); }
+std::optional<ordering_mode> stream_ref::ordering() const noexcept { return state_->ordering(); }
 
 device stream_ref::device() const noexcept { return weir::device(state_->device()); }
 

@@ -117,10 +117,19 @@ detail::owner<stream_state> stream_state::adopt(device_state& device, const nati
 }
 
 void* stream_state::hand_out() {
+    void* handle = nullptr;
+    {
+        const std::lock_guard lock(mutex);
+        expect_open();
+        handle = queue->native_handle();
+        if (handle == nullptr || is_shared()) {
+            return handle;
+        }
+    }
+    // Who adopts the handle gets this stream (rule S5).
+    adopted_streams::add({device_, device_->driver().identify(handle)}, *this);
     const std::lock_guard lock(mutex);
-    expect_open();
-    void* const handle = queue->native_handle();
-    if (handle != nullptr && !is_shared()) {
+    if (!is_shared()) {
         queue->share();
         is_shared_.store(true, std::memory_order_release);
     }
@@ -131,7 +140,7 @@ void stream_state::last_owner_gone() noexcept {
     // Nothing is pending: the queue was an owner while it had work. From here on the timeline may get another stream.
     const frontiers::timeline_id timeline = info_.timeline;
     std::unique_ptr<retired_owner> owner = std::move(native_owner_);
-    if (is_adopted()) {
+    if (is_shared()) {
         adopted_streams::remove(*this);
     }
     device_->remove(*this);

@@ -82,8 +82,11 @@ public:
     [[nodiscard]] void* hand_out();
     /// Whether nothing that anybody has put into the stream is unfinished. Call with no lock held.
     [[nodiscard]] bool idle(const source_location& where);
-    /// Of an adopted stream: its native queue's, which may be gone itself by now.
-    [[nodiscard]] const native_identity& native_id() const noexcept { return native_id_; }
+    /// Of an adopted stream: its native queue's, which may be gone itself by now. Of one whose handle was given out: what its
+    /// device's driver tells it apart by.
+    [[nodiscard]] const native_identity& native_id() const noexcept { return is_adopted() ? native_id_ : handed_out_; }
+    /// States the latter. Under the lock of adopted_streams.
+    void is_known_as(const native_identity& id) noexcept { handed_out_ = id; }
     /// Has an adopted stream keep the owner of its native queue, unless it keeps one. Under the lock of adopted_streams.
     void keep_owner(std::unique_ptr<retired_owner>& owner) noexcept {
         if (!native_owner_) {
@@ -155,6 +158,7 @@ private:
     own_ordering mode_;
     native_queue* native_;  ///< null if the stream is Weir's own, or the driver's
     native_identity native_id_;
+    native_identity handed_out_{};
     std::atomic<bool> is_shared_;
     std::unique_ptr<retired_owner> native_owner_;
 };

@@ -45,7 +45,8 @@ struct world {
     array y = zeros(n, dtype::float64, b);
     array c = zeros(64, dtype::complex128, a);
     event recorded;
-    std::atomic<std::size_t> lent{0};  ///< how often wrapped memory was let go of
+    /// How often wrapped memory was let go of. Those who let go of it may outlive this.
+    std::shared_ptr<std::atomic<std::size_t>> lent = std::make_shared<std::atomic<std::size_t>>(0);
 
     void expect_all(const array& of, double value) const {
         const auto elements = of.read<double>();
@@ -221,17 +222,17 @@ const step steps[] = {
      [](world& w) {
          // Owns what it lends: after a failure the operation may still be about to run.
          const auto memory = std::make_shared<std::array<double, 64>>();
-         const std::size_t others = w.lent;
+         const std::size_t others = *w.lent;
          {
              const array of_others(
-                 buffer::wrap(memory->data(), sizeof(*memory), cpu(), [&w, kept = memory] { ++w.lent; }),
+                 buffer::wrap(memory->data(), sizeof(*memory), cpu(), [lent = w.lent, kept = memory] { ++*lent; }),
                  dtype::float64, 64);
              const stream s;
              fill(s, of_others, 6);
              w.expect_all(of_others, 6);
          }
          runtime::reaper::wait_until_empty();
-         expect(w.lent > others && (*memory)[63] == 6, "wrapped memory");
+         expect(*w.lent > others && (*memory)[63] == 6, "wrapped memory");
      }},
     {"manual_ordering",
      [](world& w) {

@@ -106,6 +106,14 @@ std::size_t weir_fake_pending(void* stream) {
     return found ? static_cast<std::size_t>(found->submitted - found->completed) : 0;
 }
 
+void weir_fake_settle(void* handle) {
+    std::unique_lock held(driver().lock);
+    const auto of = named(handle);
+    while (of && !is_settled(*of)) {
+        of->progress.wait(held);
+    }
+}
+
 int weir_fake_enqueue(void* stream, int (*work)(void*), void* with) {
     std::unique_lock held(driver().lock);
     context* const in = current_context();

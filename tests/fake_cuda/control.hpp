@@ -46,6 +46,9 @@ WEIR_FAKE_EXPORT void weir_fake_hold_all();
 WEIR_FAKE_EXPORT void weir_fake_open_all();
 /// Entries of the stream that are not done.
 WEIR_FAKE_EXPORT std::size_t weir_fake_pending(void* stream);
+/// Blocks until the stream has done all that it can without others: nothing is left, or what is next waits for a stream that is
+/// not there yet. What has begun is waited for, and so is a stream that is held.
+WEIR_FAKE_EXPORT void weir_fake_settle(void* stream);
 
 /// Makes the device's context broken, as a kernel that traps does.
 WEIR_FAKE_EXPORT void weir_fake_break(int device, int error);

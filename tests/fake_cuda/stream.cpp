@@ -114,6 +114,15 @@ void wait_for(std::unique_lock<std::mutex>& held, const point& what) {
     }
 }
 
+bool is_settled(const stream& what) {
+    if (what.queue.empty()) {
+        return true;
+    }
+    // An entry that runs has left its place empty.
+    const std::vector<point>& after = what.queue.front().after;
+    return std::any_of(after.begin(), after.end(), [](const point& each) { return !each.reached(); });
+}
+
 std::shared_ptr<recording> record(std::unique_lock<std::mutex>& held, const std::shared_ptr<stream>& on,
                                   std::vector<point> after) {
     auto made = std::make_shared<recording>();

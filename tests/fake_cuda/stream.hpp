@@ -68,6 +68,8 @@ std::shared_ptr<stream> make_stream(context& in, stream_kind kind, unsigned flag
 point enqueue(std::unique_lock<std::mutex>& held, const std::shared_ptr<stream>& on, entry what);
 /// Waits until the point is reached, or the stream's context is broken, with the lock released.
 void wait_for(std::unique_lock<std::mutex>& held, const point& what);
+/// Whether nothing is left in the stream, or its next entry waits for another stream. Changes to true only with its progress.
+bool is_settled(const stream& what);
 /// All that the stream has now.
 point tail(const std::shared_ptr<stream>& of);
 

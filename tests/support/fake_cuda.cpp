@@ -80,6 +80,7 @@ void fake_cuda::open_all() { WEIR_DRIVER_CONTROL(weir_fake_open_all)(); }
 std::size_t fake_cuda::pending(const void* stream) {
     return WEIR_DRIVER_CONTROL(weir_fake_pending)(const_cast<void*>(stream));
 }
+void fake_cuda::settle(const void* stream) { WEIR_DRIVER_CONTROL(weir_fake_settle)(const_cast<void*>(stream)); }
 void fake_cuda::break_context(int device, int error) { WEIR_DRIVER_CONTROL(weir_fake_break)(device, error); }
 void fake_cuda::heal_context(int device) { WEIR_DRIVER_CONTROL(weir_fake_heal)(device); }
 unsigned long long fake_cuda::compilations() { return WEIR_NVRTC_CONTROL(weir_fake_nvrtc_compilations)(); }

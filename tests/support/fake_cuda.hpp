@@ -49,6 +49,8 @@ public:
     static void open_all();
     /// Entries of the stream that are not done.
     [[nodiscard]] static std::size_t pending(const void* stream);
+    /// Blocks until the stream has done all that it can: nothing is left, or what is next waits for a stream that is not there yet.
+    static void settle(const void* stream);
 
     /// A sticky error from nowhere, and its end.
     static void break_context(int device, int error);

@@ -21,11 +21,8 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-namespace gpu = backend::cuda;
-
 constexpr int concurrent_managed_access = 89;
 constexpr std::size_t mib = std::size_t{1} << 20;
-
 /// These count calls of the fake driver and hold its streams.
 class L6CudaMemory : public ::testing::Test {
 protected:

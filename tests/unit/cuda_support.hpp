@@ -1,16 +1,61 @@
 // What the tests of CUDA streams have in common.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <atomic>
 #include <cstdint>
+#include <new>
 #include <string>
 #include <vector>
 
+#include "backend/cuda/driver.hpp"
+#include "runtime/device_state.hpp"
 #include "runtime/stream_state.hpp"
 #include "support/arrays.hpp"
 #include "support/fake_cuda.hpp"
 #include "weir/weir.hpp"
 
 namespace weir::test {
+
+namespace gpu = backend::cuda;
+
+#define WEIR_NEEDS_FAKE()                                                 \
+    if (!fake_cuda::in_use()) {                                           \
+        GTEST_SKIP() << "needs the gates or counters of the fake driver"; \
+    }
+
+inline const gpu::device_context& cuda_context() { return gpu::context_of(cuda().state().driver()); }
+
+/// Holds back what is put into a stream from some place on, where a gate of the fake driver holds all that has not begun.
+class device_flag {
+public:
+    device_flag() {
+        const gpu::in_context here(in_);
+        in_.expect(in_.api().host_alloc(&memory_, sizeof *word_, gpu::host_alloc_mapped), "cuMemHostAlloc");
+        word_ = ::new (memory_) std::atomic<std::uint64_t>(0);
+    }
+    ~device_flag() {
+        const gpu::in_context here(in_);
+        in_.api().host_free(memory_);
+    }
+    device_flag(const device_flag&) = delete;
+    device_flag& operator=(const device_flag&) = delete;
+
+    /// What comes into the stream behind this waits until the flag is raised.
+    void hold(gpu::stream_handle stream) const {
+        const gpu::in_context here(in_);
+        in_.expect(in_.api().stream_wait_value(stream, reinterpret_cast<gpu::device_pointer>(memory_), 1,
+                                               gpu::wait_value_greater_or_equal),
+                   "cuStreamWaitValue64");
+    }
+    void raise() { word_->store(1); }
+
+private:
+    const gpu::context& in_ = cuda_context();
+    void* memory_ = nullptr;
+    std::atomic<std::uint64_t>* word_ = nullptr;
+};
 
 /// The driver's handle, without telling the stream that others have it.
 inline void* handle_of(const stream_ref& s) { return s.state().queue->native_handle(); }

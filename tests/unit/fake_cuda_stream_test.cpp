@@ -232,6 +232,33 @@ TEST_F(fake_cuda_streams, without_a_wait_a_stream_overtakes) {
     EXPECT_EQ(api.stream_destroy(second), success);
 }
 
+TEST_F(fake_cuda_streams, a_stream_settles_at_a_wait_for_another_and_not_before) {
+    const stream_handle first = make_stream();
+    const stream_handle second = make_stream();
+    const event_handle event = make_event();
+    fake_cuda::settle(second);  // nothing was put into it
+    {
+        const fake_gate gate(first);
+        write(first, 0, 1);
+        EXPECT_EQ(api.event_record(event, first), success);
+        for (std::uint64_t i = 1; i <= 500; ++i) {
+            write(second, 1, i);
+        }
+        EXPECT_EQ(api.stream_wait_event(second, event, 0), success);
+        copy(second, 2, 0);
+        fake_cuda::settle(second);
+        EXPECT_EQ(value(1), 500U);
+        EXPECT_EQ(fake_cuda::pending(second), 2U) << "the wait and what is behind it";
+    }
+    EXPECT_EQ(api.stream_synchronize(first), success);
+    fake_cuda::settle(second);
+    EXPECT_EQ(fake_cuda::pending(second), 0U) << "the other is there, so that nothing holds it";
+    EXPECT_EQ(value(2), 1U);
+    EXPECT_EQ(api.event_destroy(event), success);
+    EXPECT_EQ(api.stream_destroy(first), success);
+    EXPECT_EQ(api.stream_destroy(second), success);
+}
+
 TEST_F(fake_cuda_streams, an_event_of_a_context_covers_hidden_and_destroyed_streams) {
     const stream_handle destroyed = make_stream();
     const event_handle event = make_event();

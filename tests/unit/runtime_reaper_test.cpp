@@ -26,6 +26,7 @@ public:
     explicit item(std::vector<completion> after = {}) : after_(std::move(after)) {}
 
     std::optional<frontiers::point> pending() noexcept override {
+        ++asked;
         for (const completion& one : after_) {
             if (const frontiers::point point{one.timeline(), one.epoch()}; !timelines().is_complete(point)) {
                 return point;
@@ -45,6 +46,7 @@ public:
     }
 
     std::function<void()> then;
+    std::atomic<int> asked{0};  ///< how often it was asked what it waits for
     std::atomic<int> released{0};
     std::atomic<int> early{0};
     std::thread::id by;
@@ -74,7 +76,15 @@ TEST_F(L4Reaper, LetsGoWhenTheLastPointIsOverAndNotBefore) {
     }
     EXPECT_EQ(free.released, 1);
     first.open();
-    a.synchronize();
+    while (held.asked < 2) {
+        std::this_thread::yield();
+    }
+    // The thread that has asked is done with it once it lets go of what came later.
+    item behind;
+    reaper::push(behind);
+    while (behind.released == 0) {
+        std::this_thread::yield();
+    }
     EXPECT_EQ(held.released, 0) << "one of its points is not over";
     second.open();
     reaper::wait_until_empty();

@@ -8,7 +8,6 @@
 #include "cli/demo/pipeline.hpp"
 #include "weir/array.hpp"
 #include "weir/completion.hpp"
-#include "weir/device.hpp"
 #include "weir/dtype.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"

@@ -1,0 +1,181 @@
+// The order of operations on streams of a CUDA device. The gates of the fake driver make races certain.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <span>
+#include <vector>
+
+#include "unit/cuda_support.hpp"
+
+namespace weir::test {
+namespace {
+
+using ::testing::Each;
+
+TEST(CudaStream, O1AWriteOnOneStreamIsSeenOnAnother) {
+    WEIR_NEEDS_FAKE();
+    const stream a(cuda());
+    const stream b(cuda());
+    const array x = make(a, 1);
+    const array y = make(b, 0);
+    cuda().synchronize();
+    {
+        const fake_gate held(handle_of(a));
+        step_in_place(a, x);
+        const completion done = step(b, y, x);
+        // However long the writer takes: the reader has had its chance to go ahead.
+        fake_cuda::settle(handle_of(b));
+        EXPECT_FALSE(done.done()) << "it waits on the device, and the host does not";
+    }
+    EXPECT_THAT(values_of<double>(y), Each(111));
+}
+
+TEST(CudaStream, O1ControlWithoutOrderingTheOtherStreamReadsWhatWasBefore) {
+    WEIR_NEEDS_FAKE();
+    const ordering_scope manual(ordering_mode::manual);
+    const stream a(cuda());
+    const stream b(cuda());
+    const array x = make(a, 1);
+    const array y = make(b, 0);
+    cuda().synchronize();
+    fake_gate held(handle_of(a));
+    step_in_place(a, x);
+    step(b, y, x).synchronize();
+    held.open();
+    cuda().synchronize();
+    EXPECT_THAT(values_of<double>(y), Each(11));
+}
+
+TEST(CudaStream, O2TransitiveWaitsAreNotIssued) {
+    WEIR_NEEDS_FAKE();
+    const stream a(cuda());
+    const stream b(cuda());
+    const stream c(cuda());
+    const array x = make(a, 1);
+    const array y = make(b, 0);
+    cuda().synchronize();
+    const fake_gate held(handle_of(a));
+    fake_cuda::forget_calls();
+    step_in_place(a, x);
+    step(b, y, x);
+    step(c, x, y);  // after both: the wait for b implies the one for a
+    EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 2U);
+}
+
+TEST(CudaStream, O4OneStreamMakesNoEventCallForOrdering) {
+    WEIR_NEEDS_FAKE();
+    const stream s(cuda());
+    const array x = make(s, 1);
+    s.synchronize();
+    constexpr unsigned launches = 1000;
+    const fake_gate held;  // nothing completes meanwhile, so that no more can be said than while it runs
+    fake_cuda::forget_calls();
+    for (unsigned i = 0; i < launches; ++i) {
+        detail::submit_work(s, runtime::work_kind::device, detail::native_task{[] {}}, inout<double>(x));
+    }
+    EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 0U);
+    // Now and then somebody looks how far the stream is: an event for many operations.
+    EXPECT_LT(fake_cuda::calls("cuEventRecord"), launches / 4);
+}
+
+TEST(CudaStream, O7AWaitCoversTheAccessAndNotWorkOfOthersBehindIt) {
+    WEIR_NEEDS_FAKE();
+    const stream a(cuda());
+    const stream b(cuda());
+    const array x = make(a, 1);
+    const array y = make(b, 0);
+    const array z = make(a, 0);
+    cuda().synchronize();
+    // Work of others that waits for a word of memory, which the host writes only later.
+    device_flag later;
+    step_in_place(a, x);
+    access(a, inout<double>(z),
+           [&](native_stream on, auto) { later.hold(static_cast<gpu::stream_handle>(on.handle)); });
+    // Reads what was written before the gate: an event recorded only now, at the end of the stream, would never come.
+    step(b, y, x).synchronize();
+    EXPECT_FALSE(a.done());
+    later.raise();
+    a.synchronize();
+    EXPECT_THAT(values_of<double>(y), Each(111));
+}
+
+TEST(CudaStream, O9WorkBehindTheCpuIsHeldAndTheCallerIsNot) {
+    const stream host(cpu());
+    const stream s(cuda());
+    const array x = make(host, 2);
+    const array y = make(s, 0);
+    host.synchronize();
+    testing::gate held;
+    held.hold(host);
+    fill(host, x, 3);
+    const completion copied = copy(s, y, x);
+    const completion after = step_in_place(s, y);
+    EXPECT_FALSE(copied.done());
+    EXPECT_FALSE(after.done());
+    held.open();
+    EXPECT_THAT(values_of<double>(y), Each(31));
+}
+TEST(CudaStream, O7AnOperationIsNotOverWithTheOneBeforeIt) {
+    WEIR_NEEDS_FAKE();
+    const stream a(cuda());
+    const stream b(cuda());
+    const stream c(cuda());
+    const array x = make(a, 1);
+    const array late = make(a, 5);
+    const array y = make(b, 0);
+    const array z = make(c, 0);
+    cuda().synchronize();
+    device_flag later;
+    fake_gate held(handle_of(a));
+    const completion first = step_in_place(a, x);
+    const completion after_first = step(b, y, x);
+    // Right behind it, and not over until the host says so.
+    const completion last = access(a, out<double>(late), [&](native_stream on, auto) {
+        auto* const raw = static_cast<gpu::stream_handle>(on.handle);
+        later.hold(raw);
+        const gpu::context& in = cuda_context();
+        in.expect(
+            in.api().fill8_async(reinterpret_cast<gpu::device_pointer>(late.device_data()), 0, late.nbytes(), raw),
+            "cuMemsetD8Async");
+    });
+    const completion after_last = step(c, z, late);
+    held.open();
+    first.synchronize();
+    after_first.synchronize();
+    // The event that says so has come, and who takes it for the later operation goes ahead now.
+    fake_cuda::settle(handle_of(c));
+    EXPECT_FALSE(last.done());
+    EXPECT_FALSE(after_last.done());
+    later.raise();
+    a.synchronize();
+    EXPECT_THAT(values_of<double>(y), Each(111));
+    EXPECT_THAT(values_of<double>(z), Each(1));
+}
+
+TEST(CudaStream, O9WhatAHostTaskWaitsForIsNotLeftToTheDriver) {
+    WEIR_NEEDS_FAKE();
+    const stream a(cuda());
+    const stream b(cuda());
+    const array x = make(a, 1);
+    const memory::use scope(memory::pinned());  // to which the driver copies in the stream
+    const array mirror = make(stream(cpu()), 0);
+    mirror.device().synchronize();
+    cuda().synchronize();
+    std::vector<double> seen;
+    {
+        const fake_gate held(handle_of(a));
+        step_in_place(a, x);
+        copy(a, mirror, x);
+        fake_cuda::forget_calls();
+        host_task(
+            b, [&](std::span<const double> values) { seen.assign(values.begin(), values.end()); }, in<double>(mirror));
+        EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 0U)
+            << "which holds back the stream, but no thread of the host";
+    }
+    b.synchronize();
+    EXPECT_THAT(seen, Each(11));
+    EXPECT_EQ(seen.size(), std::size_t{elements});
+}
+
+}  // namespace
+}  // namespace weir::test
