@@ -25,9 +25,17 @@ endif()
 # weir_add_test(NAME LABEL [PUBLIC_ONLY] SOURCES... [LIBRARIES...]): a GoogleTest program. Each of its tests becomes a
 # test of CTest named LABEL.<suite>.<test>. It may include the library's private headers as "folder/header.hpp", unless it
 # is PUBLIC_ONLY: then it links the shared library as users do (but the sanitizers', which test the static one).
+# ONE_THREAD or WITHOUT_TSAN "reason": the thread sanitizer does not run it. The first is seen to.
 function(weir_add_test name label)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "PUBLIC_ONLY" "" "SOURCES;LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "PUBLIC_ONLY;ONE_THREAD" "WITHOUT_TSAN" "SOURCES;LIBRARIES;DEFINITIONS")
     set(target ${label}-${name})
+    if(arg_ONE_THREAD)
+        set(arg_WITHOUT_TSAN "it has one thread")
+    endif()
+    if(arg_WITHOUT_TSAN AND WEIR_SANITIZE MATCHES thread)
+        message(STATUS "${target} is left out: ${arg_WITHOUT_TSAN}")
+        return()
+    endif()
     if(WEIR_ONE_TEST_PROGRAM)
         add_library(${target} OBJECT ${arg_SOURCES})
         target_link_libraries(weir-all-tests PRIVATE ${target})
@@ -41,6 +49,10 @@ function(weir_add_test name label)
     endif()
     target_link_libraries(${target} PRIVATE
         ${library} weir_warnings GTest::gmock GTest::gtest_main ${arg_LIBRARIES})
+    target_compile_definitions(${target} PRIVATE ${arg_DEFINITIONS})
+    if(arg_ONE_THREAD AND NOT WEIR_SANITIZE AND NOT WEIR_ONE_TEST_PROGRAM)
+        target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/one_thread.cpp)
+    endif()
     # Property tests run as long as they are told to, others are stuck after five minutes.
     set(properties LABELS ${label})
     if(NOT label STREQUAL "property")
