@@ -36,8 +36,7 @@ check_includes() { python3 scripts/check_includes.py; }
 check_tidy() {
     "${CMAKE:-cmake}" --preset lint -DCMAKE_CXX_COMPILER="$(llvm clang++)" --log-level=WARNING >/dev/null ||
         return 1
-    files 'src/*.cpp' | xargs -r -P "$(nproc)" -n 1 "$(llvm clang-tidy)" -p build/lint --quiet \
-        2> >(grep -Ev '^[0-9]+ warnings?( and [0-9]+ errors?)? generated|^Error while processing' >&2)
+    python3 scripts/tidy.py "$(llvm clang-tidy)" build/lint
 }
 
 check_cppcheck() {

@@ -9,9 +9,9 @@
 namespace weir::test {
 namespace {
 
-using testing::AllOf;
-using testing::Each;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
 
 const kernel& fill_kernel() {
     static const auto* const one = new kernel(kernel::from_source(kernel_source, "fill"));
