@@ -34,6 +34,42 @@ def nothing() -> None:
     pass
 
 
+Add = Callable[..., None]
+
+NOTHING = 'extern "C" __global__ void nothing(const float* x, float* y, float a, long long n) {}'
+
+
+def add_work(add: Add) -> None:
+    """Streams, events, host tasks; launches where there is a CUDA device."""
+    for device in ("cpu", "cpu:inline", "cuda:0"):
+        try:
+            s, t = weir.Stream(device), weir.Stream(device)
+        except weir.DeviceError:
+            continue
+
+        def enter(s: weir.Stream = s) -> None:
+            with s:
+                pass
+
+        calls: dict[str, Callable[[], object]] = {
+            "record": s.record,
+            "record_wait": lambda s=s, t=t: t.wait(s.record()),  # type: ignore[misc]
+            "with_stream": enter,
+            "current_stream": lambda device=device: weir.current_stream(device),  # type: ignore[misc]
+            "host_task": lambda s=s: weir.host_task(nothing, stream=s),  # type: ignore[misc]
+        }
+        if device == "cuda:0":
+            try:
+                kernel = weir.Kernel(NOTHING, "nothing", "in float* x, inout float* y, float a, int64 n")
+            except weir.MissingLibrary:
+                continue
+            x, y = weir.ones(16, "float32", stream=s), weir.ones(16, "float32", stream=s)
+            launcher = kernel[1, 32, s]
+            calls["launch"] = lambda: launcher(x, y, 2.0, 16)
+            calls["launch_method"] = lambda: kernel.launch(1, 32, x, y, 2.0, 16, stream=s)
+        add(f"weir {device}", s.synchronize, **calls)
+
+
 def cases() -> list[tuple[str, str, Callable[[], object], Callable[[], object]]]:
     """The operation, the package, what calls it, what waits for it."""
     found: list[tuple[str, str, Callable[[], object], Callable[[], object]]] = []
@@ -61,6 +97,7 @@ def cases() -> list[tuple[str, str, Callable[[], object], Callable[[], object]]]
             shape=lambda x=x: x.shape,  # type: ignore[misc]
             to_numpy=lambda x=x: x.numpy(),  # type: ignore[misc]
         )
+    add_work(add)
     if importlib.util.find_spec("numpy"):
         import numpy
 
