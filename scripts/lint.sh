@@ -36,8 +36,7 @@ check_includes() { python3 scripts/check_includes.py; }
 check_tidy() {
     "${CMAKE:-cmake}" --preset lint -DCMAKE_CXX_COMPILER="$(llvm clang++)" --log-level=WARNING >/dev/null ||
         return 1
-    files 'src/*.cpp' | xargs -r -P "$(nproc)" -n 1 "$(llvm clang-tidy)" -p build/lint --quiet \
-        2> >(grep -Ev '^[0-9]+ warnings?( and [0-9]+ errors?)? generated|^Error while processing' >&2)
+    python3 scripts/tidy.py "$(llvm clang-tidy)" build/lint
 }
 
 check_cppcheck() {
@@ -55,7 +54,8 @@ check_python() {
         status=1
     }
     MYPYPATH=build/release/python "$bin/mypy" --strict -p weir || status=1
-    MYPYPATH=build/release/python "$bin/mypy" --strict examples/python/*.py || status=1
+    # Examples have no types, so that they read well; what they call has.
+    MYPYPATH=build/release/python "$bin/mypy" --check-untyped-defs examples/python/*.py || status=1
     return $status
 }
 

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "support/devices.hpp"
+#include "support/effort.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
 namespace {
 
 using test::here;
+using test::repeated;
 using test::streams_here;
 
 using testing::gate;
@@ -21,7 +23,7 @@ WEIR_CONFORMANCE(L1Load, AMillionArraysLiveInFlatMemory) {
     const stream s{here()};
     { const array first = empty(1000, dtype::float32, s); }
     const memory::statistics before = memory::stats(here());
-    for (int i = 0; i < 1'000'000; ++i) {
+    for (int i = 0; i < repeated(1'000'000); ++i) {
         const array x = empty(1 + i % 1000, dtype::float32, s);
     }
     const memory::statistics after = memory::stats(here());
@@ -35,7 +37,7 @@ WEIR_CONFORMANCE(L1Load, ArraysInUseWhenDroppedLiveInFlatMemoryToo) {
     here().synchronize();
     memory::trim(here());
     const memory::statistics before = memory::stats(here());
-    for (int i = 0; i < 20'000; ++i) {
+    for (int i = 0; i < repeated(20'000); ++i) {
         const array x = full(1 + i % 1000, 1, dtype::float32, s);
         const array y = empty(x.shape(), dtype::float32, other);
         copy(other, y, x);

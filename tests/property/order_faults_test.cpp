@@ -38,7 +38,7 @@ std::vector<fault> all_faults() {
     return all;
 }
 
-class Fault : public testing::TestWithParam<fault> {};
+class Fault : public ::testing::TestWithParam<fault> {};
 
 TEST_P(Fault, IsCaught) {
     std::string objection;
@@ -48,7 +48,7 @@ TEST_P(Fault, IsCaught) {
     EXPECT_GT(tried, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(O10, Fault, testing::ValuesIn(all_faults()),
+INSTANTIATE_TEST_SUITE_P(O10, Fault, ::testing::ValuesIn(all_faults()),
                          [](const auto& given) { return std::string{name(given.param)}; });
 
 }  // namespace

@@ -282,7 +282,7 @@ TEST(O7, RecordingLateNeverGetsStuck) {
         machine blind{p, streams, policy::blind_to_waits};
         blind.sound();
         stuck_blind += blind.stuck() ? 1 : 0;
-        return !testing::Test::HasFailure();
+        return !::testing::Test::HasFailure();
     });
     std::printf(
         "%d programs, in %d an event stands late; %d get stuck if events stand behind gates, %d if operations "

@@ -67,7 +67,7 @@ TEST(X6, OneStreamForAllCostsNothing) {
         }
         p.packages.assign(p.packages.size(), 0);
         EXPECT_TRUE(drive(p).waits.empty()) << replay(seed) << describe(p);
-        return !testing::Test::HasFailure();
+        return !::testing::Test::HasFailure();
     });
 }
 
@@ -82,7 +82,7 @@ TEST(O1, StreamsOfSeveralDevicesAreOrderedLikeThoseOfOne) {
             spread.names.push_back(1'000 * (1 - device) + index);  // neither near one another nor in order
         }
         EXPECT_EQ(describe(drive(p, spread)), describe(drive(p))) << replay(seed) << describe(p);
-        return !testing::Test::HasFailure();
+        return !::testing::Test::HasFailure();
     });
 }
 

@@ -10,8 +10,8 @@
 namespace weir::test {
 namespace {
 
-using testing::Each;
-using testing::HasSubstr;
+using ::testing::Each;
+using ::testing::HasSubstr;
 
 constexpr result launch_failed = 719;
 
@@ -338,7 +338,7 @@ TEST_F(fake_cuda_test, errors_in_a_source_come_with_its_own_lines) {
         fake_nvrtc::compile("// __global__ void no(\n\nextern \"C\" __global__ void kernel() {\n  wrong;\n}\n");
     EXPECT_EQ(made.error, compilation_failed);
     EXPECT_THAT(made.log, HasSubstr("default_program(4): error: "));
-    EXPECT_THAT(made.image, testing::Not(HasSubstr("ELF")));
+    EXPECT_THAT(made.image, ::testing::Not(HasSubstr("ELF")));
     EXPECT_EQ(fake_nvrtc::compile("#include <vector>\n").error, compilation_failed)
         << "there are no headers of the host";
     EXPECT_EQ(fake_nvrtc::compile("extern __shared__ int outside[];\n").error, compilation_failed);

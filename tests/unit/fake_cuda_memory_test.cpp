@@ -11,7 +11,7 @@
 namespace weir::test {
 namespace {
 
-using testing::Each;
+using ::testing::Each;
 
 class fake_cuda_memory : public fake_cuda_test {
 protected:
@@ -154,7 +154,7 @@ TEST_F(fake_cuda_memory, freeing_waits_for_the_device) {
 using fake_cuda_memory_death = fake_cuda_memory;
 
 TEST_F(fake_cuda_memory_death, memory_that_was_freed_cannot_be_touched) {
-    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    ::testing::FLAGS_gtest_death_test_style = "threadsafe";
     const auto touch = [](device_pointer at) { *reinterpret_cast<volatile unsigned char*>(at) = 1; };
     touch(memory);
     EXPECT_DEATH(

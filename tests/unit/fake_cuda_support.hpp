@@ -74,7 +74,7 @@ inline fake_nvrtc::outcome fake_nvrtc::compile(const std::string& source, std::v
 }
 
 /// A test with device 0 current. Nothing is left held, failing or broken behind it.
-class fake_cuda_test : public testing::Test {
+class fake_cuda_test : public ::testing::Test {
 protected:
     void SetUp() override {
         ASSERT_TRUE(fake_cuda::in_use());

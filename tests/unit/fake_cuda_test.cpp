@@ -32,13 +32,13 @@ TEST_F(fake_cuda_test, the_current_context_is_of_the_thread) {
 
 TEST(fake_cuda_death, the_environment_says_how_many_devices_there_are) {
     // In processes of their own, where nothing opened the driver before.
-    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    ::testing::FLAGS_gtest_death_test_style = "threadsafe";
     const auto devices = [](const char* count) {
         ::setenv("WEIR_FAKE_CUDA_DEVICES", count, 1);
         return machine_driver().api != nullptr ? machine_driver().devices : 100;
     };
-    EXPECT_EXIT(std::exit(devices("3")), testing::ExitedWithCode(3), "");
-    EXPECT_EXIT(std::exit(devices("0")), testing::ExitedWithCode(100), "");
+    EXPECT_EXIT(std::exit(devices("3")), ::testing::ExitedWithCode(3), "");
+    EXPECT_EXIT(std::exit(devices("0")), ::testing::ExitedWithCode(100), "");
 }
 
 TEST_F(fake_cuda_test, calls_are_counted_and_fail_on_purpose) {

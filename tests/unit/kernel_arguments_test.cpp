@@ -11,8 +11,8 @@
 namespace weir::test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 /// A kernel that writes the value that it gets to an array.
 template <class T>
@@ -76,7 +76,7 @@ extern "C" __global__ void sum(double* y, point p, int i, lanes l, large all) {
     all.of[0] = 3;
     all.of[199] = 4;
     launch(on, sum, {1, 1}, out(y.view<double>()), point{1.5, 2, {1, 2, 3}}, 9, lanes{{1, 2, 3, 4}}, all);
-    EXPECT_THAT(values_of<double>(y), testing::ElementsAre(6, 9, 5, 7));
+    EXPECT_THAT(values_of<double>(y), ::testing::ElementsAre(6, 9, 5, 7));
 }
 
 TEST(KernelArguments, ArraysArriveAsTheAddressOfTheirFirstElement) {
@@ -89,7 +89,7 @@ TEST(KernelArguments, ArraysArriveAsTheAddressOfTheirFirstElement) {
         "pick");
     launch(on, pick, {1, 1}, out(y.view<std::int32_t>()), in(x[2].view<std::int32_t>()),
            in(x[{ellipsis, 3}].strided<std::int32_t, 1>()), in(x));
-    EXPECT_THAT(values_of<std::int32_t>(y), testing::ElementsAre(8, 7, 5, 0));
+    EXPECT_THAT(values_of<std::int32_t>(y), ::testing::ElementsAre(8, 7, 5, 0));
 }
 
 TEST(KernelArguments, AreCopiedAtTheCall) {

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// An empty folder of the test's own.
-class kernel_cache_test : public testing::Test {
+class kernel_cache_test : public ::testing::Test {
 protected:
     kernel_cache_test() {
         std::string name = (fs::temp_directory_path() / "weir-cache-XXXXXX").string();

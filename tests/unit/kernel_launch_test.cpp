@@ -9,9 +9,9 @@
 namespace weir::test {
 namespace {
 
-using testing::AllOf;
-using testing::Each;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
 
 const kernel& fill_kernel() {
     static const auto* const one = new kernel(kernel::from_source(kernel_source, "fill"));
@@ -216,6 +216,20 @@ TEST(KernelLaunch, AKernelThatWaitsForAnotherStream) {
     launch(on(setting).after(before), fill_kernel(), {1, 1}, inout(flag.view<std::int32_t>()), 9, 1);
     waiting.synchronize();
     EXPECT_THAT(values_of<std::int32_t>(y), Each(9));
+}
+
+TEST(KernelLaunch, WhatASignatureDeclaresIsToldForArgumentsOfTheProgramsRun) {
+    const kernel fill = fill_kernel().with_signature("out int* y, int value, int n");
+    const std::vector<detail::declared_parameter> told = detail::declared_parameters(fill);
+    ASSERT_EQ(told.size(), 3U);
+    EXPECT_TRUE(told[0].is_array);
+    EXPECT_EQ(told[0].type, dtype::int32);
+    EXPECT_EQ(told[0].mode, order::access_mode::write);
+    EXPECT_TRUE(told[0].overwrites);
+    EXPECT_EQ(told[0].text, "out int32* y");
+    EXPECT_FALSE(told[1].is_array);
+    EXPECT_EQ(told[2].text, "int32 n");
+    EXPECT_THROW(static_cast<void>(detail::declared_parameters(fill_kernel())), state_error);
 }
 
 }  // namespace

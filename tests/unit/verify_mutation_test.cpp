@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "support/effort.hpp"
 #include "trace/collector.hpp"
 #include "trace/log_writer.hpp"
 #include "verify_support.hpp"
@@ -358,8 +359,9 @@ TEST_F(VerifyMutation, V4_a_log_that_is_cut_short_is_refused) {
 TEST_F(VerifyMutation, V4_nothing_that_is_done_to_the_bytes_makes_it_fail) {
     std::mt19937 random(7);  // NOLINT: the same damage every time
     const auto below = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
+    const int tries = weir::test::repeated(3000);
     int refused = 0;
-    for (int i = 0; i < 3000; ++i) {
+    for (int i = 0; i < tries; ++i) {
         std::string log = good_log();
         for (std::size_t times = 1 + below(3); times > 0; --times) {
             const std::size_t at = below(log.size());
@@ -382,7 +384,7 @@ TEST_F(VerifyMutation, V4_nothing_that_is_done_to_the_bytes_makes_it_fail) {
         ASSERT_TRUE(status >= 0 && status <= 2);
         refused += status == 2 ? 1 : 0;
     }
-    EXPECT_GT(refused, 1500);
+    EXPECT_GT(refused, tries / 2);
 }
 
 TEST_F(VerifyMutation, V4_nothing_that_is_done_to_the_records_makes_it_fail) {
@@ -402,8 +404,9 @@ TEST_F(VerifyMutation, V4_nothing_that_is_done_to_the_records_makes_it_fail) {
         std::advance(at, static_cast<std::ptrdiff_t>(below(one.size())));
         return falsify(*at);
     };
+    const int tries = weir::test::repeated(3000);
     int found = 0;
-    for (int i = 0; i < 3000; ++i) {
+    for (int i = 0; i < tries; ++i) {
         lines records = good_;
         for (std::size_t times = 1 + below(3); times > 0; --times) {
             const std::size_t at = below(records.size());
@@ -429,7 +432,7 @@ TEST_F(VerifyMutation, V4_nothing_that_is_done_to_the_records_makes_it_fail) {
         ASSERT_TRUE(status >= 0 && status <= 2);
         found += status != 0 ? 1 : 0;
     }
-    EXPECT_GT(found, 2000);
+    EXPECT_GT(found, tries * 2 / 3);
 }
 
 }  // namespace

@@ -10,19 +10,9 @@
 #include <string>
 #include <thread>
 
-namespace random_programs {
+#include "support/effort.hpp"
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr bool sanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-inline constexpr bool sanitized = true;
-#else
-inline constexpr bool sanitized = false;
-#endif
-#else
-inline constexpr bool sanitized = false;
-#endif
+namespace random_programs {
 
 inline std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
     const char* const text = std::getenv(variable);
@@ -36,7 +26,7 @@ inline bool is_replay() {
 inline std::uint64_t first_seed() { return number_from("WEIR_TEST_SEED", 1); }
 /// One `share`-th of the programs that are asked for.
 inline std::uint64_t wanted_programs(std::uint64_t share = 1) {
-    const std::uint64_t all = number_from("WEIR_TEST_PROGRAMS", sanitized ? 500 : 10'000);
+    const std::uint64_t all = number_from("WEIR_TEST_PROGRAMS", weir::test::sanitized ? 500 : 10'000);
     return is_replay() ? 1 : (all + share - 1) / share;
 }
 

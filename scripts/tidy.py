@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy over the sources of src/, many at a time.
+
+Most of the time that the tool takes goes into the headers that all sources include. So the sources of a folder are checked as
+one that includes them: what they have in common is looked at once. Where names of two are in each other's way, fewer are checked
+at a time. Checks that look at nothing but the main file see each source that they can say something about alone, too.
+
+Usage: tidy.py CLANG_TIDY BUILD_FOLDER      (with its compile_commands.json)
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import itertools
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MOST = 12  # sources at a time: enough to have the headers for little, and few enough to keep all processors busy
+# What looks at the main file alone: the check, and which sources it can say something about.
+MAIN_FILE_ONLY = {"misc-unused-alias-decls": re.compile(r"^\s*namespace \w+ = ", re.MULTILINE)}
+
+
+def sources(build: pathlib.Path) -> dict[tuple[str, ...], list[pathlib.Path]]:
+    """The sources below src/, by what they are compiled with; each folder apart."""
+    grouped: dict[tuple[str, ...], list[pathlib.Path]] = {}
+    for one in json.loads((build / "compile_commands.json").read_text()):
+        file = pathlib.Path(one["file"])
+        if not file.is_relative_to(ROOT / "src"):
+            continue
+        words = shlex.split(one["command"])[1:]
+        place = words.index("-o")
+        options = [word for word in words[:place] + words[place + 2 :] if word not in ("-c", one["file"])]
+        grouped.setdefault((str(file.parent), *options), []).append(file)
+    return grouped
+
+
+def tidy(tool: str, file: pathlib.Path, options: tuple[str, ...], *more: str) -> tuple[bool, str]:
+    """Whether nothing was found, and what was said."""
+    command = [tool, "--quiet", *more, str(file), "--", *options]
+    done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=False)
+    return done.returncode == 0, done.stdout
+
+
+def check(tool: str, together: pathlib.Path, files: list[pathlib.Path], options: tuple[str, ...]) -> tuple[bool, str]:
+    """The same for several sources."""
+    together.write_text("".join(f'#include "{file}"  // NOLINT\n' for file in files))
+    good, said = tidy(tool, together, options)
+    if "clang-diagnostic-error" in said and len(files) > 1:
+        half = len(files) // 2
+        results = [check(tool, together, some, options) for some in (files[:half], files[half:])]
+    else:
+        results = [(good, said)]
+        for name, pattern in MAIN_FILE_ONLY.items():
+            results += [
+                tidy(tool, file, options, f"--checks=-*,{name}") for file in files if pattern.search(file.read_text())
+            ]
+    return all(good for good, _ in results), "".join(said for _, said in results)
+
+
+def main(tool: str, build: pathlib.Path) -> int:
+    parts = [
+        (list(files[i : i + MOST]), group[1:])
+        for group, files in sources(build).items()
+        for i in range(0, len(files), MOST)
+    ]
+    if not parts:
+        print("tidy.py: there are no sources")
+        return 1
+    parts.sort(key=lambda part: -len(part[0]))
+    folder = build / "together"
+    folder.mkdir(exist_ok=True)
+    good = True
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        names = (folder / f"{i}.cpp" for i in itertools.count())
+        for well, said in pool.map(lambda part, name: check(tool, name, *part), parts, names):
+            good = good and well
+            print(said, end="", flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1], pathlib.Path(sys.argv[2]).resolve()))
