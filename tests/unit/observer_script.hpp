@@ -116,6 +116,11 @@ public:
         told_->stream_waits(on.info, on.tail, target, event,
                             issued ? runtime::wait_made::issued : runtime::wait_made::implied, line(number));
     }
+    /// The device puts the stream behind `target` by itself.
+    void follow(stream& on, frontiers::point target) {
+        ++on.tail;
+        told_->stream_waits(on.info, on.tail, target, 0, runtime::wait_made::by_device, line(0));
+    }
     void host_waits(frontiers::point target) { told_->host_waited(target, line(0)); }
     void host_meets(stream& queue) { told_->host_met_package(enter(queue)); }
     void host_accesses(const access& one, std::uint32_t number) {

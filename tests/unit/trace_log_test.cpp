@@ -102,6 +102,23 @@ TEST(EvidenceLog, V2_says_which_times_are_a_virtual_clocks) {
     EXPECT_NE(text.find(R"("clock":"virtual"})"), std::string::npos);
 }
 
+TEST(EvidenceLog, S6_says_what_the_device_orders_by_itself) {
+    collector told;
+    observer_script program(told);
+    auto& first = program.make_stream("first");
+    auto& second = program.make_stream("second");
+    const auto written = program.enqueue(first, 10, {automatic(writes(7))});
+    program.wait(second, written);
+    program.follow(second, written);
+    const std::string text = text_of(told);
+    const log read = read_text(text);
+    EXPECT_EQ(std::get<stream_wait>(read.records[3].what).how, runtime::wait_made::issued);
+    EXPECT_EQ(std::get<stream_wait>(read.records[4].what).how, runtime::wait_made::by_device);
+    EXPECT_EQ(text.find("by_device"), text.rfind("by_device")) << "only where it is so";
+    EXPECT_EQ(summarise(read).waits_issued, 1U);
+    EXPECT_EQ(summarise(read).waits_elided, 0U);
+}
+
 TEST(EvidenceLog, V2_reads_logs_of_earlier_revisions) {
     const std::string end = R"({"type":"end","records":1,"lost":0})";
     const std::string ran = R"({"t":9,"type":"execution","at":[1,1],"start":2,"end":900000)";

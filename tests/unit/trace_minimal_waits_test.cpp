@@ -39,6 +39,17 @@ TEST_F(MinimalWaits, O10_one_stream_needs_none) {
     EXPECT_EQ(minimal(), 0U);
 }
 
+TEST_F(MinimalWaits, S6_what_the_device_orders_by_itself_needs_none) {
+    const auto written = program_.enqueue(a_, 1, {writes(1)});
+    program_.follow(b_, written);
+    program_.enqueue(b_, 2, {reads(1), writes(2)});
+    program_.follow(c_, {b_.info.timeline, b_.tail});
+    program_.enqueue(c_, 3, {reads(1), reads(2)});
+    EXPECT_EQ(minimal(), 0U);
+    program_.enqueue(d_, 4, {reads(1)});
+    EXPECT_EQ(minimal(), 1U) << "control";
+}
+
 TEST_F(MinimalWaits, O10_a_diamond_needs_four) {
     program_.enqueue(a_, 1, {writes(1)});
     program_.enqueue(b_, 2, {reads(1), writes(2)});

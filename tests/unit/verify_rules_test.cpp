@@ -51,6 +51,21 @@ TEST(Verify, O5_what_the_program_orders_is_information_unless_it_is_asked_for) {
         << "going back to automatic is safe at once";
 }
 
+TEST(Verify, S6_what_the_device_orders_by_itself_is_order) {
+    const auto audited = [](const char* first, const char* second, const char* device = "cuda:0") {
+        story told = story().ordered_stream(1, first).ordered_stream(2, second, device);
+        told.operation({1, 1}, {writes(7)}).device_order({2, 1}, {1, 1}).operation({2, 2}, {reads(7)});
+        return told.audit();
+    };
+    EXPECT_THAT(audited("legacy", "blocking"), IsEmpty());
+    EXPECT_THAT(audited("blocking", "legacy"), IsEmpty());
+    EXPECT_THAT(audited("blocking", "blocking"), ElementsAre(Pair("witness", 1)));
+    EXPECT_THAT(audited("legacy", "blocking", "cuda:1"), ElementsAre(Pair("witness", 1)));
+    story plain = two_streams();
+    plain.operation({1, 1}, {writes(7)}).device_order({2, 1}, {1, 1}).operation({2, 2}, {reads(7)});
+    EXPECT_THAT(plain.audit(), ElementsAre(Pair("witness", 1)));
+}
+
 TEST(Verify, S3_waits_of_the_program_order) {
     story told = two_streams();
     told.operation({1, 1}, {writes(7)}).event(5, {1, 1}).wait({2, 1}, {1, 1}, true, 5).operation({2, 2}, {reads(7)});

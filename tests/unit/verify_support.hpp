@@ -24,6 +24,17 @@ public:
         return add(
             stream_record{id, texts().keep("s" + std::to_string(id)), texts().keep("cpu"), is_new, former, queue});
     }
+    /// A stream that its device orders with others: "legacy" or "blocking".
+    story& ordered_stream(std::uint64_t id, const char* order, const char* device = "cuda:0") {
+        stream_record one{id, texts().keep("s" + std::to_string(id)), texts().keep(device), true, {}, 0};
+        one.order = texts().keep(order);
+        return add(one);
+    }
+    story& device_order(moment at, moment target) {
+        stream_wait_record one{at, target, 0, false, line(100 * at.stream + at.epoch)};
+        one.by_device = true;
+        return add(one);
+    }
     /// An operation; its place is line 100 * stream + epoch.
     story& operation(moment at, std::vector<access> accesses, std::vector<moment> waits = {},
                      std::vector<elision> elisions = {}, std::vector<moment> after = {}) {
