@@ -25,7 +25,7 @@ build_packages() {
 }
 
 # build PRESET PARTS TARGET...: configures where needed, and builds the targets. PARTS are some of CLI TESTS BENCH
-# EXAMPLES. A fresh build folder gets these alone, so that a word needs no packages but its own; later words add theirs.
+# EXAMPLES PYTHON; the last one for the interpreter of build/test-venv. A fresh build folder gets these alone, so that a word needs no packages but its own; later words add theirs.
 build() {
     local preset=$1 parts=$2 folder=build/$1 part settings=()
     shift 2
@@ -35,6 +35,8 @@ build() {
     for part in $parts; do
         [ ${#settings[@]} -eq 0 ] && grep -qs "^WEIR_BUILD_$part:BOOL=ON" "$folder/CMakeCache.txt" ||
             settings+=("-DWEIR_BUILD_$part=ON")
+        [ "$part" != PYTHON ] || [ ${#settings[@]} -eq 0 ] ||
+            settings+=("-DPython_EXECUTABLE=$PWD/build/test-venv/bin/python")
     done
     [ ${#settings[@]} -eq 0 ] || "$CMAKE" --preset "$preset" "${settings[@]}"
     "$CMAKE" --build "$folder" --parallel "$(nproc)" --target "$@"

@@ -51,6 +51,7 @@ PUBLIC_HEADERS = {
     "detail/task.hpp": "base",
     "detail/cuda_launch.hpp": "array",
     "detail/footprint.hpp": "order",
+    "detail/interruption.hpp": "backend",
     "ordering.hpp": "order",
     "completion.hpp": "runtime",
     "detail/submission.hpp": "runtime",
@@ -63,11 +64,13 @@ PUBLIC_HEADERS = {
     "testing.hpp": "runtime",
     "watchdog.hpp": "runtime",
     "buffer.hpp": "memory",
+    "capture.hpp": "memory",
     "memory.hpp": "memory",
     "memory_resource.hpp": "memory",
     "arithmetic.hpp": "array",
     "array.hpp": "array",
     "dtype.hpp": "array",
+    "explain.hpp": "array",
     "indexing.hpp": "array",
     "scalar.hpp": "array",
     "shape.hpp": "array",
@@ -81,6 +84,7 @@ PUBLIC_HEADERS = {
     "fft.hpp": "calls",
     "check.hpp": "check",
     "trace.hpp": "trace",
+    "wait_log.hpp": "trace",
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?P<open>[<"])(?P<path>[^>"]+)[>"]')

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Check that the code in the documentation is the code that the tests run.
 
-A block of code below a line `<!-- PATH -->` must stand, line for line, in the file PATH, and each block of C++ must have
-such a line. Prints each block that does not, and exits with 1 if there is one.
+A block of code below a line `<!-- PATH -->` must stand, line for line, in the file PATH, and each block of C++ or Python must
+have such a line. Prints each block that does not, and exits with 1 if there is one.
 
 Usage: check_snippets.py [ROOT]
 """
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 BLOCK = re.compile(r"<!-- (?P<path>\S+) -->\n```\w*\n(?P<code>.*?)```", re.DOTALL)
-UNTESTED = re.compile(r"(?<! -->\n)```cpp\n")
+UNTESTED = re.compile(r"(?<! -->\n)```(?:cpp|python)\n")
 
 
 def main():

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks format, style, layers and scripts; called by `./run lint`. Goes on after a failure, and says at the end what
-# failed. Usage: lint.sh [CHECK...], each of: layers shell format headers includes cppcheck tidy; all of them by default.
+# failed. Usage: lint.sh [CHECK...], each of: layers shell format headers includes cppcheck tidy python; all of them by
+# default.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -44,8 +45,21 @@ check_cppcheck() {
         -j "$(nproc)" -I include -I src -I tools src tools
 }
 
+# Format, style and types of the Python package: of its sources, and of what the extension module says in its stub.
+check_python() {
+    local bin=build/test-venv/bin status=0
+    "$bin/ruff" check || status=1
+    "$bin/ruff" format --check || {
+        echo "to mend: $bin/ruff format"
+        status=1
+    }
+    MYPYPATH=build/release/python "$bin/mypy" --strict -p weir || status=1
+    MYPYPATH=build/release/python "$bin/mypy" --strict examples/python/*.py || status=1
+    return $status
+}
+
 failed=()
-[ $# -gt 0 ] || set -- layers shell format headers includes cppcheck tidy
+[ $# -gt 0 ] || set -- layers shell format headers includes cppcheck tidy python
 for check in "$@"; do
     printf '==> %s\n' "$check"
     "check_$check" || failed+=("$check")

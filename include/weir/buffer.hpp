@@ -108,6 +108,8 @@ public:
 
     /// Who orders operations on this memory; std::nullopt leaves it to stream, scope and process (rule O5).
     void set_ordering(std::optional<ordering_mode> mode) const noexcept;
+    /// What set_ordering has set; std::nullopt, too, if there is no memory.
+    [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept;
 
     /// `<weir.buffer #12 4096 bytes at 0x7f... on cpu>`. Never blocks.
     [[nodiscard]] std::string to_string() const;

@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "weir/detail/footprint.hpp"
 #include "weir/export.hpp"
+#include "weir/source_location.hpp"
 
 namespace weir {
 
@@ -29,6 +31,9 @@ struct check_options {
     /// Counts none of the waits that Weir inserts: reports what would go wrong if the whole program ran under
     /// `ordering_mode::manual`.
     bool assume_manual = false;
+    /// What `check_mode::warn` hands its text to, instead of printing it: on the thread whose call completes the race, when
+    /// that returns, under no lock. It may use Weir, and must not throw.
+    std::function<void(const std::string&)> warn = {};
 };
 
 /// One of the two accesses of a race. A drop of memory counts as one, too: destructors do not know which line of the program
@@ -46,6 +51,8 @@ struct race_access {
     std::string array;       ///< the memory in words: its number, size and where it was allocated
     order::footprint range;  ///< bytes of the memory
     bool is_drop = false;    ///< it is no operation, but the end of the memory
+    /// Where it was, as the call was given it: the pointers tell apart what a binding keeps by them, such as whole stacks.
+    source_location where = {};
 };
 
 /// Two accesses to the same bytes, at least one a write, that nothing in the program orders (rule V1).
@@ -60,11 +67,13 @@ struct race {
     ///  - "host": the host touches what an operation may still use.
     ///  - "RAW", "WAR", "WAW": read after write and so on, in the order of enqueueing.
     std::string kind;
-    std::string certainty;    ///< "definite": the two do touch the same bytes; "possible": they may, it is hard to see
-    race_access first;        ///< the access that was enqueued first
-    race_access second;       ///< the other
-    std::string reason;       ///< of a stale event: which wait took which record; otherwise empty
-    std::string mend;         ///< C++ that adds the missing edge, streams called by their names
+    std::string certainty;  ///< "definite": the two do touch the same bytes; "possible": they may, it is hard to see
+    race_access first;      ///< the access that was enqueued first
+    race_access second;     ///< the other
+    std::string reason;     ///< of a stale event: which wait took which record; otherwise empty
+    /// Code that adds the missing edge, streams called by their names: each line in the language of the file that it is for,
+    /// which is C++ unless the file is one of Python's.
+    std::string mend;
     std::uint64_t times = 1;  ///< how often accesses from this pair of source lines raced
 };
 

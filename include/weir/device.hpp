@@ -28,12 +28,12 @@ class WEIR_EXPORT device {
 public:
     /// What kind of device it is.
     [[nodiscard]] device_kind kind() const noexcept;
-    /// The number among the devices of its kind, from 0.
+    /// The number among the devices of its kind, from 0; of a simulated device that stands for `cuda:<n>`, 16 + n.
     [[nodiscard]] int id() const noexcept;
     /// "cpu", "cpu:inline", "cuda:0", "sim:0".
     [[nodiscard]] std::string name() const;
-    /// `<weir.device sim:0>`.
-    [[nodiscard]] std::string to_string() const { return "<weir.device " + name() + ">"; }
+    /// `<weir.device sim:0>`; `<weir.device cuda:0 (simulated)>` of one that stands for a CUDA device.
+    [[nodiscard]] std::string to_string() const;
     /// The device of that name. Throws argument_error, which lists the names that there are.
     [[nodiscard]] static device from_name(std::string_view name);
 
@@ -70,11 +70,16 @@ private:
 
 /// An NVIDIA accelerator, by its number in the driver's order (CUDA_VISIBLE_DEVICES counts). Its streams are streams of the
 /// CUDA driver in the device's primary context, which all libraries of the process share. The first call opens the
-/// driver, libcuda.so.1 or what WEIR_CUDA_DRIVER names. Throws device_error, which says why, if there is no driver or no
-/// such device.
+/// driver, libcuda.so.1 or what WEIR_CUDA_DRIVER names. Throws device_error, which says why, if there is no driver, and
+/// argument_error if there is no such device.
+///
+/// In a process with WEIR_SIMULATE=cuda:2 in its environment, simulated devices stand for `cuda:0` and `cuda:1`, 1 to 16 of
+/// them: their kind is `sim`, and they do what `sim` devices do. CUDA C++, PTX and cubins cannot run there. Throws
+/// argument_error if the variable says anything else.
 [[nodiscard]] WEIR_EXPORT device cuda(int id = 0);
 
-/// All devices: the CPU, `cpu:inline`, each CUDA device, and the simulated ones that were asked for.
+/// All devices: the CPU, `cpu:inline`, each CUDA device or what stands for it, and the simulated ones that were asked for.
+/// Throws argument_error as `cuda` does.
 [[nodiscard]] WEIR_EXPORT std::vector<device> devices();
 
 }  // namespace weir

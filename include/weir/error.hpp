@@ -1,6 +1,7 @@
 // What Weir throws. Layer: base.
 #pragma once
 
+#include <exception>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -48,18 +49,22 @@ public:
 /// An operation failed while it ran; found when its result, or its stream, was asked for (rule K4).
 class WEIR_EXPORT operation_error : public error {
 public:
-    /// The failure of the operation `label`, enqueued at `where`.
-    operation_error(const std::string& message, std::string label, source_location where);
+    /// The failure of the operation `label`, enqueued at `where`, which threw `reason`.
+    operation_error(const std::string& message, std::string label, source_location where,
+                    std::exception_ptr reason = {});
     ~operation_error() override;
 
     /// The operation's label; "operation" if it was given none.
     [[nodiscard]] const std::string& label() const noexcept { return label_; }
     /// The call that enqueued it.
     [[nodiscard]] const source_location& where() const noexcept { return where_; }
+    /// What the operation threw; null if nobody knows.
+    [[nodiscard]] const std::exception_ptr& reason() const noexcept { return reason_; }
 
 private:
     std::string label_;
     source_location where_;
+    std::exception_ptr reason_;
 };
 
 /// The device or its driver failed.

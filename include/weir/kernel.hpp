@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -76,6 +77,17 @@ struct launch_shape {
     std::array<unsigned, 3> block;
     unsigned shared_bytes;
 };
+
+/// What a signature says of a parameter, for launches whose arguments are known at run time only.
+struct declared_parameter {
+    bool is_array;                                       ///< of which the kernel gets the address
+    std::optional<dtype> type;                           ///< of the value or of the elements; none: any
+    order::access_mode mode = order::access_mode::read;  ///< how an array is used
+    bool overwrites = false;                             ///< see access_request
+    std::string text;                                    ///< "inout float32* y"
+};
+/// In their order. Throws state_error if none are declared, std::bad_alloc.
+[[nodiscard]] WEIR_EXPORT std::vector<declared_parameter> declared_parameters(const kernel& of);
 
 /// Throws what `launch` says it throws, if the launch cannot be.
 [[nodiscard]] WEIR_EXPORT launch_shape checked_launch(const kernel& what, const stream_ref& on,

@@ -14,7 +14,7 @@ struct statistics {
     std::size_t live = 0;     ///< owned by buffers
     std::size_t pending = 0;  ///< dropped, but operations may still use them
     std::size_t cached = 0;   ///< dropped, and over: free to use, or to give back to the driver
-    /// Dropped by foreign consumers, who do not say when they are done (rule L5). 0: nothing is shared with such yet.
+    /// Dropped, but a library may still use it that does not say when it is done (rule L5): see captures and safe_point.
     std::size_t quarantined = 0;
     std::size_t peak = 0;   ///< the most that was live and pending at once, seen when memory was handed out
     std::size_t limit = 0;  ///< the most that live, pending, cached and quarantined may be together (rule L6)

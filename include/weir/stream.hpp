@@ -31,8 +31,11 @@ struct native_stream {
 
 /// How to make a stream.
 struct stream_options {
-    int priority = 0;  ///< smaller is more urgent, as in CUDA; the CPU keeps it and takes no notice
-    std::string name;  ///< for messages and timelines; "stream 3" if empty
+    int priority = 0;       ///< smaller is more urgent, as in CUDA; the CPU keeps it and takes no notice
+    std::string name = {};  ///< for messages and timelines; "stream 3" if empty
+    /// A CUDA stream is ordered with the legacy default stream, as CUDA orders its blocking streams (rule S6): the one
+    /// stream's work starts after what is in the other already. Other devices keep this and take no notice.
+    bool blocking = false;
 };
 
 /// A stream that somebody else owns: must not outlive it. What functions take that only use a stream. Any thread may call,
@@ -63,6 +66,8 @@ public:
     /// Who orders the operations of this stream; std::nullopt leaves it to the scope and the process (rule O5). Never
     /// blocks; holds for operations that are enqueued later.
     void set_ordering(std::optional<ordering_mode> mode) const noexcept;
+    /// What set_ordering has set.
+    [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept;
 
     /// The stream as its device's own interfaces know it: a CUstream (which is a cudaStream_t), so that libraries and launches of
     /// the program's own can use it. From now on Weir takes into account that others put work there: its own calls have put
@@ -74,6 +79,8 @@ public:
     [[nodiscard]] weir::device device() const noexcept;
     /// As it was made: smaller is more urgent.
     [[nodiscard]] int priority() const noexcept;
+    /// As it was made. Of an adopted stream of a CUDA device: as its driver says (CU_STREAM_NON_BLOCKING is not set).
+    [[nodiscard]] bool blocking() const noexcept;
     /// Its name for messages and timelines. Valid as long as the stream.
     [[nodiscard]] std::string_view name() const noexcept;
     /// Unlike a handle, never used again for another stream (rule S5).
@@ -111,6 +118,8 @@ public:
     /// The stream of the device that its driver knows by this handle (a CUstream, cudaStream_t; 0 and 1 are the legacy
     /// default stream, 2 the calling thread's), otherwise as above. It is looked up anew at each call, since a handle may
     /// have been given to another stream; that stream must exist as long as this one is used, which is what `owner` is for.
+    /// The default stream of a thread can be used on that thread alone (elsewhere: argument_error), and not be asked there
+    /// whether it is done. Between the legacy default stream and blocking ones the driver's implicit order holds (rule S6).
     /// Throws argument_error (no such stream, one of another context, a device whose streams have no handles), device_error.
     [[nodiscard]] static stream adopt(native_stream handle, weir::device on, std::shared_ptr<void> owner = {});
 

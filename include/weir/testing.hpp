@@ -36,8 +36,13 @@ private:
 /// the stream, in the place that the driver's own events and waits give it, run by a thread of the host. New memory of the
 /// device is pinned host memory, which both reach. For tests of order on a real device, where no compiler for the device is
 /// at hand; slow. Call before anything is done with the device; a second call changes nothing. Throws argument_error (no
-/// CUDA device), device_error.
+/// CUDA device), device_error. A simulated device that stands for a CUDA device runs host code as it is.
 WEIR_EXPORT void run_host_code_on(device of);
+
+/// From now on `devices` simulated devices, 1 to 16, stand for the CUDA devices of the process, as WEIR_SIMULATE=cuda:N has it
+/// (see `cuda`); what the variable says does not count then. Call before anything asks for a CUDA device or for the list of
+/// all devices: later it is a state_error, unless the same number stands for them already. Throws argument_error.
+WEIR_EXPORT void simulate_cuda(int devices);
 
 /// While it lives, a simulated device behaves as `settings` say; then as before.
 ///

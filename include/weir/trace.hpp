@@ -58,6 +58,8 @@ public:
     explicit trace_scope(std::filesystem::path file);
     /// The same for several files.
     trace_scope(std::initializer_list<std::filesystem::path> files);
+    /// The same for a list that is not known before the program runs.
+    explicit trace_scope(std::vector<std::filesystem::path> files);
     /// Closes it. A failure is printed to the standard error output; call close() to have it thrown.
     ~trace_scope();
     trace_scope(const trace_scope&) = delete;

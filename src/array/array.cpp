@@ -11,6 +11,7 @@
 #include "array/walk.hpp"
 #include "memory/access.hpp"
 #include "order/box.hpp"
+#include "weir/detail/host_copy.hpp"
 #include "weir/error.hpp"
 
 namespace weir {
@@ -206,6 +207,11 @@ void pack(const array& of, std::byte* to) {
 }
 
 }  // namespace
+
+void copy_to_host(const array& of, std::byte* to, source_location where) {
+    const host_access access(of.buffer(), of.footprint(), order::access_mode::read, where);
+    pack(of, to);
+}
 
 host_window::host_window(const array& of, order::access_mode mode, source_location where) : data_(of.data()) {
     const bool reachable = of.buffer().host_reachable();

@@ -64,14 +64,17 @@ void refuse_device_lambda(const on& where) {
     const std::string own = where.stream().device().name();
     throw argument_error(
         "the body of parallel_for is a __device__ lambda, which runs on CUDA devices alone, and the stream \"" +
-        std::string(where.stream().name()) + "\" is one of " + own + ": mark the lambda __host__ __device__");
+        std::string(where.stream().name()) + "\" is one of " + own +
+        (where.stream().device().state().stands_for_cuda() ? ", which is simulated" : "") +
+        ": mark the lambda __host__ __device__");
 }
 
 const device_function& loaded_function(const device& on, const void* symbol, const runtime_lookup& runtime) {
     static auto* const mutex = new std::mutex;  // guards `all`; before the driver's own
     static auto* const all = new std::map<std::pair<int, const void*>, std::unique_ptr<const device_function>>;
     if (on.kind() != device_kind::cuda) {
-        throw argument_error("a kernel that nvcc compiled runs on CUDA devices, and " + on.name() + " is none");
+        throw argument_error("a kernel that nvcc compiled runs on CUDA devices, and " + on.name() +
+                             (on.state().stands_for_cuda() ? " is simulated" : " is none"));
     }
     const std::pair key(on.id(), symbol);
     {

@@ -23,6 +23,12 @@ namespace gpu = backend::cuda;
 /// The context of a device for kernels. Throws argument_error.
 gpu::device_context& context_for(const device& on, const std::string& name) {
     runtime::fork_guard::expect_not_forked();
+    if (on.state().stands_for_cuda()) {
+        throw argument_error(
+            "the kernel " + name + " cannot be made for " + on.name() +
+            ", which is simulated (WEIR_SIMULATE, testing::simulate_cuda): CUDA C++, PTX and cubins need "
+            "a GPU; operations on arrays, parallel_for and host_task run on simulated devices as well");
+    }
     if (on.kind() != device_kind::cuda) {
         throw argument_error("the kernel " + name + " cannot be made for " + on.name() +
                              ": CUDA C++, PTX and cubins run on CUDA devices alone, and never on simulated ones; "

@@ -1,5 +1,6 @@
 // What a launch of a kernel checks, and how it enters the driver's queue.
 #include <string>
+#include <vector>
 
 #include "array/kernel_code.hpp"
 #include "backend/cuda/compile.hpp"
@@ -101,6 +102,21 @@ void expect_parameters(const kernel& what, std::span<const kernel_argument> argu
 }
 
 }  // namespace
+
+std::vector<declared_parameter> declared_parameters(const kernel& of) {
+    if (of.parameters() == nullptr) {
+        throw state_error("the parameters of the kernel " + of.name() +
+                          " are not declared: see kernel::with_signature");
+    }
+    std::vector<declared_parameter> all;
+    for (const kernels::parameter& one : of.parameters()->all) {
+        const bool is_read = one.use == kernels::parameter_use::value || one.use == kernels::parameter_use::in;
+        all.push_back({one.use != kernels::parameter_use::value, one.type,
+                       is_read ? order::access_mode::read : order::access_mode::write,
+                       one.use == kernels::parameter_use::out, kernels::to_string(one)});
+    }
+    return all;
+}
 
 launch_shape checked_launch(const kernel& what, const stream_ref& on, const launch_config& config,
                             std::span<const kernel_argument> arguments,

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -85,6 +86,21 @@ inline bool run_work(queue_events& events, epoch at, const runtime::site& from, 
     return true;
 }
 
+/// How the device itself orders a queue with others, beside what they wait for (rule S6). Work that enters the legacy
+/// queue comes after all that is in the blocking ones, and what enters these later comes after it.
+enum class implicit_order : std::uint8_t { none, legacy, blocking };
+
+/// Whether the device orders a queue of the one kind with a queue of the other.
+[[nodiscard]] constexpr bool ordered_by_device(implicit_order a, implicit_order b) noexcept {
+    return a != implicit_order::none && b != implicit_order::none && a != b;
+}
+
+/// How to make a queue.
+struct queue_options {
+    int priority = 0;       ///< smaller is more urgent, as far as the device knows priorities
+    bool blocking = false;  ///< implicit_order::blocking, where the device has that
+};
+
 /// One in-order queue of a device: the device's side of a stream. Its work completes epochs of one timeline.
 ///
 /// `reserve` and `submit` are called by one thread at a time (under the stream's lock).
@@ -113,6 +129,7 @@ public:
     /// From now on others may put work into the queue, which Weir never sees (rule O2): what is submitted is in the queue when
     /// `flush` returns, which blocks for that if it must (rule O9), and has a point of its own there.
     virtual void share() noexcept {}
+    [[nodiscard]] virtual implicit_order ordered_as() const noexcept { return implicit_order::none; }
     /// Whether nothing that anybody has put into the queue is unfinished, as far as the queue itself knows. Never blocks.
     [[nodiscard]] virtual bool is_idle() const noexcept { return true; }
 };
@@ -163,9 +180,9 @@ public:
     driver() = default;
     ~driver() override = default;
 
-    /// A queue whose work completes epochs of `line`. `events` must outlive it. `priority`: smaller is more urgent, as far as
-    /// the device knows priorities. Throws std::bad_alloc, device_error.
-    [[nodiscard]] virtual std::unique_ptr<queue> make_queue(timeline& line, queue_events& events, int priority) = 0;
+    /// A queue whose work completes epochs of `line`. `events` must outlive it. Throws std::bad_alloc, device_error.
+    [[nodiscard]] virtual std::unique_ptr<queue> make_queue(timeline& line, queue_events& events,
+                                                            const queue_options& how) = 0;
 
     /// @{
     /// A queue that others own, by its handle, and what tells it apart from all others of the device, also from those that
@@ -184,6 +201,14 @@ public:
 
     /// Gives back to the device what the driver keeps of memory that was given back to it. Does not wait.
     virtual void trim() noexcept {}
+
+    /// @{
+    /// A point, of no queue, that is over once everything is over that anybody has put into the device up to now; no queue
+    /// may wait for it. Empty if the device cannot tell. May end captures of others (rule L5).
+    [[nodiscard]] virtual std::optional<point> mark_end_of_all() noexcept { return std::nullopt; }
+    /// Blocks until that is so. Whether it is.
+    [[nodiscard]] virtual bool await_end_of_all() noexcept { return false; }
+    /// @}
 
     /// The device's time. A simulated device under a virtual clock has its own.
     [[nodiscard]] virtual std::chrono::steady_clock::time_point now() const noexcept {

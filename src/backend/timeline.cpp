@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <limits>
 #include <new>
+#include <utility>
 
 #include "backend/backend.hpp"
 #include "backend/host_driven.hpp"
 #include "backend/spin.hpp"
+#include "weir/detail/interruption.hpp"
 
 namespace weir::backend {
 
@@ -180,18 +182,48 @@ wait_watch timeline_table::watch() const noexcept {
     return {every, watch_make_.load(std::memory_order_relaxed)};
 }
 
-void timeline_table::host_wait(point p) const {
-    struct blocked final : waiter {
-        std::mutex mutex;
-        std::condition_variable over;
-        bool is_over = false;
-        void reached() noexcept override {
-            // Notifies under the lock: the waiting thread may end, and this object with it, as soon as it is free.
-            const std::lock_guard lock(mutex);
-            is_over = true;
-            over.notify_one();
+namespace {
+
+/// A thread that sleeps until it is told.
+struct blocked : waiter {
+    std::mutex mutex;
+    std::condition_variable over;
+    bool is_over = false;
+    virtual ~blocked() = default;
+    void reached() noexcept override {
+        // Notifies under the lock: the waiting thread may end, and this object with it, as soon as it is free.
+        const std::lock_guard lock(mutex);
+        is_over = true;
+        over.notify_one();
+    }
+};
+
+/// The same for a thread that may go away before it is told.
+struct abandonable final : blocked {
+    std::shared_ptr<abandonable> told_owner;  ///< of whoever tells, until it has told
+    void reached() noexcept override {
+        const std::shared_ptr<abandonable> self = std::move(told_owner);
+        blocked::reached();
+    }
+
+    static void wait(timeline& line, point target, void (*check)()) {
+        const auto self = std::make_shared<abandonable>();
+        self->told_owner = self;
+        if (!line.wait(*self, target.at)) {
+            self->told_owner.reset();
+            return;
         }
-    };
+        std::unique_lock lock(self->mutex);
+        watched_sleep(target).until(
+            lock, self->over, [&] { return self->is_over; }, check);
+    }
+};
+
+thread_local void (*current_check)() = nullptr;
+
+}  // namespace
+
+void timeline_table::host_wait(point p) const {
     timeline& line = at(p.timeline);
     if (line.completed() >= p.at) {
         return;
@@ -207,6 +239,10 @@ void timeline_table::host_wait(point p) const {
     if (spin_until([&] { return line.completed() >= p.at; }, false)) {
         return;
     }
+    if (const auto check = detail::interruptible::check(); check != nullptr) {
+        abandonable::wait(line, p, check);
+        return;
+    }
     blocked self;
     if (line.wait(self, p.at)) {
         std::unique_lock lock(self.mutex);
@@ -215,3 +251,11 @@ void timeline_table::host_wait(point p) const {
 }
 
 }  // namespace weir::backend
+
+namespace weir::detail {
+
+interruptible::interruptible(void (*asked)()) noexcept : before_(std::exchange(backend::current_check, asked)) {}
+interruptible::~interruptible() { backend::current_check = before_; }
+void (*interruptible::check() noexcept)() { return backend::current_check; }
+
+}  // namespace weir::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -114,7 +115,8 @@ public:
     [[nodiscard]] epoch completed(timeline_id id) const noexcept override { return at(id).completed(); }
 
     /// Blocks the calling thread until `p` is over. All waiting of the host's comes by here, so that devices under a virtual
-    /// clock go on meanwhile (host_driven.hpp).
+    /// clock go on meanwhile (host_driven.hpp). Throws what the thread's detail::interruptible throws, and then, or at once,
+    /// std::bad_alloc; nothing without one.
     void host_wait(point p) const;
     /// Whether `p` is over. Where it is not, devices under a virtual clock take a step before the answer: who asks again
     /// and again hears that it is some time. Call with no lock held.
@@ -147,18 +149,41 @@ public:
 
     template <class Over>
     void until(std::unique_lock<std::mutex>& held, std::condition_variable& changed, Over&& over) {
-        if (watch_.every.count() == 0) {
+        until(held, changed, over, nullptr);
+    }
+
+    /// The same, with `check` called under no lock now and then; what it throws ends the sleep.
+    template <class Over>
+    void until(std::unique_lock<std::mutex>& held, std::condition_variable& changed, Over&& over, void (*check)()) {
+        if (watch_.every.count() == 0 && check == nullptr) {
             changed.wait(held, over);
             return;
         }
-        while (!changed.wait_for(held, watch_.every, over)) {
+        std::chrono::nanoseconds slept{0};
+        const std::chrono::nanoseconds nap = nap_length(check != nullptr);
+        while (!changed.wait_for(held, nap, over)) {
             held.unlock();
-            look();
+            if (check != nullptr) {
+                check();
+            }
+            slept += nap;
+            if (watch_.every.count() != 0 && slept >= watch_.every) {
+                slept = std::chrono::nanoseconds(0);
+                look();
+            }
             held.lock();
         }
     }
 
 private:
+    [[nodiscard]] std::chrono::nanoseconds nap_length(bool checked) const noexcept {
+        constexpr std::chrono::nanoseconds between_checks = std::chrono::milliseconds(50);
+        if (!checked) {
+            return watch_.every;
+        }
+        return watch_.every.count() == 0 ? between_checks : std::min(between_checks, watch_.every);
+    }
+
     void look() noexcept {
         if (long_) {
             long_->still_waiting();

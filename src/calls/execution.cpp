@@ -9,6 +9,10 @@ namespace weir::calls {
 
 namespace {
 
+bool is_of_kind(device one, device_kind kind) noexcept {
+    return one.kind() == kind || (kind == device_kind::cuda && one.state().stands_for_cuda());
+}
+
 device first_of(device_kind kind) {
     if (kind == device_kind::sim) {
         return sim(0);
@@ -30,10 +34,10 @@ device resolve(const execution_target& wanted, device home, device of_stream) {
         return *named;
     }
     const device_kind* const kind = std::get_if<device_kind>(&wanted);
-    if (kind == nullptr || *kind == home.kind()) {
+    if (kind == nullptr || is_of_kind(home, *kind)) {
         return home;
     }
-    return *kind == of_stream.kind() ? of_stream : first_of(*kind);
+    return is_of_kind(of_stream, *kind) ? of_stream : first_of(*kind);
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ void detector::event_recorded(std::uint64_t event, const runtime::stream_info& s
 }
 
 void detector::stream_waits(const runtime::stream_info& stream, frontiers::epoch at, frontiers::point target,
-                            std::uint64_t event, bool /*issued*/, const source_location& where) {
+                            std::uint64_t event, runtime::wait_made /*how*/, const source_location& where) {
     note([&] {
         const agent self = order_.of(stream);
         order_.join_actor(self);
@@ -164,6 +164,7 @@ void detector::package_used(std::uint64_t resource, const order::footprint& wher
 template <class IsBefore>
 void detector::look_back(const runtime::observed_access& access, const present& second, IsBefore&& is_before) {
     memory& one = memory_[access.resource];
+    one.size = access.bytes;
     one.history.conflicts(access.where, access.mode, [&](const past_access& past) {
         if (!is_before(past)) {
             found(fault::unordered, past, second, access.resource, one);
@@ -261,7 +262,7 @@ void detector::found(fault what, const past_access& first, const present& second
     if (options_.mode == check_mode::raise) {
         raise(one);
     } else if (options_.mode == check_mode::warn) {
-        runtime::verdicts::print_later("weir check: " + text_of(one));
+        runtime::verdicts::tell_later(warn_, "weir check: " + text_of(one));
     }
     races_.push_back(std::move(one));
     by_lines_.emplace(std::move(key), races_.size() - 1);
@@ -281,7 +282,8 @@ void detector::complete(race& one, fault what, const past_access& first, const p
     touches(one.second, second.where, second.mode);
     one.first.resource = first.resource;
     one.second.resource = resource;
-    one.second.array = "memory #" + std::to_string(resource) + " of " + std::to_string(of.bytes) + " bytes";
+    one.second.array =
+        "memory #" + std::to_string(resource) + " of " + std::to_string(of.bytes == 0 ? of.size : of.bytes) + " bytes";
     if (of.allocated.line != 0) {
         one.second.array +=
             std::string(", allocated at ") + of.allocated.file + ":" + std::to_string(of.allocated.line);
@@ -310,6 +312,7 @@ std::optional<stale_wait> detector::stale_wait_before(const past_access& first, 
 
 race_access detector::describe(const runtime::site& from, const std::optional<agent>& who) const {
     race_access one;
+    one.where = from.where;
     one.file = from.where.file;
     one.line = from.where.line;
     one.function = from.where.function;

@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "check/access_history.hpp"
@@ -22,7 +24,9 @@ namespace weir::check {
 /// The observer behind a check_scope. Any thread.
 class detector final : public runtime::observer {
 public:
-    explicit detector(check_options options) : options_(options) {}
+    explicit detector(check_options options)
+        : options_(std::move(options)),
+          warn_(options_.warn ? std::make_shared<const runtime::verdicts::teller>(options_.warn) : nullptr) {}
 
     [[nodiscard]] weir::report report() const;
 
@@ -32,7 +36,7 @@ public:
     void event_recorded(std::uint64_t event, const runtime::stream_info& stream, frontiers::point at,
                         const source_location& where) override;
     void stream_waits(const runtime::stream_info& stream, frontiers::epoch at, frontiers::point target,
-                      std::uint64_t event, bool issued, const source_location& where) override;
+                      std::uint64_t event, runtime::wait_made how, const source_location& where) override;
     void host_waited(frontiers::point target, const source_location& where) override;
     void host_access(const runtime::observed_access& what, const source_location& where) override;
     void host_met_package(frontiers::point entry) override;
@@ -48,6 +52,7 @@ private:
         access_history packages;    ///< what packages that share it have done, as far as they said so
         access_history former;      ///< what earlier owners' accesses may still do to it, unordered with their drops
         std::uint64_t bytes = 0;    ///< 0 if nobody saw it allocated
+        std::uint64_t size = 0;     ///< the same, as accesses know it
         source_location allocated;  ///< line 0 then
         memory_place place;
         std::optional<agent> allocator;  ///< none if no stream did
@@ -91,7 +96,8 @@ private:
     [[nodiscard]] race_access describe(const runtime::site& from, const std::optional<agent>& who) const;
 
     const check_options options_;
-    mutable std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    const std::shared_ptr<const runtime::verdicts::teller> warn_;  ///< null: the standard error output
+    mutable std::mutex mutex_;                                     ///< guards what follows; a leaf in the lock order
     program_order order_;
     event_history events_;
     freed_memory freed_;

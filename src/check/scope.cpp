@@ -2,9 +2,11 @@
 #include "runtime/observer.hpp"
 #include "weir/check.hpp"
 
+#include <utility>
+
 namespace weir {
 
-check_scope::check_scope(check_options options) : detector_(std::make_unique<check::detector>(options)) {
+check_scope::check_scope(check_options options) : detector_(std::make_unique<check::detector>(std::move(options))) {
     runtime::observers::add(*detector_);
 }
 

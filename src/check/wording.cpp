@@ -23,13 +23,26 @@ std::string short_place(std::string_view file, std::uint32_t line) {
 std::string short_place(const race_access& access) { return short_place(access.file, access.line); }
 std::string short_place(const source_location& where) { return short_place(where.file, where.line); }
 
-/// The stream's name as a C++ variable: "load" stays, "stream 3" becomes stream_3. Names need not be unique.
+/// Whether a line of the program belongs to Python: to a file by its ending, or to a prompt such as <stdin>.
+bool is_python(const race_access& access) {
+    const std::string_view name = base_name(access.file);
+    const auto dot = name.find_last_of('.');
+    if (name.empty() || name.starts_with('<')) {
+        return !name.empty();
+    }
+    // Programs have no ending. Sources of C++ do.
+    return dot == std::string_view::npos || name.substr(dot) == ".py" || name.substr(dot) == ".pyw";
+}
+
+/// The stream's name as a variable: "load" stays, "stream 3" becomes stream_3. Names need not be unique.
 std::string variable(const race_access& access, bool with_number) {
     std::string name = access.stream;
     std::replace_if(
         name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_'; },
         '_');
-    const bool is_taken = name == "default";  // Weir's own stream of a device; to C++ a keyword
+    // Weir's own stream of a device, which is a keyword of C++; and keywords that are likely as names.
+    const bool is_taken = name == "default" || name == "import" || name == "in" || name == "export" || name == "and" ||
+                          name == "not" || name == "or" || name == "with" || name == "from" || name == "for";
     if (name.empty() || is_taken || std::isdigit(static_cast<unsigned char>(name.front())) != 0) {
         name.insert(0, "stream_");
     }
@@ -105,14 +118,20 @@ std::string mend_of(const race& one) {
     const bool numbers = same_name(one.first, one.second);
     const bool is_stale = one.kind == "stale-event";
     const std::string recording = variable(one.first, numbers);
-    std::string record = is_stale ? "e.record(" + recording + ");" : "weir::event e = " + recording + ".record();";
-    std::string wait = one.second.stream_id == 0 ? "e.wait();" : variable(one.second, numbers) + ".wait(e);";
+    const bool first_in_python = is_python(one.first);
+    const bool second_in_python = is_python(one.second);
+    std::string record = is_stale          ? "e.record(" + recording + ")"
+                         : first_in_python ? "e = " + recording + ".record()"
+                                           : "weir::event e = " + recording + ".record()";
+    std::string wait = one.second.stream_id == 0 ? "e.wait()" : variable(one.second, numbers) + ".wait(e)";
+    record += first_in_python ? "" : ";";
+    wait += second_in_python ? "" : ";";
     const std::size_t column = std::max(record.size(), wait.size());
     record.resize(column, ' ');
     wait.resize(column, ' ');
     const std::string before = one.second.is_drop ? "the last owner lets go" : short_place(one.second);
-    return record + "  // after " + short_place(one.first) + "\n" + wait + "  // " + (is_stale ? "after that, " : "") +
-           "before " + before;
+    return record + (first_in_python ? "  # after " : "  // after ") + short_place(one.first) + "\n" + wait +
+           (second_in_python ? "  # " : "  // ") + (is_stale ? "after that, " : "") + "before " + before;
 }
 
 std::string reason_of(const stale_wait& stale) {

@@ -7,7 +7,8 @@
 
 namespace weir::check {
 
-/// C++ that orders the second access after the first: a record, and a wait of the second's stream or of the host.
+/// Code that orders the second access after the first: a record, and a wait of the second's stream or of the host. Each line is
+/// in the language of the file that it is for: C++, or Python.
 [[nodiscard]] std::string mend_of(const race& one);
 
 /// Which record a wait took, and which it should have taken.

@@ -10,6 +10,7 @@
 #include "backend/cuda/driver.hpp"
 #include "backend/cuda/driver_api.hpp"
 #include "backend/cuda/nvrtc_api.hpp"
+#include "runtime/cuda_simulation.hpp"
 #include "runtime/device_state.hpp"
 #include "weir/device.hpp"
 #include "weir/error.hpp"
@@ -91,14 +92,33 @@ void print_later_functions(const gpu::driver_api& api) {
           "launches check how many arguments there are",
           "launches do not check how many arguments there are unless the kernel has a signature");
     print("cuCtxRecordEvent", api.context_record_event != nullptr, "12.5",
-          "one event can stand for the work of all streams of a context; not used by this version",
-          "not used by this version");
+          "one event tells when memory is free that was handed to libraries which do not say when they are done",
+          "such memory comes back at weir::safe_point() alone, which then waits for the device");
+}
+
+/// Whether CUDA devices are simulated, or WEIR_SIMULATE says something about it that is wrong.
+bool print_simulated() {
+    try {
+        const int count = runtime::cuda_simulation::devices();
+        for (int id = 0; id < count; ++id) {
+            const device each = cuda(id);
+            line(each.name().c_str(), fmt::format("simulated, {} of memory; CUDA C++, PTX and cubins do not run on it",
+                                                  size_in_words(each.state().driver().total_memory())));
+        }
+        return count > 0;
+    } catch (const argument_error& wrong) {
+        line("no device", wrong.what());
+        return true;
+    }
 }
 
 }  // namespace
 
 void print_cuda() {
     fmt::print("\nCUDA\n");
+    if (print_simulated()) {
+        return;
+    }
     const gpu::opened_driver& opened = gpu::machine_driver();
     if (opened.api == nullptr) {
         line("no device", opened.why_not);

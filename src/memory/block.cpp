@@ -40,7 +40,9 @@ void block::last_owner_gone() noexcept {
         history.record({0, capacity}, order::access_mode::write, tail, backend::timeline_table::instance());
         forgets_all_but = {};
     }
-    if (lent != nullptr) {
+    if (quarantine) {
+        quarantine.release()->enter();  // its own from here on
+    } else if (lent != nullptr) {
         lent->give_back();
     } else {
         home->put(*this);

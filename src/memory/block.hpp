@@ -7,6 +7,7 @@
 #include "backend/backend.hpp"
 #include "frontier/point.hpp"
 #include "memory/drop_notice.hpp"
+#include "memory/quarantine.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/resource.hpp"
 #include "runtime/stream_state.hpp"
@@ -51,6 +52,9 @@ public:
 
     /// Who wants to know of its drop: the resources that it came through. Null as a rule.
     std::unique_ptr<drop_notice> notices;
+
+    /// Not null: a consumer that nobody knows has the memory (lend_out). Guarded by `mutex` while it is owned.
+    std::unique_ptr<quarantined> quarantine;
 
     /// Only for the control of the tests, `allocating_stream`: the stream whose tail is all that the block remembers.
     detail::owner<runtime::stream_state> forgets_all_but;

@@ -89,6 +89,8 @@ void buffer::set_ordering(std::optional<ordering_mode> mode) const noexcept {
     }
 }
 
+std::optional<ordering_mode> buffer::ordering() const noexcept { return block_ ? block_->ordering() : std::nullopt; }
+
 std::string buffer::to_string() const {
     if (!block_) {
         return "<weir.buffer of nothing>";

@@ -2,10 +2,13 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "backend/cuda/driver.hpp"
 #include "backend/cuda/host_memory.hpp"
+#include "backend/sim/host_memory.hpp"
 #include "backend/timeline.hpp"
+#include "memory/quarantine.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/watchdog.hpp"
@@ -26,6 +29,30 @@ pool& pool_of(runtime::device_state& device) {
     return *known;  // another thread was faster
 }
 
+namespace {
+
+/// Where memory comes from that the host and CUDA devices both reach: managed memory of a CUDA device, else pinned memory.
+std::unique_ptr<backend::memory_source> shared_memory_of(runtime::device_state& device) {
+    backend::driver& driver = device.driver();
+    if (device.kind() == device_kind::cuda) {
+        return std::make_unique<backend::cuda::managed_memory>(backend::cuda::context_of(driver), driver.name());
+    }
+    if (device.stands_for_cuda()) {
+        return std::make_unique<backend::sim::host_memory>(std::string(driver.name()) + " (managed)",
+                                                           runtime::cpu_device().driver(), false);
+    }
+    if (device.kind() == device_kind::sim) {
+        throw argument_error("a simulated device has neither pinned nor managed memory: use its pool");
+    }
+    runtime::device_state& gpu = runtime::cuda_device(0);
+    if (gpu.stands_for_cuda()) {
+        return std::make_unique<backend::sim::host_memory>(std::string(driver.name()) + " (pinned)", driver, true);
+    }
+    return std::make_unique<backend::cuda::pinned_memory>(backend::cuda::context_of(gpu.driver()), driver);
+}
+
+}  // namespace
+
 pool& shared_pool_of(runtime::device_state& device) {
     if (pool* const known = device.shared_pool.load(std::memory_order_acquire)) {
         return *known;
@@ -36,16 +63,7 @@ pool& shared_pool_of(runtime::device_state& device) {
     if (pool* const known = device.shared_pool.load(std::memory_order_relaxed)) {
         return *known;
     }
-    std::unique_ptr<backend::memory_source> source;
-    if (device.kind() == device_kind::cuda) {
-        backend::driver& driver = device.driver();
-        source = std::make_unique<backend::cuda::managed_memory>(backend::cuda::context_of(driver), driver.name());
-    } else if (device.kind() == device_kind::sim) {
-        throw argument_error("a simulated device has neither pinned nor managed memory: use its pool");
-    } else {
-        source = std::make_unique<backend::cuda::pinned_memory>(
-            backend::cuda::context_of(runtime::cuda_device(0).driver()), device.driver());
-    }
+    std::unique_ptr<backend::memory_source> source = shared_memory_of(device);
     auto made = std::make_unique<pool>(*source, backend::timeline_table::instance(), &device);
     static_cast<void>(source.release());  // lives as long as the pool: for ever
     device.shared_pool.store(made.get(), std::memory_order_release);
@@ -60,6 +78,9 @@ block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, con
         const pool::answer answer = from.take(bytes, {on.timeline(), on.tail().known});
         if (answer.taken != nullptr) {
             return *answer.taken;
+        }
+        if (!answer.wait_for && quarantined::await_one(from)) {
+            continue;
         }
         if (!answer.wait_for) {
             throw out_of_memory(from.explain_shortage(bytes));

@@ -78,6 +78,21 @@ void pool::put(block& b) noexcept {
     }
 }
 
+void pool::enter_quarantine(block& b) noexcept {
+    const std::lock_guard guard(mutex_);
+    live_ -= b.capacity;
+    quarantined_ += b.capacity;
+}
+
+void pool::leave_quarantine(block& b) noexcept {
+    {
+        const std::lock_guard guard(mutex_);
+        quarantined_ -= b.capacity;
+        live_ += b.capacity;
+    }
+    put(b);
+}
+
 bool pool::bin(block& b, frontiers::timeline_id line) noexcept {
     if (line >= bins_.size() || !bins_[line]) {
         return false;  // it never asked for memory
@@ -279,7 +294,7 @@ std::size_t pool::limit() const noexcept { return std::min(limit_, total()); }
 /// How large the pool may become rather than make a stream wait (rule L1): 1.25 times the peak of live and pending bytes,
 /// this request included.
 std::size_t pool::preferred_ceiling(std::size_t size) const noexcept {
-    const std::size_t peak = std::max(peak_, live_ + pending_ + size);
+    const std::size_t peak = std::max(peak_, live_ + pending_ + quarantined_ + size);
     return std::min(limit(), round_up(peak + peak / 4, smallest_piece));
 }
 
@@ -337,8 +352,12 @@ statistics pool::stats() noexcept {
         }
     }
     index_.visit(look);
-    return {
-        .live = live_, .pending = pending_, .cached = reserved_ - live_ - pending_, .peak = peak_, .limit = limit()};
+    return {.live = live_,
+            .pending = pending_,
+            .cached = reserved_ - live_ - pending_ - quarantined_,
+            .quarantined = quarantined_,
+            .peak = peak_,
+            .limit = limit()};
 }
 
 void pool::set_limit(std::size_t bytes) noexcept {
@@ -351,8 +370,14 @@ std::string pool::explain_shortage(std::size_t bytes) {
     const std::string more = source_->about_shortage();
     const auto text = [](std::size_t n) { return std::to_string(n) + " bytes"; };
     return "out of memory on " + std::string(source_->name()) + ": " + text(bytes) + " wanted, while " +
-           text(now.live) + " are live, " + text(now.pending) + " pending, " + text(now.cached) +
-           " cached; the limit is " + text(now.limit) + ", the device has " +
+           text(now.live) + " are live, " + text(now.pending) + " pending, " + text(now.cached) + " cached" +
+           (now.quarantined != 0
+                ? ", " + text(now.quarantined) +
+                      " in quarantine (dropped by libraries that do not say when they are done: call "
+                      "weir::safe_point() "
+                      "where no capture runs, or declare weir::captures(weir::capture_knowledge::none))"
+                : "") +
+           "; the limit is " + text(now.limit) + ", the device has " +
            (total() == most_bytes ? "an unknown number of bytes" : text(total())) +
            ". Drop arrays that are no longer needed, work in smaller parts, or raise weir::memory::limit." +
            (more.empty() ? "" : " " + more);

@@ -64,6 +64,12 @@ public:
     /// Takes a block back whose last owner is gone. Neither waits nor fails.
     void put(block& b) noexcept;
 
+    /// @{
+    /// The same for a block that others may use, at first and at last (rule L5). In between it is neither live nor free.
+    void enter_quarantine(block& b) noexcept;
+    void leave_quarantine(block& b) noexcept;
+    /// @}
+
     /// Gives complete cached memory back to the driver, as far as its pieces are free from end to end. Never waits.
     void trim() noexcept;
 
@@ -104,7 +110,8 @@ private:
     std::mutex mutex_;                         ///< guards all that follows
     std::vector<std::unique_ptr<bins>> bins_;  ///< by timeline; null for those that never asked for memory
     std::size_t live_ = 0;
-    std::size_t pending_ = 0;   ///< an upper bound: what becomes complete leaves it when somebody looks
+    std::size_t pending_ = 0;  ///< an upper bound: what becomes complete leaves it when somebody looks
+    std::size_t quarantined_ = 0;
     std::size_t reserved_ = 0;  ///< had from the driver, or being asked for
     int driver_calls_ = 0;      ///< by threads that have opened the lock for them
     std::condition_variable driver_called_;

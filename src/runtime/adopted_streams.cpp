@@ -41,6 +41,13 @@ detail::owner<stream_state> adopted_streams::find_or_add(const native_identity& 
     return made;
 }
 
+void adopted_streams::add(const native_identity& native, stream_state& stream) {
+    store& known = all();
+    const std::lock_guard lock(known.mutex);
+    known.streams[native] = &stream;
+    stream.is_known_as(native);
+}
+
 void adopted_streams::remove(const stream_state& stream) noexcept {
     store& known = all();
     const std::lock_guard lock(known.mutex);

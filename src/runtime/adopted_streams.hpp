@@ -7,7 +7,7 @@
 
 namespace weir::runtime {
 
-/// The adopted streams of the process, by what tells their queues apart (rule S5). Owns none of them.
+/// The streams of the process whose queues others use as well, by what tells their queues apart (rule S5). Owns none of them.
 class adopted_streams {
 public:
     /// The stream of the queue, unless there is none, or only a closed one: then the one that `make` makes, under the
@@ -15,6 +15,8 @@ public:
     [[nodiscard]] static detail::owner<stream_state> find_or_add(
         const native_identity& native, std::unique_ptr<retired_owner>& owner,
         const std::function<detail::owner<stream_state>()>& make);
+    /// A stream of Weir's own whose handle is given out: whoever adopts that gets the stream. Throws std::bad_alloc.
+    static void add(const native_identity& native, stream_state& stream);
     /// The last owner of a stream is gone.
     static void remove(const stream_state& stream) noexcept;
 };

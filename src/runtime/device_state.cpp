@@ -44,6 +44,26 @@ std::vector<frontiers::point> device_state::ends(const source_location& where) c
     return ends;
 }
 
+std::vector<detail::owner<stream_state>> device_state::ordered_with(const stream_state& one) const {
+    using backend::implicit_order;
+    const implicit_order wanted =
+        one.ordered_as() == implicit_order::legacy ? implicit_order::blocking : implicit_order::legacy;
+    std::vector<detail::owner<stream_state>> found;
+    if (kinds_[static_cast<std::size_t>(wanted)].load(std::memory_order_relaxed) == 0) {
+        return found;
+    }
+    const std::lock_guard lock(mutex_);
+    found.reserve(streams_.size());  // so that no owner is dropped under the lock
+    for (stream_state* other : streams_) {
+        if (backend::ordered_by_device(one.ordered_as(), other->ordered_as())) {
+            if (auto kept = detail::owner<stream_state>::try_make(*other)) {
+                found.push_back(std::move(kept));
+            }
+        }
+    }
+    return found;
+}
+
 void device_state::tell_streams(observer& one) const {
     const std::lock_guard lock(mutex_);  // what is in the list lives
     for (const stream_state* each : streams_) {
@@ -57,6 +77,7 @@ void device_state::add(stream_state& stream) {
         gone_.reserve(2 * needed);
     }
     streams_.push_back(&stream);
+    kinds_[static_cast<std::size_t>(stream.ordered_as())].fetch_add(1, std::memory_order_relaxed);
 }
 
 void device_state::remove(stream_state& stream) noexcept {
@@ -65,6 +86,7 @@ void device_state::remove(stream_state& stream) noexcept {
     if (found != streams_.end()) {
         *found = streams_.back();
         streams_.pop_back();
+        kinds_[static_cast<std::size_t>(stream.ordered_as())].fetch_sub(1, std::memory_order_relaxed);
         if (observers::any()) {
             gone_.push_back(stream.tail().at);  // does not allocate: see add
         } else {
@@ -83,7 +105,7 @@ std::vector<frontiers::point> device_state::take_gone() {
 stream_state& device_state::default_stream() {
     const std::lock_guard lock(default_mutex_);
     if (!default_) {
-        default_ = stream_state::make(*this, 0, "default");
+        default_ = stream_state::make(*this, {}, "default");
     }
     return *default_;
 }
@@ -95,6 +117,10 @@ device_kind device::kind() const noexcept { return state_->kind(); }
 int device::id() const noexcept { return state_->id(); }
 
 std::string device::name() const { return std::string(state_->driver().name()); }
+
+std::string device::to_string() const {
+    return "<weir.device " + name() + (state_->stands_for_cuda() ? " (simulated)>" : ">");
+}
 
 void device::synchronize(source_location where) const {
     const std::vector<frontiers::point> tails = state_->ends(where);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -23,6 +24,9 @@ class stream_state;
 /// One device of the process. Lives for ever: threads and arrays may use it until the very end.
 class device_state {
 public:
+    /// Simulated devices from this number on stand for CUDA devices; those before are `sim:<id>`.
+    static constexpr int first_stand_in = 16;
+
     /// `memory_space`: the device whose memory this one uses as its own; null if it has its own.
     device_state(device_kind kind, int id, std::unique_ptr<backend::driver> driver,
                  const device_state* memory_space = nullptr);
@@ -32,6 +36,8 @@ public:
 
     [[nodiscard]] device_kind kind() const noexcept { return kind_; }
     [[nodiscard]] int id() const noexcept { return id_; }
+    /// Whether it is a simulated device that stands for a CUDA device.
+    [[nodiscard]] bool stands_for_cuda() const noexcept { return kind_ == device_kind::sim && id_ >= first_stand_in; }
     [[nodiscard]] backend::driver& driver() const noexcept { return *driver_; }
     /// Of all devices that can use this one's memory as their own, the one that stands for them.
     [[nodiscard]] const device_state& memory_space() const noexcept { return *memory_space_; }
@@ -46,6 +52,9 @@ public:
 
     /// Tells `one` of all streams that live.
     void tell_streams(observer& one) const;
+
+    /// The streams that the device itself orders with `one` (rule S6). Call with no lock held.
+    [[nodiscard]] std::vector<detail::owner<stream_state>> ordered_with(const stream_state& one) const;
 
     void add(stream_state& stream);
     void remove(stream_state& stream) noexcept;
@@ -65,6 +74,9 @@ private:
     const device_state* memory_space_;
     mutable std::mutex mutex_;  ///< guards streams_ and gone_; after buffers, before streams
     std::vector<stream_state*> streams_;
+    /// How many of streams_ there are of each backend::implicit_order. Read without the lock: who makes a stream on another
+    /// thread is not ordered with who asks.
+    std::array<std::atomic<int>, 3> kinds_{};
     std::vector<frontiers::point> gone_;  ///< has room for all of streams_
     std::mutex default_mutex_;            ///< guards default_; before mutex_
     detail::owner<stream_state> default_;
@@ -74,8 +86,11 @@ private:
 [[nodiscard]] device_state& cpu_device();
 /// The device `cpu:inline`.
 [[nodiscard]] device_state& inline_device();
-/// A device whose driver is a cuda_driver. Throws device_error, argument_error.
+/// A device whose driver is a cuda_driver, or, where CUDA devices are simulated, a sim_driver. Throws device_error,
+/// argument_error.
 [[nodiscard]] device_state& cuda_device(int id);
+/// The CUDA devices that the process uses, in the driver's order; not those that stand for such. Throws std::bad_alloc.
+[[nodiscard]] std::vector<device_state*> cuda_devices_in_use();
 /// A device whose driver is a sim_driver. Throws argument_error.
 [[nodiscard]] device_state& sim_device(int id);
 

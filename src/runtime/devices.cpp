@@ -1,7 +1,9 @@
 // The devices of the process.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -11,6 +13,7 @@
 #include "backend/cuda/driver.hpp"
 #include "backend/cuda/driver_api.hpp"
 #include "backend/sim/driver.hpp"
+#include "runtime/cuda_simulation.hpp"
 #include "runtime/device_state.hpp"
 #include "weir/error.hpp"
 
@@ -20,12 +23,48 @@ namespace runtime {
 
 namespace {
 
-constexpr int most_sims = 16;
+constexpr int most_sims = device_state::first_stand_in;
 
-/// Those that were asked for. An entry changes once, from null.
-std::array<std::atomic<device_state*>, most_sims>& sims() {
-    static std::array<std::atomic<device_state*>, most_sims> list{};
+using sim_list = std::array<std::atomic<device_state*>, most_sims + cuda_simulation::most_devices>;
+
+/// Those that were asked for, by their numbers. An entry changes once, from null.
+sim_list& sims() {
+    static sim_list list{};
     return list;
+}
+
+/// Those of the driver that were asked for, by their numbers; null: not yet.
+struct gpu_list {
+    std::mutex making;  ///< guards `all`
+    std::vector<device_state*> all;
+};
+
+gpu_list& gpus() {
+    static auto* const one = new gpu_list;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    return *one;
+}
+
+/// Makes it if need be.
+device_state& simulated(int id, const char* prefix, int number) {
+    static std::mutex making;  // guards the making of devices
+    std::atomic<device_state*>& one = sims()[static_cast<std::size_t>(id)];
+    if (device_state* const known = one.load(std::memory_order_acquire)) {
+        return *known;
+    }
+    const std::lock_guard lock(making);
+    if (one.load(std::memory_order_relaxed) == nullptr) {
+        auto driver = std::make_unique<backend::sim::sim_driver>(prefix + std::to_string(number));
+        one.store(new device_state(device_kind::sim, id, std::move(driver)), std::memory_order_release);
+    }
+    return *one.load(std::memory_order_relaxed);
+}
+
+/// Throws argument_error unless the driver, or whatever else stands in the message, has such a device.
+void expect_number(int id, int devices, const char* whose) {
+    if (id < 0 || id >= devices) {
+        throw argument_error("there is no device cuda:" + std::to_string(id) + ": " + whose + " cuda:0" +
+                             (devices == 1 ? "" : " to cuda:" + std::to_string(devices - 1)));
+    }
 }
 
 }  // namespace
@@ -44,22 +83,31 @@ device_state& inline_device() {
 }
 
 device_state& cuda_device(int id) {
+    if (const int stand_ins = cuda_simulation::devices(); stand_ins > 0) {
+        expect_number(id, stand_ins, "the simulated ones are");
+        return simulated(device_state::first_stand_in + id, "cuda:", id);
+    }
     const backend::cuda::opened_driver& opened = backend::cuda::machine_driver();
     if (opened.api == nullptr) {
         throw device_error("there is no device cuda:" + std::to_string(id) + ": " + opened.why_not);
     }
-    if (id < 0 || id >= opened.devices) {
-        throw argument_error("there is no device cuda:" + std::to_string(id) + ": the driver has cuda:0" +
-                             (opened.devices == 1 ? "" : " to cuda:" + std::to_string(opened.devices - 1)));
-    }
-    static std::mutex making;  // guards the list
-    static auto* const list = new std::vector<device_state*>(static_cast<std::size_t>(opened.devices));
-    const std::lock_guard lock(making);
-    device_state*& one = (*list)[static_cast<std::size_t>(id)];
+    expect_number(id, opened.devices, "the driver has");
+    gpu_list& list = gpus();
+    const std::lock_guard lock(list.making);
+    list.all.resize(static_cast<std::size_t>(opened.devices));
+    device_state*& one = list.all[static_cast<std::size_t>(id)];
     if (one == nullptr) {
         one = new device_state(device_kind::cuda, id, std::make_unique<backend::cuda::cuda_driver>(*opened.api, id));
     }
     return *one;
+}
+
+std::vector<device_state*> cuda_devices_in_use() {
+    gpu_list& list = gpus();
+    const std::lock_guard lock(list.making);
+    std::vector<device_state*> made;
+    std::copy_if(list.all.begin(), list.all.end(), std::back_inserter(made), [](auto* one) { return one != nullptr; });
+    return made;
 }
 
 device_state& sim_device(int id) {
@@ -67,17 +115,7 @@ device_state& sim_device(int id) {
         throw argument_error("there is no device sim:" + std::to_string(id) +
                              ": simulated devices are sim:0 to sim:" + std::to_string(most_sims - 1));
     }
-    static std::mutex making;  // guards the making of devices
-    std::atomic<device_state*>& one = sims()[static_cast<std::size_t>(id)];
-    if (device_state* const known = one.load(std::memory_order_acquire)) {
-        return *known;
-    }
-    const std::lock_guard lock(making);
-    if (one.load(std::memory_order_relaxed) == nullptr) {
-        one.store(new device_state(device_kind::sim, id, std::make_unique<backend::sim::sim_driver>(id)),
-                  std::memory_order_release);
-    }
-    return *one.load(std::memory_order_relaxed);
+    return simulated(id, "sim:", id);
 }
 
 }  // namespace runtime
@@ -92,11 +130,13 @@ device sim(int id) { return device(runtime::sim_device(id)); }
 
 std::vector<device> devices() {
     std::vector<device> all{cpu(), cpu_inline()};
-    for (int id = 0; id < backend::cuda::machine_driver().devices; ++id) {
+    const int stand_ins = runtime::cuda_simulation::devices();
+    const int cuda_devices = stand_ins > 0 ? stand_ins : backend::cuda::machine_driver().devices;
+    for (int id = 0; id < cuda_devices; ++id) {
         all.push_back(cuda(id));
     }
-    for (const auto& one : runtime::sims()) {
-        if (runtime::device_state* const known = one.load(std::memory_order_acquire)) {
+    for (int id = 0; id < runtime::most_sims; ++id) {
+        if (auto* const known = runtime::sims()[static_cast<std::size_t>(id)].load(std::memory_order_acquire)) {
             all.emplace_back(*known);
         }
     }

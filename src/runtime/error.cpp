@@ -15,7 +15,8 @@ device_error::~device_error() = default;
 missing_library::~missing_library() = default;
 race_error::~race_error() = default;
 
-operation_error::operation_error(const std::string& message, std::string label, source_location where)
-    : error(message), label_(std::move(label)), where_(where) {}
+operation_error::operation_error(const std::string& message, std::string label, source_location where,
+                                 std::exception_ptr reason)
+    : error(message), label_(std::move(label)), where_(where), reason_(std::move(reason)) {}
 
 }  // namespace weir

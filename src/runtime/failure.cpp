@@ -131,7 +131,7 @@ operation_error failure::error() const {
         origin ? "the operation " + name_of(*this) + " did not run: it depends on " + name_of(root) + ", which"
                : "the operation " + name_of(root);
     return {story + " failed: " + text_of(root.why) + ". What it was to write is not valid.", label_of(root),
-            root.from.where};
+            root.from.where, root.why};
 }
 
 }  // namespace weir::runtime

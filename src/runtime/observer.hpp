@@ -4,11 +4,14 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "backend/acting.hpp"
 #include "order/plan.hpp"
@@ -31,6 +34,8 @@ struct stream_info {
     /// native_queue::unique_id of a queue of somebody else's; 0 if the stream is Weir's own. The queue may have been adopted
     /// before, as another stream, whose work is over: it runs in order all the same.
     std::uint64_t queue = 0;
+    /// "legacy" or "blocking" if the device itself orders it with streams of the other kind (rule S6); else empty.
+    std::string_view order = {};
 };
 
 /// When an operation ran, by two readings of its device's clock.
@@ -69,6 +74,13 @@ struct observed_operation {
     /// Up to where the packages that share memory had put work into their streams, of those that the accesses left to Weir
     /// come after: whether that took a wait or not (rules X6, X7).
     std::span<const frontiers::point> entries = {};
+};
+
+/// What became of a wait that the program asked for, or of one that its devices make by themselves.
+enum class wait_made : std::uint8_t {
+    issued,     ///< it was missing
+    implied,    ///< it was implied by earlier order, or its target was over
+    by_device,  ///< nobody asked: the device itself orders these streams (rule S6)
 };
 
 /// Memory, or what is tracked like memory, has a new owner.
@@ -113,9 +125,8 @@ public:
     virtual void event_recorded(std::uint64_t /*event*/, const stream_info&, frontiers::point /*at*/,
                                 const source_location&) {}
     /// The program made a stream wait for a point, through event `event` if not 0. The wait is the stream's epoch `at`.
-    /// `issued`: the device-side wait was missing; else it was implied and elided.
     virtual void stream_waits(const stream_info&, frontiers::epoch /*at*/, frontiers::point /*target*/,
-                              std::uint64_t /*event*/, bool /*issued*/, const source_location&) {}
+                              std::uint64_t /*event*/, wait_made /*how*/, const source_location&) {}
     /// The calling thread knows by a wait that returned, or a question answered "done", that `target` is over.
     virtual void host_waited(frontiers::point /*target*/, const source_location&) {}
     /// The host reads or changes a resource itself; Weir has waited for what conflicts.
@@ -144,19 +155,23 @@ public:
 /// What observers have to say to the program, kept for the calling thread until its call holds no lock any more.
 ///
 /// Observers are told under locks, where nothing may block and nothing may be thrown. So they leave here what they want
-/// printed or thrown, and each call of Weir that tells observers of an operation or of an access of the host's ends with
+/// told or thrown, and each call of Weir that tells observers of an operation or of an access of the host's ends with
 /// `settle`. By then the operation is enqueued and every lock is released: nothing is half done.
 class verdicts {
 public:
-    /// Has `text` written to the standard error output. May throw std::bad_alloc.
-    static void print_later(const std::string& text) { pending().text += text; }
+    /// What texts are handed to, under no lock, on the thread that left them. It must not throw.
+    using teller = std::function<void(const std::string&)>;
+    /// Has `to` told of `text`; null: has it written to the standard error output. May throw std::bad_alloc.
+    static void tell_later(std::shared_ptr<const teller> to, std::string text) {
+        pending().notes.push_back({std::move(to), std::move(text)});
+    }
     /// Has `why` thrown. The first one wins.
     static void raise_later(std::exception_ptr why) noexcept {
         if (!pending().raise) {
             pending().raise = std::move(why);
         }
     }
-    /// Prints, then throws, what was left on this thread. Call with no lock held, as the last step of a call.
+    /// Tells, then throws, what was left on this thread. Call with no lock held, as the last step of a call.
     static void settle() {
         if (pending().any()) {
             settle_now();
@@ -164,10 +179,14 @@ public:
     }
 
 private:
-    struct verdict {
+    struct note {
+        std::shared_ptr<const teller> to;
         std::string text;
+    };
+    struct verdict {
+        std::vector<note> notes;
         std::exception_ptr raise;
-        [[nodiscard]] bool any() const noexcept { return !text.empty() || raise != nullptr; }
+        [[nodiscard]] bool any() const noexcept { return !notes.empty() || raise != nullptr; }
     };
     static verdict& pending() noexcept {
         static thread_local verdict one;

@@ -94,6 +94,23 @@ public:
 
 }  // namespace
 
+pending_work look_at(frontiers::point target) {
+    pending_work found{"epoch " + std::to_string(target.at), "a stream that is no more", {}};
+    stream_registry::with(target.timeline, [&](stream_state& stream) {
+        const std::lock_guard lock(stream.mutex);
+        found.stream = name_of(stream);
+        if (const std::optional<entry> one = stream.pending.find(target.at)) {
+            found.name = name_of(*one);
+            for (std::size_t i = 0; i < one->waits(); ++i) {
+                if (!timelines().is_complete(one->wait(i))) {
+                    found.waits.push_back(one->wait(i));
+                }
+            }
+        }
+    });
+    return found;
+}
+
 standstill why_not_over(frontiers::point target) {
     standstill found;
     std::optional<frontiers::point> at = target;

@@ -18,4 +18,14 @@ struct standstill {
 /// Looks at this moment. Locks one stream after the other, none for long. Throws std::bad_alloc.
 [[nodiscard]] standstill why_not_over(frontiers::point target);
 
+/// One thing that a stream was given, in words.
+struct pending_work {
+    std::string name;                     ///< its label and its line in the program
+    std::string stream;                   ///< where it is
+    std::vector<frontiers::point> waits;  ///< what it waits for that is not over
+};
+
+/// Looks at this moment; locks its stream, for a moment. What is over may have no name any more. Throws std::bad_alloc.
+[[nodiscard]] pending_work look_at(frontiers::point target);
+
 }  // namespace weir::runtime

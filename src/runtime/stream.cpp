@@ -19,6 +19,7 @@ namespace {
 void wait_for(runtime::stream_state& stream, const order::mark& target, std::uint64_t event,
               const source_location& where) {
     runtime::fork_guard::expect_not_forked();
+    stream.follow_device_order(where);
     const order::watermarks& completed = backend::timeline_table::instance();
     std::unique_lock lock(stream.mutex);
     stream.expect_open();
@@ -40,13 +41,15 @@ void wait_for(runtime::stream_state& stream, const order::mark& target, std::uin
         stream.queue->submit(at, {});
     }
     runtime::observers::tell([&](runtime::observer& one) {
-        one.stream_waits(stream.info(), stream.sequence.tail(), target.at, event, issued, where);
+        one.stream_waits(stream.info(), stream.sequence.tail(), target.at, event,
+                         issued ? runtime::wait_made::issued : runtime::wait_made::implied, where);
     });
     const frontiers::point tail{stream.timeline(), stream.sequence.tail()};
     lock.unlock();
     if (takes_epoch) {
         stream.queue->flush(tail);
     }
+    runtime::verdicts::settle();
 }
 
 }  // namespace
@@ -82,12 +85,15 @@ event stream_ref::record(event_options options, source_location where) const {
 }
 
 void stream_ref::set_ordering(std::optional<ordering_mode> mode) const noexcept { state_->set_ordering(mode); }
+std::optional<ordering_mode> stream_ref::ordering() const noexcept { return state_->ordering(); }
 
 device stream_ref::device() const noexcept { return weir::device(state_->device()); }
 
 native_stream stream_ref::native() const { return {state_->hand_out()}; }
 
 int stream_ref::priority() const noexcept { return state_->priority(); }
+
+bool stream_ref::blocking() const noexcept { return state_->blocking(); }
 
 std::string_view stream_ref::name() const noexcept { return state_->info().name; }
 
@@ -103,7 +109,7 @@ std::string stream_ref::to_string() const {
 }
 
 stream::stream(weir::device on, stream_options options)
-    : stream(runtime::stream_state::make(on.state(), options.priority, std::move(options.name))) {}
+    : stream(runtime::stream_state::make(on.state(), {options.priority, options.blocking}, std::move(options.name))) {}
 
 stream::stream(detail::owner<runtime::stream_state> state) noexcept : stream_ref(*state), keep_(std::move(state)) {}
 

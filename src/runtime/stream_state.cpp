@@ -26,12 +26,13 @@ std::uint64_t next_stream_id() noexcept {
 
 }  // namespace
 
-detail::owner<stream_state> stream_state::make(device_state& device, int priority, std::string name) {
-    return make(device, priority, std::move(name), nullptr);
+detail::owner<stream_state> stream_state::make(device_state& device, const backend::queue_options& how,
+                                               std::string name) {
+    return make(device, how, std::move(name), nullptr);
 }
 
-detail::owner<stream_state> stream_state::make(device_state& device, int priority, std::string name,
-                                               const native_source* native) {
+detail::owner<stream_state> stream_state::make(device_state& device, const backend::queue_options& how,
+                                               std::string name, const native_source* native) {
     fork_guard::expect_not_forked();
     fork_guard::arm();
     failures::arm();
@@ -40,8 +41,7 @@ detail::owner<stream_state> stream_state::make(device_state& device, int priorit
     const frontiers::timeline_id timeline = timelines().acquire(&device.driver());
     stream_state* fresh = nullptr;
     try {
-        fresh =
-            new stream_state(device, timeline, priority, std::move(name), native);  // NOLINT: owned by the next line
+        fresh = new stream_state(device, timeline, how, std::move(name), native);  // NOLINT: owned by the next line
     } catch (...) {
         timelines().release(timeline);
         throw;
@@ -53,13 +53,13 @@ detail::owner<stream_state> stream_state::make(device_state& device, int priorit
     return made;
 }
 
-stream_state::stream_state(device_state& device, frontiers::timeline_id timeline, int priority, std::string name,
-                           const native_source* native)
+stream_state::stream_state(device_state& device, frontiers::timeline_id timeline, const backend::queue_options& how,
+                           std::string name, const native_source* native)
     : sequence(timeline, timelines().completed(timeline)),
       device_(&device),
       memory_space_(&device.memory_space()),
       name_(std::move(name)),
-      priority_(priority),
+      how_(how),
       native_(native == nullptr ? nullptr : native->queue),
       is_shared_(native != nullptr) {
     info_.id = next_stream_id();
@@ -72,7 +72,8 @@ stream_state::stream_state(device_state& device, frontiers::timeline_id timeline
     info_.device = device.driver().name();
     backend::timeline& line = timelines().at(timeline);
     if (native == nullptr) {
-        queue = device.driver().make_queue(line, *this, priority);
+        queue = device.driver().make_queue(line, *this, how);
+        note_device_order();
         return;
     }
     native_id_ = native->identity;
@@ -82,6 +83,15 @@ stream_state::stream_state(device_state& device, frontiers::timeline_id timeline
     } else {
         backend::queue_events& events = *this;
         queue = std::make_unique<adopted_queue>(*native_, timeline, events);
+    }
+    note_device_order();
+    how_.blocking = ordered_as_ == backend::implicit_order::blocking;
+}
+
+void stream_state::note_device_order() noexcept {
+    ordered_as_ = queue->ordered_as();
+    if (ordered_as_ != backend::implicit_order::none) {
+        info_.order = ordered_as_ == backend::implicit_order::legacy ? "legacy" : "blocking";
     }
 }
 
@@ -101,15 +111,24 @@ detail::owner<stream_state> stream_state::adopt(device_state& device, const nati
         kept = std::make_unique<retired_owner>(std::move(owner));
     }
     return adopted_streams::find_or_add(native.identity, kept, [&] {
-        return make(device, 0, "adopted queue " + std::to_string(native.identity.id), &native);
+        return make(device, {}, "adopted queue " + std::to_string(native.identity.id), &native);
     });
 }
 
 void* stream_state::hand_out() {
+    void* handle = nullptr;
+    {
+        const std::lock_guard lock(mutex);
+        expect_open();
+        handle = queue->native_handle();
+        if (handle == nullptr || is_shared()) {
+            return handle;
+        }
+    }
+    // Who adopts the handle gets this stream (rule S5).
+    adopted_streams::add({device_, device_->driver().identify(handle)}, *this);
     const std::lock_guard lock(mutex);
-    expect_open();
-    void* const handle = queue->native_handle();
-    if (handle != nullptr && !is_shared()) {
+    if (!is_shared()) {
         queue->share();
         is_shared_.store(true, std::memory_order_release);
     }
@@ -120,7 +139,7 @@ void stream_state::last_owner_gone() noexcept {
     // Nothing is pending: the queue was an owner while it had work. From here on the timeline may get another stream.
     const frontiers::timeline_id timeline = info_.timeline;
     std::unique_ptr<retired_owner> owner = std::move(native_owner_);
-    if (is_adopted()) {
+    if (is_shared()) {
         adopted_streams::remove(*this);
     }
     device_->remove(*this);
@@ -145,7 +164,44 @@ order::mark stream_state::tail() {
     return sequence.record();
 }
 
+void stream_state::follow_others(const source_location& where) {
+    for (const auto& other : device_->ordered_with(*this)) {
+        follow(*other, where);
+    }
+}
+
+/// As a wait for `other` that is not issued, but left to the device. It takes an epoch, so that whoever waits for the
+/// stream's tail from here on knows that it is behind.
+void stream_state::follow(stream_state& other, const source_location& where) {
+    const order::mark end = other.tail();
+    const bool observed = observers::any();
+    std::unique_lock lock(mutex);
+    if (closed.load(std::memory_order_acquire)) {
+        return;  // whoever wants to put something into it is told
+    }
+    order::plan plan = sequence.next(timelines());
+    plan.need(end, order::reason::dependency);
+    const bool is_new = end.at.at != 0 && (observed ? followed_[other.id()] != end.at.at : !plan.waits().empty());
+    if (!is_new) {
+        return;
+    }
+    queue->reserve(plan.waits().size(), {});
+    reserve_pending(0, 1);
+    followed_[other.id()] = end.at.at;
+    order::clock after = plan.clock_after();
+    const frontiers::point at = sequence.reserve(std::move(after)).at;
+    pending.add(at.at, {"implicit order", where}, pending_kind::wait, plan.waits().empty() ? nullptr : &end.at);
+    if (!plan.waits().empty()) {
+        queue->wait(end.at);  // which costs nothing as soon as the device has both
+    }
+    queue->submit(at.at, {});
+    observers::tell([&](observer& one) { one.stream_waits(info_, at.at, end.at, 0, wait_made::by_device, where); });
+    lock.unlock();
+    queue->flush(at);
+}
+
 order::mark stream_state::now(const source_location& where) {
+    follow_device_order(where);
     if (!is_shared()) {
         return tail();
     }

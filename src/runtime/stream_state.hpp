@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -43,7 +44,7 @@ struct native_source {
 class stream_state final : public detail::counted<stream_state, true>, private backend::queue_events {
 public:
     /// Throws std::bad_alloc.
-    static detail::owner<stream_state> make(device_state& device, int priority, std::string name);
+    static detail::owner<stream_state> make(device_state& device, const backend::queue_options& how, std::string name);
     /// The stream of a queue that others own: the one that there is, unless it is closed, else a new one. The queue's
     /// owner, if any, stays as long as the stream.
     static detail::owner<stream_state> adopt(native_queue& native, std::shared_ptr<void> owner);
@@ -54,7 +55,8 @@ public:
     /// The device whose memory its operations use (device_state::memory_space).
     [[nodiscard]] const device_state* memory_space() const noexcept { return memory_space_; }
     [[nodiscard]] const stream_info& info() const noexcept { return info_; }
-    [[nodiscard]] int priority() const noexcept { return priority_; }
+    [[nodiscard]] int priority() const noexcept { return how_.priority; }
+    [[nodiscard]] bool blocking() const noexcept { return how_.blocking; }
     [[nodiscard]] frontiers::timeline_id timeline() const noexcept { return info_.timeline; }
     [[nodiscard]] std::uint64_t id() const noexcept { return info_.id; }
 
@@ -80,8 +82,11 @@ public:
     [[nodiscard]] void* hand_out();
     /// Whether nothing that anybody has put into the stream is unfinished. Call with no lock held.
     [[nodiscard]] bool idle(const source_location& where);
-    /// Of an adopted stream: its native queue's, which may be gone itself by now.
-    [[nodiscard]] const native_identity& native_id() const noexcept { return native_id_; }
+    /// Of an adopted stream: its native queue's, which may be gone itself by now. Of one whose handle was given out: what its
+    /// device's driver tells it apart by.
+    [[nodiscard]] const native_identity& native_id() const noexcept { return is_adopted() ? native_id_ : handed_out_; }
+    /// States the latter. Under the lock of adopted_streams.
+    void is_known_as(const native_identity& id) noexcept { handed_out_ = id; }
     /// Has an adopted stream keep the owner of its native queue, unless it keeps one. Under the lock of adopted_streams.
     void keep_owner(std::unique_ptr<retired_owner>& owner) noexcept {
         if (!native_owner_) {
@@ -98,6 +103,16 @@ public:
         pending.reserve(accesses, points, [&] { return completed(); });
     }
 
+    /// How the device itself orders the stream with others.
+    [[nodiscard]] backend::implicit_order ordered_as() const noexcept { return ordered_as_; }
+    /// What enters the stream from now on comes after what the device puts before it by itself (rule S6), and is known to.
+    /// To observers that is the program's own order. Call with no lock held. Throws std::bad_alloc, argument_error (another thread's default stream).
+    void follow_device_order(const source_location& where) {
+        if (ordered_as_ != backend::implicit_order::none) {
+            follow_others(where);
+        }
+    }
+
     /// The end of what Weir has put into the stream.
     [[nodiscard]] order::mark tail();
     /// The end of what anybody has put into the stream: of an adopted stream a fresh epoch, which is in the native queue
@@ -112,13 +127,16 @@ public:
 
 private:
     friend class detail::counted<stream_state, true>;
-    stream_state(device_state& device, frontiers::timeline_id timeline, int priority, std::string name,
-                 const native_source* native);
-    static detail::owner<stream_state> make(device_state& device, int priority, std::string name,
+    stream_state(device_state& device, frontiers::timeline_id timeline, const backend::queue_options& how,
+                 std::string name, const native_source* native);
+    static detail::owner<stream_state> make(device_state& device, const backend::queue_options& how, std::string name,
                                             const native_source* native);
     static detail::owner<stream_state> adopt(device_state& device, const native_source& native,
                                              std::shared_ptr<void> owner);
     ~stream_state() = default;
+    void note_device_order() noexcept;
+    void follow_others(const source_location& where);
+    void follow(stream_state& other, const source_location& where);
 
     void failed(backend::epoch at, const site& from, std::exception_ptr why) noexcept override;
     void lost(backend::epoch first, backend::epoch last, std::exception_ptr why) noexcept override;
@@ -133,10 +151,14 @@ private:
     const device_state* memory_space_;
     std::string name_;
     stream_info info_;
-    int priority_;
+    backend::queue_options how_;
+    backend::implicit_order ordered_as_ = backend::implicit_order::none;
+    /// Up to where it has followed others, by their ids. Under `mutex`.
+    std::map<std::uint64_t, frontiers::epoch> followed_;
     own_ordering mode_;
     native_queue* native_;  ///< null if the stream is Weir's own, or the driver's
     native_identity native_id_;
+    native_identity handed_out_{};
     std::atomic<bool> is_shared_;
     std::unique_ptr<retired_owner> native_owner_;
 };

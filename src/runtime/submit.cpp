@@ -215,6 +215,7 @@ completion submit(stream_state& stream, const submission& what) {
     if (visit) {
         visit->enter(&stream, what.from.where);
     }
+    stream.follow_device_order(what.from.where);
     locked_resources resources(what.accesses);
     std::unique_lock stream_lock(stream.mutex, std::defer_lock);
     if (visit) {

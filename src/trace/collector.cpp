@@ -24,7 +24,7 @@ void collector::meet(const runtime::stream_info& stream, bool is_new) {
     if (directory_.add(stream)) {
         log_.records.push_back({std::chrono::steady_clock::now() - begin_,
                                 trace::stream_made{stream.id, log_.keep(stream.name), log_.keep(stream.device), is_new,
-                                                   stream.queue, former}});
+                                                   stream.queue, former, log_.keep(stream.order)}});
     }
 }
 
@@ -72,10 +72,10 @@ void collector::event_recorded(std::uint64_t event, const runtime::stream_info& 
 }
 
 void collector::stream_waits(const runtime::stream_info& stream, frontiers::epoch at, frontiers::point target,
-                             std::uint64_t event, bool issued, const source_location& where) {
+                             std::uint64_t event, runtime::wait_made how, const source_location& where) {
     note([&] {
         meet(stream);
-        return stream_wait{{stream.id, at}, moment_of(target), event, issued, where};
+        return stream_wait{{stream.id, at}, moment_of(target), event, how, where};
     });
 }
 

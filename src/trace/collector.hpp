@@ -28,7 +28,7 @@ public:
     void event_recorded(std::uint64_t event, const runtime::stream_info& stream, frontiers::point at,
                         const source_location& where) override;
     void stream_waits(const runtime::stream_info& stream, frontiers::epoch at, frontiers::point target,
-                      std::uint64_t event, bool issued, const source_location& where) override;
+                      std::uint64_t event, runtime::wait_made how, const source_location& where) override;
     void host_waited(frontiers::point target, const source_location& where) override;
     void host_access(const runtime::observed_access& what, const source_location& where) override;
     void allocated(const runtime::observed_allocation& what) override;

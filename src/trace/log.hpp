@@ -33,6 +33,7 @@ struct stream_made {
     bool is_new = false;      ///< made while the log was kept; else it may have had work before
     std::uint64_t queue = 0;  ///< the queue of somebody else's that it is; 0 if it is Weir's own
     moment former;  ///< where the former stream ended whose positions this one continues; epoch 0: there was none
+    const char* order = "";  ///< stream_info::order
 };
 
 struct issued_wait {
@@ -68,7 +69,7 @@ struct stream_wait {
     moment at;
     moment target;
     std::uint64_t event = 0;  ///< 0 if there is none
-    bool issued = false;
+    runtime::wait_made how = runtime::wait_made::implied;
     source_location from;
 };
 

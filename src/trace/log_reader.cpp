@@ -64,6 +64,9 @@ public:
         }
         return value.get<bool>();
     }
+    [[nodiscard]] bool truth_or(const char* name, bool missing) const {
+        return of_->contains(name) ? truth(name) : missing;
+    }
     [[nodiscard]] const std::string& text(const char* name) const {
         const json& value = field(name);
         if (!value.is_string()) {
@@ -72,6 +75,9 @@ public:
         return value.get_ref<const std::string&>();
     }
     [[nodiscard]] const char* kept_text(const char* name) const { return kept_->keep(text(name)); }
+    [[nodiscard]] const char* kept_text_or_none(const char* name) const {
+        return of_->contains(name) ? kept_text(name) : "";
+    }
     template <class Enum>
     [[nodiscard]] Enum name(const char* field_name) const {
         const std::string& given = text(field_name);
@@ -174,14 +180,18 @@ news to_news(const std::string& type, const object& from, log& kept) {
         return failure{from.at("at")};
     }
     if (type == "stream") {
-        return stream_made{from.number("stream"), from.kept_text("name"),       from.kept_text("device"),
-                           from.truth("new"),     from.number_or_none("queue"), from.at("former")};
+        return stream_made{
+            from.number("stream"),        from.kept_text("name"), from.kept_text("device"),       from.truth("new"),
+            from.number_or_none("queue"), from.at("former"),      from.kept_text_or_none("order")};
     }
     if (type == "event") {
         return event_recorded{from.number("event"), from.at("at"), from.place()};
     }
     if (type == "stream_wait") {
-        return stream_wait{from.at("at"), from.at("target"), from.number("event"), from.truth("issued"), from.place()};
+        const runtime::wait_made asked =
+            from.truth("issued") ? runtime::wait_made::issued : runtime::wait_made::implied;
+        return stream_wait{from.at("at"), from.at("target"), from.number("event"),
+                           from.truth_or("by_device", false) ? runtime::wait_made::by_device : asked, from.place()};
     }
     if (type == "host_wait") {
         return host_wait{from.at("target"), from.place()};

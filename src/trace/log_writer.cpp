@@ -25,6 +25,9 @@ public:
         if (one.queue != 0) {
             to_->field("queue", one.queue);
         }
+        if (*one.order != '\0') {
+            to_->field("order", one.order);
+        }
     }
 
     void operator()(const operation& one) const {
@@ -70,7 +73,10 @@ public:
         to_->field("type", "stream_wait");
         at("at", one.at);
         at("target", one.target);
-        to_->field("event", one.event).field("issued", one.issued);
+        to_->field("event", one.event).field("issued", one.how == runtime::wait_made::issued);
+        if (one.how == runtime::wait_made::by_device) {
+            to_->field("by_device", true);
+        }
         place(one.from);
     }
 

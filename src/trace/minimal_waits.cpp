@@ -58,6 +58,11 @@ public:
 
     void operator()(const stream_wait& one) {
         const std::size_t self = stream(one.at.stream);
+        if (one.how == runtime::wait_made::by_device) {
+            comes_after(self, one.target);
+            streams_[self].versions.push_back({one.at.at, streams_[self].known});
+            return;
+        }
         require(self, one.target);
         streams_[self].waits_from = std::min(streams_[self].waits_from, one.at.at);
     }

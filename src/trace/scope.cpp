@@ -65,6 +65,8 @@ trace_scope::trace_scope(std::filesystem::path file) { start({std::move(file)});
 
 trace_scope::trace_scope(std::initializer_list<std::filesystem::path> files) { start(files); }
 
+trace_scope::trace_scope(std::vector<std::filesystem::path> files) { start(std::move(files)); }
+
 void trace_scope::start(std::vector<std::filesystem::path> files) {
     for (const std::filesystem::path& file : files) {
         static_cast<void>(writer_of(file));

@@ -34,8 +34,8 @@ struct counter {
             }));
     }
     void operator()(const stream_wait& one) {
-        if (one.target.at != 0 && one.target.stream != one.at.stream) {
-            ++(one.issued ? sum.waits_issued : sum.waits_elided);
+        if (one.target.at != 0 && one.target.stream != one.at.stream && one.how != runtime::wait_made::by_device) {
+            ++(one.how == runtime::wait_made::issued ? sum.waits_issued : sum.waits_elided);
         }
     }
     void operator()(const execution& one) {

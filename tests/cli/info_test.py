@@ -61,6 +61,15 @@ class Info(CommandTest):
         self.assertIn("there is no CUDA driver on this machine (/no/such/driver.so:", result.stdout)
         self.assertIn("install NVIDIA's driver", result.stdout)
 
+    def test_tells_of_simulated_cuda_devices(self):
+        said = self.info_on_cuda(WEIR_SIMULATE="cuda:2")
+        for device in ("cuda:0", "cuda:1"):
+            self.assertRegex(said[device], r"^simulated, [\d.]+ GiB of memory; CUDA C\+\+, PTX and cubins do not run on it$")
+        self.assertNotIn("cuda:2", said)
+        self.assertNotIn("driver", said, "the driver is not asked")
+        said = self.info_on_cuda(WEIR_SIMULATE="cuda:none")
+        self.assertIn("WEIR_SIMULATE=cuda:none: say how many CUDA devices are simulated", said["no device"])
+
     def test_version_and_help(self):
         self.assertIn("weir 0.", self.run_weir("--version").stdout)
         for arguments in (["--help"], ["demo", "--help"]):

@@ -19,7 +19,7 @@ public:
     [[nodiscard]] std::string_view name() const noexcept override { return "fake"; }
     [[nodiscard]] std::unique_ptr<backend::queue> make_queue(backend::timeline& /*line*/,
                                                              backend::queue_events& /*events*/,
-                                                             int /*priority*/) override {
+                                                             const backend::queue_options& /*how*/) override {
         return nullptr;
     }
     [[nodiscard]] backend::memory_piece allocate(std::size_t bytes) noexcept override {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "check/detector.hpp"
+#include "check/wording.hpp"
 #include "observer_script.hpp"
 
 namespace weir::check {
@@ -56,6 +57,32 @@ TEST(Report, V1_the_mend_is_valid_cpp_whatever_streams_are_called) {
               "weir::event e = work_11.record();  // after program.cpp:41\n"
               "work_12.wait(e);                   // before program.cpp:57");
     EXPECT_NE(twins.to_string().find("stream \"work\" (#12)"), std::string::npos);
+}
+
+TEST(Report, V1_each_line_of_a_mend_is_in_the_language_of_its_file) {
+    race one;
+    one.kind = "RAW";
+    one.first.stream = "load";
+    one.second.stream = "in";
+    one.first.stream_id = 1;
+    one.second.stream_id = 2;
+    one.first.file = "run.py";
+    one.first.line = 3;
+    one.second.file = "<stdin>";
+    one.second.line = 4;
+    EXPECT_EQ(mend_of(one),
+              "e = load.record()  # after run.py:3\n"
+              "stream_in.wait(e)  # before <stdin>:4");
+    one.second.file = "work.cpp";
+    EXPECT_EQ(mend_of(one),
+              "e = load.record()   # after run.py:3\n"
+              "stream_in.wait(e);  // before work.cpp:4");
+    one.kind = "stale-event";
+    one.second.stream_id = 0;
+    one.second.file = "/usr/bin/run";
+    EXPECT_EQ(mend_of(one),
+              "e.record(load)  # after run.py:3\n"
+              "e.wait()        # after that, before run:4");
 }
 
 TEST(Report, V1_says_so_when_nothing_was_found) {

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -179,6 +180,23 @@ TEST(CudaAdopt, S5TheSameHandleIsTheSameStreamAndARecycledOneIsNot) {
     const stream c = stream::adopt(native_stream{next}, cuda());
     EXPECT_NE(a, c) << (raw == next ? "the handle is used again" : "");
     in.api().stream_destroy(next);
+}
+
+TEST(CudaAdopt, S5AHandleThatWasGivenOutIsTheStreamThatGaveIt) {
+    const gpu::in_context here(cuda_context());
+    std::optional<stream> own(cuda());
+    void* const handle = own->native().handle;
+    EXPECT_EQ(own->native().handle, handle);
+    {
+        const stream again = stream::adopt(native_stream{handle}, cuda());
+        EXPECT_EQ(again, *own);
+        EXPECT_THAT(again.to_string(), HasSubstr("owned"));
+        EXPECT_NE(again, stream(cuda()));
+    }
+    own.reset();
+    // The driver's stream is gone with the last owner; a later one at its address is another.
+    const stream next(cuda());
+    EXPECT_EQ(stream::adopt(native_stream{next.native().handle}, cuda()), next);
 }
 
 TEST(CudaAdopt, S5WhatIsNoStreamIsRefused) {

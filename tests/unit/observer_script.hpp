@@ -113,7 +113,8 @@ public:
     void wait(stream& on, frontiers::point target, std::uint64_t event = 0, bool issued = true,
               std::uint32_t number = 0) {
         ++on.tail;
-        told_->stream_waits(on.info, on.tail, target, event, issued, line(number));
+        told_->stream_waits(on.info, on.tail, target, event,
+                            issued ? runtime::wait_made::issued : runtime::wait_made::implied, line(number));
     }
     void host_waits(frontiers::point target) { told_->host_waited(target, line(0)); }
     void host_meets(stream& queue) { told_->host_met_package(enter(queue)); }

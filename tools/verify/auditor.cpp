@@ -198,7 +198,9 @@ void auditor::audit(const stream_wait_record& one) {
     if (!who) {
         return;
     }
-    ++(one.issued ? sum_.waits : sum_.elisions);
+    if (!one.by_device) {
+        ++(one.issued ? sum_.waits : sum_.elisions);
+    }
     // Streams may be told in another order than threads asked: the last record but one may be meant.
     const auto recorded = events_.find(one.event);
     if (one.event != 0 && recorded != events_.end() && one.target != recorded->second[0] &&
@@ -213,7 +215,15 @@ void auditor::audit(const stream_wait_record& one) {
         if (one.issued && implied && target->is_operation && !target->is_settled) {
             note("redundant-wait", here, "the wait for " + to_string(one.target) + " is implied by earlier order");
         }
-        if (one.issued || implied || order_.is_over(*target)) {
+        if (const std::optional<agent> other = order_.find(one.target.stream);
+            one.by_device && (!other || !order_.ordered_by_device(*who, *other))) {
+            violation(
+                "witness", here,
+                "the device is said to put it after " + to_string(one.target) +
+                    " by itself, which it does with the legacy default stream and blocking streams of its own alone",
+                "a wait");
+        }
+        if (one.issued || one.by_device || implied || order_.is_over(*target)) {
             order_.join(*who, *target);
         } else {
             violation("witness", here,

@@ -14,6 +14,8 @@ bool happens_before::add_stream(const stream_record& one) {
     stream_state& made = streams_.emplace_back();
     made.id = one.stream;
     made.name = one.name;
+    made.device = one.device;
+    made.order = one.order;
     made.former = one.former;
     made.is_new = one.is_new;
     made.before = one.former.epoch;
@@ -37,6 +39,17 @@ bool happens_before::add_stream(const stream_record& one) {
 std::optional<agent> happens_before::find(std::uint64_t stream) const {
     const auto found = by_id_.find(stream);
     return found == by_id_.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool happens_before::ordered_by_device(agent one, agent other) const {
+    const stream_state& a = streams_[one];
+    const stream_state& b = streams_[other];
+    if (a.order == nullptr || b.order == nullptr || a.device == nullptr || b.device == nullptr) {
+        return false;
+    }
+    const bool is_pair =
+        (*a.order == "legacy" && *b.order == "blocking") || (*a.order == "blocking" && *b.order == "legacy");
+    return is_pair && *a.device == *b.device;
 }
 
 std::string happens_before::flaw_of_next(agent who, std::uint64_t epoch) const {

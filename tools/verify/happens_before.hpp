@@ -44,6 +44,8 @@ public:
     [[nodiscard]] std::optional<agent> find(std::uint64_t stream) const;
 
     [[nodiscard]] text name(agent who) const { return streams_[who].name; }
+    /// Whether the device of the two orders them by itself: the legacy default stream and a blocking one.
+    [[nodiscard]] bool ordered_by_device(agent one, agent other) const;
     [[nodiscard]] std::uint64_t id(agent who) const { return streams_[who].id; }
     [[nodiscard]] std::uint64_t tail(agent who) const { return streams_[who].tail; }
     [[nodiscard]] moment former(agent who) const { return streams_[who].former; }
@@ -96,6 +98,8 @@ private:
     struct stream_state {
         std::uint64_t id = 0;
         text name = nullptr;
+        text device = nullptr;
+        text order = nullptr;
         moment former;
         bool is_new = false;
         bool is_begun = false;

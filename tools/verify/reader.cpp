@@ -166,14 +166,21 @@ public:
             return failure_record{at("at")};
         }
         if (type == "stream") {
-            return stream_record{count("stream"),      kept("name"), kept("device"),
-                                 truth(*from_, "new"), at("former"), from_->contains("queue") ? count("queue") : 0};
+            return stream_record{count("stream"),
+                                 kept("name"),
+                                 kept("device"),
+                                 truth(*from_, "new"),
+                                 at("former"),
+                                 from_->contains("queue") ? count("queue") : 0,
+                                 from_->contains("order") ? kept("order") : nullptr};
         }
         if (type == "event") {
             return event_record{count("event"), at("at"), from()};
         }
         if (type == "stream_wait") {
-            return stream_wait_record{at("at"), at("target"), count("event"), truth(*from_, "issued"), from()};
+            return stream_wait_record{at("at"),       at("target"),
+                                      count("event"), truth(*from_, "issued"),
+                                      from(),         from_->contains("by_device") && truth(*from_, "by_device")};
         }
         if (type == "host_wait") {
             return host_wait_record{at("target"), from()};

@@ -70,6 +70,7 @@ struct stream_record {
     bool is_new = false;
     moment former;
     std::uint64_t queue = 0;  ///< the queue of somebody else's that it is; 0 if there is none
+    text order = nullptr;     ///< "legacy", "blocking", or null: how its device orders it with others by itself
 };
 
 struct operation_record {
@@ -95,6 +96,7 @@ struct stream_wait_record {
     std::uint64_t event = 0;
     bool issued = false;
     place from;
+    bool by_device = false;  ///< nobody asked for it: the device orders the two streams by itself
 };
 
 struct host_wait_record {

@@ -14,7 +14,7 @@ namespace {
 constexpr std::align_val_t memory_alignment{256};
 }
 
-std::unique_ptr<queue> cpu_driver::make_queue(timeline& line, queue_events& events, int /*priority*/) {
+std::unique_ptr<queue> cpu_driver::make_queue(timeline& line, queue_events& events, const queue_options& /*how*/) {
     if (is_inline_) {
         return std::make_unique<inline_queue>(line, events);
     }

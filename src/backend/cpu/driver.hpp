@@ -11,7 +11,8 @@ public:
     ~cpu_driver() override = default;
 
     [[nodiscard]] std::string_view name() const noexcept override { return is_inline_ ? "cpu:inline" : "cpu"; }
-    [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events, int priority) override;
+    [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events,
+                                                    const queue_options& how) override;
     [[nodiscard]] memory_piece allocate(std::size_t bytes) noexcept override;
     void deallocate(memory_piece memory, std::size_t bytes) noexcept override;
     [[nodiscard]] std::size_t total_memory() const noexcept override;

@@ -25,21 +25,25 @@ device_pointer address_of(const std::byte* memory) noexcept { return reinterpret
 }  // namespace
 
 cuda_driver::cuda_driver(const driver_api& api, int id)
-    : name_("cuda:" + std::to_string(id)), context_(api, id), pieces_(context_), async_(context_) {
+    : name_("cuda:" + std::to_string(id)),
+      context_(api, id),
+      pieces_(context_),
+      async_(context_),
+      end_(context_, *this) {
     context_.expect(api.device_total_memory(&total_memory_, context_.device()), "cuDeviceTotalMem");
     watcher::instance();
 }
 
-std::unique_ptr<queue> cuda_driver::make_queue(timeline& line, queue_events& events, int priority) {
+std::unique_ptr<queue> cuda_driver::make_queue(timeline& line, queue_events& events, const queue_options& how) {
     int least = 0;
     int greatest = 0;
     {
         const in_context here(context_);
         context_.api().context_priority_range(&least, &greatest);
     }
-    const int known = std::clamp(priority, greatest, least);  // smaller is more urgent
-    return std::make_unique<cuda_queue>(
-        std::make_shared<submission>(context_, line, events, known, stream_non_blocking, bodies_.load()));
+    const int known = std::clamp(how.priority, greatest, least);  // smaller is more urgent
+    return std::make_unique<cuda_queue>(std::make_shared<submission>(
+        context_, line, events, known, how.blocking ? stream_default : stream_non_blocking, bodies_.load()));
 }
 
 std::unique_ptr<queue> cuda_driver::adopt_queue(void* handle, timeline& line, queue_events& events) {
@@ -126,10 +130,15 @@ std::chrono::steady_clock::time_point cuda_driver::now() const noexcept {
 void cuda_driver::look(point wanted) const noexcept {
     if (const auto of = submissions::find(wanted.timeline)) {
         of->of()->look_for(wanted.at);
+    } else if (wanted.timeline == end_.number()) {
+        end_.look();
     }
 }
 
-void cuda_driver::look_at_all() const noexcept { submissions::look_at_all(context_); }
+void cuda_driver::look_at_all() const noexcept {
+    submissions::look_at_all(context_);
+    end_.look();
+}
 
 bool cuda_driver::await(point wanted) const noexcept {
     const auto of = submissions::find(wanted.timeline);

@@ -2,10 +2,12 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "backend/backend.hpp"
 #include "backend/cuda/async_pool.hpp"
+#include "backend/cuda/context_end.hpp"
 #include "backend/cuda/device_context.hpp"
 #include "backend/cuda/driver_api.hpp"
 #include "backend/cuda/pieces.hpp"
@@ -23,7 +25,8 @@ public:
     ~cuda_driver() override = default;
 
     [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-    [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events, int priority) override;
+    [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events,
+                                                    const queue_options& how) override;
     [[nodiscard]] std::unique_ptr<queue> adopt_queue(void* handle, timeline& line, queue_events& events) override;
     [[nodiscard]] std::uint64_t identify(void* handle) const override;
     [[nodiscard]] bool runs_host_code() const noexcept override { return bodies_.load() != nullptr; }
@@ -43,6 +46,9 @@ public:
     [[nodiscard]] bool await(point wanted) const noexcept override;
     void hurry(point wanted) const noexcept override;
 
+    [[nodiscard]] std::optional<point> mark_end_of_all() noexcept override { return end_.mark(); }
+    [[nodiscard]] bool await_end_of_all() noexcept override { return end_.await(); }
+
     [[nodiscard]] device_context& in() noexcept { return context_; }
     [[nodiscard]] async_pool& async() noexcept { return async_; }
 
@@ -55,6 +61,7 @@ private:
     device_context context_;
     pieces pieces_;
     async_pool async_;
+    mutable context_end end_;
     std::size_t total_memory_ = 0;
     std::atomic<host_bodies*> bodies_{nullptr};
 };

@@ -32,6 +32,7 @@ inline constexpr result error_peer_access_already_enabled = 704;
 inline constexpr result error_not_permitted = 800;
 inline constexpr result error_not_supported = 801;
 
+inline constexpr unsigned stream_default = 0;
 inline constexpr unsigned stream_non_blocking = 1;
 inline constexpr unsigned event_disable_timing = 2;
 inline constexpr unsigned host_alloc_portable = 1;

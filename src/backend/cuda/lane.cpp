@@ -16,12 +16,27 @@ namespace {
 /// As many as a stream keeps of those that are not over, marks aside.
 constexpr std::size_t most_events = 8;
 
+implicit_order order_of(unsigned flags) noexcept {
+    return (flags & stream_non_blocking) != 0 ? implicit_order::none : implicit_order::blocking;
+}
+
+/// Of a stream of others.
+implicit_order order_of(const context& in, stream_handle stream) noexcept {
+    if (stream == nullptr || stream == legacy_stream()) {
+        return implicit_order::legacy;
+    }
+    const in_relaxed_context here(in);
+    unsigned flags = 0;
+    return in.api().stream_flags(stream, &flags) == success ? order_of(flags) : implicit_order::none;
+}
+
 }  // namespace
 
 lane::lane(device_context& in, timeline& line, queue_events& owner, int priority, unsigned flags)
     : in_(&in),
       line_(&line),
       owner_(&owner),
+      ordered_as_(order_of(flags)),
       submitted_(line.completed()),
       last_(line.completed()),
       reached_(line.completed()),
@@ -36,6 +51,8 @@ lane::lane(device_context& in, timeline& line, queue_events& owner, stream_handl
       owner_(&owner),
       stream_(adopted),
       is_adopted_(true),
+      ordered_as_(order_of(in, adopted)),
+      thread_(std::this_thread::get_id()),
       submitted_(line.completed()),
       last_(line.completed()),
       reached_(line.completed()),
@@ -90,7 +107,8 @@ void lane::mark() {
 
 event_ref lane::event_for(epoch at) {
     event_ref found = first_from(at);
-    if (const epoch covered = submitted(); !found && covered >= at) {
+    // Where the calling thread cannot reach the stream, the stream's own thread has recorded one, or does so presently.
+    if (const epoch covered = submitted(); !found && covered >= at && is_reachable()) {
         record(covered, false);
         // What enters the stream meanwhile, by another thread, may have come before the event: nothing that a gate holds
         // back, for there was a mark before that, which is then the first.

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,12 @@ public:
     [[nodiscard]] stream_handle stream() const noexcept { return stream_; }
     /// Whether others own the stream.
     [[nodiscard]] bool is_adopted() const noexcept { return is_adopted_; }
+    /// How the driver orders it with other streams of the context.
+    [[nodiscard]] implicit_order ordered_as() const noexcept { return ordered_as_; }
+    /// Whether its handle means this stream on the calling thread: the handle 2 means another one on each.
+    [[nodiscard]] bool is_reachable() const noexcept {
+        return stream_ != per_thread_stream() || std::this_thread::get_id() == thread_;
+    }
     [[nodiscard]] timeline& line() const noexcept { return *line_; }
     [[nodiscard]] queue_events& owner() const noexcept { return *owner_; }
 
@@ -130,6 +137,8 @@ private:
     queue_events* owner_;
     stream_handle stream_ = nullptr;
     bool is_adopted_ = false;
+    implicit_order ordered_as_ = implicit_order::none;
+    std::thread::id thread_;  ///< that made this
     std::atomic<epoch> submitted_;
     std::atomic<epoch> last_;           ///< enqueued
     std::atomic<bool> is_busy_{false};  ///< the owner was told to stay

@@ -72,6 +72,11 @@ void submission::make_ready() {
 }
 
 void submission::reserve(std::size_t waits, const detail::task_ref& work) {
+    if (!lane_->is_reachable()) {
+        throw argument_error(
+            "the stream is the default stream of another thread (handle 2), which only that thread can use: make a "
+            "stream with weir::stream(device), which all threads can use");
+    }
     targets_.reserve(waits);
     recorded_queue::reserve(waits + 1, work);
 }
@@ -90,6 +95,9 @@ void submission::submit(epoch at, const operation& what) noexcept {
 }
 
 void submission::flush(point upto) noexcept {
+    if (!lane_->is_reachable()) {
+        return;  // its own thread does it
+    }
     if (unclaimed_.load(std::memory_order_relaxed) && unclaimed_.exchange(false, std::memory_order_acq_rel)) {
         pass_on(false);
     }
@@ -118,6 +126,17 @@ void submission::pass_on(bool may_block) noexcept {
     work_off([&](point target) { return pass(target); }, [&] { return pass_work_on(may_block); });
 }
 
+/// Whether `target` is in a stream of the driver's behind which the driver itself puts whatever enters this one (rule S6).
+bool submission::is_behind(point target) const noexcept {
+    if (lane_->ordered_as() == implicit_order::none) {
+        return false;
+    }
+    const std::shared_ptr<submission> theirs = submissions::find(target.timeline);
+    return theirs && &theirs->lane_->in() == &lane_->in() &&
+           ordered_by_device(lane_->ordered_as(), theirs->lane_->ordered_as()) &&
+           theirs->lane_->submitted() >= target.at;
+}
+
 /// Whether `target` is in a stream of the driver's: then `event` is behind it.
 bool submission::find_event(point target, event_ref& event) {
     const std::shared_ptr<submission> theirs = submissions::find(target.timeline);
@@ -144,6 +163,9 @@ bool submission::pass(point target) noexcept {
     timeline& other = timeline_table::instance().at(target.timeline);
     host_waits_ = host_waits_ || &other == &line();
     if (other.completed() >= target.at) {
+        return true;
+    }
+    if (!host_waits_ && is_behind(target)) {
         return true;
     }
     try {
@@ -320,6 +342,9 @@ void submission::put_body(epoch at, const runtime::site& from, const detail::tas
 
 bool cuda_queue::is_idle() const noexcept {
     const device_context& in = to_->of()->in();
+    if (!to_->of()->is_reachable()) {
+        return false;  // this thread cannot ask
+    }
     const in_relaxed_context here(in);
     return in.api().stream_query(to_->of()->stream()) != error_not_ready;
 }

@@ -61,6 +61,7 @@ private:
 
     void pass_on(bool may_block) noexcept;
     [[nodiscard]] bool pass(point target) noexcept;
+    [[nodiscard]] bool is_behind(point target) const noexcept;
     [[nodiscard]] bool find_event(point target, event_ref& event);
     [[nodiscard]] bool hold_until(timeline& line, epoch at) noexcept;
     [[nodiscard]] bool pass_work_on(bool may_block) noexcept;
@@ -109,6 +110,7 @@ public:
     void flush(point upto) noexcept override { to_->flush(upto); }
     [[nodiscard]] void* native_handle() const noexcept override { return to_->of()->stream(); }
     void share() noexcept override { to_->share(); }
+    [[nodiscard]] implicit_order ordered_as() const noexcept override { return to_->of()->ordered_as(); }
     [[nodiscard]] bool is_idle() const noexcept override;
 
 private:

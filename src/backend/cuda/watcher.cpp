@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <thread>
 
+#include "backend/cuda/context_end.hpp"
+
 namespace weir::backend::cuda {
 
 namespace {
@@ -48,6 +50,18 @@ void watcher::add(lane& one) noexcept {
     }
 }
 
+void watcher::add(context_end& one) noexcept {
+    try {
+        const std::lock_guard lock(mutex_);
+        if (std::find(fresh_ends_.begin(), fresh_ends_.end(), &one) == fresh_ends_.end()) {
+            fresh_ends_.push_back(&one);
+        }
+        changed_.notify_one();
+    } catch (...) {
+        // No memory: whoever needs the context's memory looks.
+    }
+}
+
 void watcher::hurry(lane& one, epoch at) noexcept {
     epoch known = one.wanted.load(std::memory_order_relaxed);
     while (known < at && !one.wanted.compare_exchange_weak(known, at, std::memory_order_acq_rel)) {
@@ -79,6 +93,7 @@ bool watcher::look_at_all() noexcept {
         hurried = hurried || (wanted && one.has_pending());
         ++i;
     }
+    std::erase_if(ends_, [](context_end* one) { return !one->look(); });
     return hurried;
 }
 
@@ -92,6 +107,16 @@ void watcher::take_fresh() noexcept {
         lanes_.push_back(std::move(one));
     }
     fresh_.clear();
+    try {
+        for (context_end* one : fresh_ends_) {
+            if (std::find(ends_.begin(), ends_.end(), one) == ends_.end()) {
+                ends_.push_back(one);
+            }
+        }
+        fresh_ends_.clear();
+    } catch (...) {
+        return;  // no memory: the next time
+    }
 }
 
 void watcher::work() noexcept {
@@ -102,8 +127,8 @@ void watcher::work() noexcept {
             std::unique_lock lock(mutex_);
             if (!hurried) {
                 looks = 0;
-                const auto called = [&] { return is_over_ || in_a_hurry_ || !fresh_.empty(); };
-                if (lanes_.empty()) {
+                const auto called = [&] { return is_over_ || in_a_hurry_ || !fresh_.empty() || !fresh_ends_.empty(); };
+                if (lanes_.empty() && ends_.empty()) {
                     changed_.wait(lock, called);
                 } else {
                     changed_.wait_for(lock, now_and_then, [&] { return is_over_ || in_a_hurry_; });

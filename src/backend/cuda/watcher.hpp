@@ -11,6 +11,8 @@
 
 namespace weir::backend::cuda {
 
+class context_end;
+
 /// The thread that looks how far the streams are: now and then while there is work, so that memory, streams and what
 /// operations own come back; again and again while somebody sleeps until an epoch is over (a stream of another backend,
 /// a keeper of objects, the host).
@@ -21,6 +23,8 @@ public:
 
     /// From now on the stream is looked at while it has work.
     void add(lane& one) noexcept;
+    /// The same for the end of a context.
+    void add(context_end& one) noexcept;
     /// Somebody waits for `at`.
     void hurry(lane& one, epoch at) noexcept;
 
@@ -34,11 +38,13 @@ private:
     std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
     std::condition_variable changed_;
     std::vector<std::shared_ptr<lane>> fresh_;
+    std::vector<context_end*> fresh_ends_;
     bool in_a_hurry_ = false;
     bool is_over_ = false;
     bool has_ended_ = false;
     // Of its thread.
     std::vector<std::shared_ptr<lane>> lanes_;
+    std::vector<context_end*> ends_;
 };
 
 }  // namespace weir::backend::cuda

@@ -10,15 +10,21 @@
 
 namespace weir::backend::sim {
 
-sim_driver::sim_driver(int id)
-    : name_("sim:" + std::to_string(id)),
+sim_driver::sim_driver(std::string name)
+    : name_(std::move(name)),
       engines_(new engines({})),  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
       memory_(testing::sim_settings().memory) {}
 
-std::unique_ptr<queue> sim_driver::make_queue(timeline& line, queue_events& events, int /*priority*/) {
+std::unique_ptr<queue> sim_driver::make_queue(timeline& line, queue_events& events, const queue_options& /*how*/) {
     engines_->start_threads(engines_->settings());
     return std::make_unique<forwarding_queue>(*this, std::make_unique<sim_queue>(*engines_, line, events), line,
                                               events);
+}
+
+std::uint64_t sim_driver::identify(void* /*handle*/) const {
+    throw argument_error(name_ +
+                         " is simulated, and has no queues that are known by a handle, as CUstreams are: adopt a "
+                         "weir::native_queue instead");
 }
 
 bool sim_driver::can_wait_for(const driver* whose) const noexcept {

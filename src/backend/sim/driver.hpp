@@ -10,14 +10,17 @@
 
 namespace weir::backend::sim {
 
-/// The device `sim:<id>`. Lives for ever, since its threads use it until the very end.
+/// A simulated device, `sim:<id>` or one that stands for `cuda:<id>`. Lives for ever, since its threads use it until the very end.
 class sim_driver final : public driver {
 public:
-    explicit sim_driver(int id);
+    explicit sim_driver(std::string name);
     ~sim_driver() override = default;
 
     [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-    [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events, int priority) override;
+    [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events,
+                                                    const queue_options& how) override;
+    /// Throws argument_error.
+    [[nodiscard]] std::uint64_t identify(void* handle) const override;
     [[nodiscard]] bool can_wait_for(const driver* whose) const noexcept override;
     [[nodiscard]] memory_piece allocate(std::size_t bytes) noexcept override;
     void deallocate(memory_piece memory, std::size_t bytes) noexcept override;

@@ -1,0 +1,51 @@
+// Arrays, as Python knows them.
+#pragma once
+
+#include "bind.hpp"
+
+#include <optional>
+#include <vector>
+
+#include "events.hpp"
+#include "weir/array.hpp"
+#include "weir/completion.hpp"
+#include "weir/stream.hpp"
+
+namespace weir::python {
+
+/// weir.Array and its operators.
+void bind_arrays(nanobind::module_& m);
+/// What makes arrays: weir.empty and others.
+void bind_creation(nanobind::module_& m);
+/// weir.copy and weir.fill.
+void bind_transfers(nanobind::module_& m);
+
+/// Parts of bind_arrays, each in a file of its own.
+void bind_indexing(nanobind::class_<array>& cls);
+void bind_reductions(nanobind::class_<array>& cls);
+void bind_host_access(nanobind::class_<array>& cls);
+void bind_values(nanobind::module_& m, nanobind::class_<array>& cls);
+
+/// The buffer protocol of weir.Array.
+[[nodiscard]] PyType_Slot* buffer_slots() noexcept;
+
+/// Integers from one of them, or from a tuple or a list of them: for `what` ("shape", "axis"). Throws argument_type_error,
+/// argument_error.
+[[nodiscard]] std::vector<std::int64_t> integers_from(nanobind::handle argument, const char* what);
+/// A shape, as integers_from reads it.
+[[nodiscard]] shape shape_from(nanobind::handle argument);
+
+/// A new array with the elements of anything: an array of Weir's or of NumPy's, a number, nested lists, memory with the
+/// buffer protocol. Of the element type given, else of its own.
+[[nodiscard]] array made_from(nanobind::handle source, std::optional<dtype> type, const stream& on,
+                              const source_location& where);
+
+/// `dst[...] = src`: whatever `made_from` takes, and numbers, broadcast and converted as weir::copy does. On `on`, else on
+/// the stream that `stream_between` names.
+completion assign(const array& dst, nanobind::handle src, const std::optional<stream>& on,
+                  const source_location& where);
+
+/// The current stream of that of two devices that is not the CPU.
+[[nodiscard]] stream stream_between(const device& to, const device& from);
+
+}  // namespace weir::python

@@ -1,0 +1,15 @@
+// Who orders operations, and who looks on: ordering, check, trace, explain.
+#pragma once
+
+#include "bind.hpp"
+
+namespace weir::python {
+
+void bind_ordering(nanobind::module_& m);
+void bind_checking(nanobind::module_& m);
+void bind_tracing(nanobind::module_& m);
+
+/// The class weir.RaceWarning. Needs the GIL.
+[[nodiscard]] PyObject* race_warning() noexcept;
+
+}  // namespace weir::python

@@ -1,0 +1,91 @@
+#include "devices.hpp"
+
+#include <string>
+#include <vector>
+
+#include "interpreter.hpp"
+#include "site.hpp"
+#include "weir/error.hpp"
+
+namespace weir::python {
+
+namespace {
+
+std::string kind_name(const device& of) {
+    switch (of.kind()) {
+        case device_kind::cpu:
+            return "cpu";
+        case device_kind::cpu_inline:
+            return "cpu:inline";
+        case device_kind::cuda:
+            return "cuda";
+        case device_kind::sim:
+            return "sim";
+    }
+    return "unknown";
+}
+
+std::vector<device> devices_of_kind(const std::optional<std::string>& kind) {
+    std::vector<device> all = devices();
+    if (kind) {
+        std::erase_if(all, [&](const device& one) { return kind_name(one) != *kind; });
+    }
+    return all;
+}
+
+}  // namespace
+
+device device_from(nb::handle argument) {
+    if (argument.is_none()) {
+        return innermost_stream().device();
+    }
+    if (nb::isinstance<device>(argument)) {
+        return nb::cast<device>(argument);
+    }
+    if (PyUnicode_Check(argument.ptr()) != 0) {
+        const auto name = nb::cast<std::string>(argument);
+        return released([&] { return device::from_name(name); });
+    }
+    throw argument_type_error("device is " + std::string(nb::repr(argument).c_str()) +
+                              ": pass a weir.Device or a name such as \"cpu\", \"sim:0\" or \"cuda:0\"");
+}
+
+void bind_devices(nb::module_& m) {
+    nb::class_<device> cls(m, "Device",
+                           "A device by its name: \"cpu\", \"cpu:inline\", \"sim:0\", \"cuda:0\".\n\n"
+                           ">>> weir.Device(\"sim:0\").kind\n'sim'\n");
+    cls.def(
+           "__init__", [](device* self, nb::handle name) { new (self) device(device_from(name)); }, nb::arg("name"),
+           "The device of that name. Raises ArgumentError, which lists the names that there are; DeviceError if there "
+           "is no "
+           "driver for it.")
+        .def_prop_ro("kind", kind_name, "\"cpu\", \"cpu:inline\", \"cuda\" or \"sim\".")
+        .def_prop_ro("id", &device::id, "The number among the devices of its kind, from 0.")
+        .def_prop_ro("name", &device::name, "\"cpu\", \"cpu:inline\", \"sim:0\", \"cuda:0\".")
+        .def(
+            "synchronize", [](const device& self) { waiting([&, where = here()] { self.synchronize(where); }); },
+            "Blocks until everything that was enqueued before the call, on every stream of this device, is over. "
+            "Raises "
+            "OperationError if any of it failed and nobody was told yet.")
+        .def("__repr__",
+             [](const device& self) {
+                 std::string text = self.to_string();
+                 return text.replace(0, 12, "<weir.Device");
+             })
+        .def("__str__", &device::name)
+        .def(
+            "__eq__",
+            [](const device& self, nb::handle other) {
+                return nb::isinstance<device>(other) && nb::cast<device>(other) == self;
+            },
+            nb::arg("other").none())
+        .def("__hash__", [](const device& self) { return reinterpret_cast<std::uintptr_t>(&self.state()) / 64; })
+        .def("__reduce__",
+             [](const device& self) { return nb::make_tuple(nb::type<device>(), nb::make_tuple(self.name())); });
+    m.def("devices", devices_of_kind, nb::arg("kind") = nb::none(),
+          nb::sig("def devices(kind: str | None = None, /) -> list[Device]"),
+          "All devices, or those of a kind: the CPU, \"cpu:inline\", each CUDA device, and the simulated ones that "
+          "were asked for.");
+}
+
+}  // namespace weir::python

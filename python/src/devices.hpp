@@ -1,0 +1,35 @@
+// Devices and streams, as Python knows them.
+#pragma once
+
+#include "bind.hpp"
+
+#include <optional>
+
+#include "weir/device.hpp"
+#include "weir/stream.hpp"
+
+namespace weir::python {
+
+void bind_devices(nanobind::module_& m);
+void bind_streams(nanobind::module_& m);
+void bind_events(nanobind::module_& m);
+
+/// The device that an argument names: a Device, or a text such as "cuda:0"; None: that of the innermost `with stream:` of
+/// the calling thread, else the CPU. Throws argument_error, argument_type_error.
+[[nodiscard]] device device_from(nanobind::handle argument);
+
+/// The stream that an argument is: a Stream, one of another package, an integer handle of `on` (rule S5); None: the calling
+/// thread's current one of `on` (rule S7). Throws argument_error (a stream of another device, where `on` is given),
+/// argument_type_error, state_error if it is closed.
+[[nodiscard]] stream stream_from(nanobind::handle argument, std::optional<device> on = std::nullopt);
+
+/// The current stream of the innermost `with stream:` of the calling thread, else the CPU's current one.
+[[nodiscard]] stream innermost_stream();
+
+/// Lets go of what the calling thread remembers: at the interpreter's exit.
+void forget_current_streams() noexcept;
+
+/// Adopts a stream of another package or an integer. See `weir.adopt`.
+[[nodiscard]] stream adopt(nanobind::handle argument, std::optional<device> on, nanobind::handle owner);
+
+}  // namespace weir::python

@@ -1,0 +1,76 @@
+#include "dtypes.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "numpy.hpp"
+#include "weir/error.hpp"
+
+namespace weir::python {
+
+namespace {
+
+dtype from_name(nb::handle text) {
+    Py_ssize_t length = 0;
+    const char* const characters = PyUnicode_AsUTF8AndSize(text.ptr(), &length);
+    if (characters == nullptr) {
+        nb::raise_python_error();
+    }
+    const std::string_view name(characters, static_cast<std::size_t>(length));
+    const auto all = all_dtypes();
+    const auto* const found =
+        std::find_if(&*all.begin(), &*all.begin() + all.size(), [&](dtype one) { return name_of(one) == name; });
+    if (found != &*all.begin() + all.size()) {
+        return *found;
+    }
+    // NumPy has more names, such as "f4".
+    if (const nb::object module = numpy::find(); module.is_valid()) {
+        const nb::object known = nb::steal(PyObject_CallOneArg(nb::object(module.attr("dtype")).ptr(), text.ptr()));
+        if (known.is_valid()) {
+            return numpy::from_dtype(known);
+        }
+        PyErr_Clear();
+    }
+    return dtype_from_name(name);
+}
+
+}  // namespace
+
+dtype dtype_from(nb::handle argument) {
+    if (PyUnicode_Check(argument.ptr()) != 0) {
+        return from_name(argument);
+    }
+    if (numpy::is_dtype(argument)) {
+        return numpy::from_dtype(argument);
+    }
+    struct python_type {
+        PyTypeObject* type;
+        dtype means;
+    };
+    const python_type types[] = {{&PyFloat_Type, dtype::float64},
+                                 {&PyLong_Type, dtype::int64},
+                                 {&PyBool_Type, dtype::bool_},
+                                 {&PyComplex_Type, dtype::complex128}};
+    for (const python_type& one : types) {
+        if (argument.ptr() == reinterpret_cast<PyObject*>(one.type)) {
+            return one.means;
+        }
+    }
+    throw argument_type_error("dtype is " + std::string(nb::repr(argument).c_str()) +
+                              ": pass a name such as \"float32\", a dtype of NumPy, ml_dtypes.bfloat16, or bool, int, "
+                              "float or complex");
+}
+
+nb::object python_dtype(dtype type) {
+    try {
+        if (numpy::find().is_valid()) {
+            return numpy::dtype_of(type);
+        }
+    } catch (const missing_library&) {
+        // bfloat16 without ml_dtypes: has no other name.
+    }
+    return nb::str(name_of(type).data(), name_of(type).size());
+}
+
+}  // namespace weir::python

@@ -1,0 +1,148 @@
+#include "events.hpp"
+
+#include "bind.hpp"
+
+#include <utility>
+
+#include "devices.hpp"
+#include "interpreter.hpp"
+#include "reference.hpp"
+#include "site.hpp"
+#include "weir/error.hpp"
+#include "weir/launch.hpp"
+
+namespace weir::python {
+
+namespace {
+
+void synchronize(const py_event& self) {
+    waiting([what = self.get(), where = here()] { what.wait(where); });
+}
+
+bool is_done(const py_event& self) {
+    return released([what = self.get(), where = here()] { return what.done(where); });
+}
+
+void keep(const event& after, nb::handle objects) {
+    reference kept{nb::borrow(objects)};
+    released([&] { keep_alive(after, std::move(kept)); });
+}
+
+py_event make_event(nb::handle on, bool timing) { return {device_from(on), timing}; }
+
+}  // namespace
+
+const event& py_event::get() const {
+    if (!is_open_) {
+        throw state_error("the event is closed: record a new one");
+    }
+    return event_;
+}
+
+void py_event::record(const stream& on, const source_location& where) {
+    static_cast<void>(get());
+    released([&] { event_.record(on, where); });
+    device_ = on.device();
+}
+
+std::string py_event::to_string() const {
+    if (!is_open_) {
+        return "<weir.Event closed>";
+    }
+    std::string text = event_.to_string();
+    return text.replace(0, 11, "<weir.Event");
+}
+
+void bind_events(nb::module_& m) {
+    nb::class_<py_event> cls(m, "Event", nb::is_weak_referenceable(),
+                             "A moment in a stream. Waiting for one that was never recorded is no wait.\n\n"
+                             ">>> s = weir.Stream()\n>>> e = s.record()\n>>> weir.Stream().wait(e)   # device-side\n"
+                             ">>> e.wait()                  # blocks this thread\n");
+    cls.def(
+           "__init__", [](py_event* self, nb::handle on, bool timing) { new (self) py_event(make_event(on, timing)); },
+           nb::arg("device").none() = nb::none(), nb::kw_only(), nb::arg("timing") = false,
+           nb::sig("def __init__(self, device: Device | str | None = None, *, timing: bool = False) -> None"),
+           "An event that is not recorded yet. `timing`: its records note the device's time, for elapsed_time.")
+        .def(
+            "record", [](py_event& self, nb::handle on) { self.record(stream_from(on, std::nullopt), here()); },
+            nb::arg("stream").none() = nb::none(), nb::sig("def record(self, stream: Any = None) -> None"),
+            "Holds from now on the tail of the stream (the current one) at this moment, whatever it held before.")
+        .def(
+            "wait",
+            [](const py_event& self, nb::handle by) {
+                if (by.is_none()) {
+                    synchronize(self);
+                    return;
+                }
+                const stream waiter = stream_from(by, std::nullopt);
+                released([&, where = here()] { self.get().wait(waiter, where); });
+            },
+            nb::arg("stream").none() = nb::none(), nb::sig("def wait(self, stream: Any = None) -> None"),
+            "Without a stream it blocks the calling thread until the recorded moment is over; Ctrl-C ends the wait. "
+            "With a "
+            "stream it is device-side: what is enqueued there from now on starts after it. Raises OperationError if "
+            "the operation "
+            "failed.")
+        .def("synchronize", synchronize, "The same as wait() without a stream.")
+        .def_prop_ro("done", is_done, "Whether the recorded moment is over. Never blocks.")
+        .def("query", is_done, "The same as `done`.")
+        .def_prop_ro("device", &py_event::where, "The device of the stream it was recorded on, or is to be.")
+        .def_prop_ro(
+            "timing", [](const py_event& self) { return self.get().is_timed(); }, "Whether it was made with timing.")
+        .def(
+            "elapsed_time", [](const py_event& self, const py_event& end) { return self.get().elapsed_ms(end.get()); },
+            nb::arg("end"),
+            "The milliseconds from the moment recorded here to the one in `end`, by the device's clock. Both must be "
+            "timed, "
+            "recorded and over: else StateError.")
+        .def(
+            "keeps",
+            [](nb::handle self, nb::args objects) {
+                keep(nb::cast<const py_event&>(self).get(), objects);
+                return nb::borrow(self);
+            },
+            nb::sig("def keeps(self, *objects: object) -> Self"),
+            "Keeps the objects alive until the recorded moment is over, then lets go of them once. Returns the event.")
+        .def_prop_ro(
+            "handle", [](const py_event& self) { return static_cast<void>(self.get()), 0; },
+            "The driver's handle; 0: Weir's events are positions in streams, and no objects of a driver.")
+        .def("close", &py_event::close, "Any later use is a StateError. What was told to wait for it still does.")
+        .def("destroy", &py_event::close, "The same as close().")
+        .def("__bool__", &py_event::is_open)
+        .def(
+            "__enter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __enter__(self) -> Self"))
+        .def(
+            "__exit__", [](py_event& self, nb::args /*unused*/) { self.close(); },
+            nb::sig("def __exit__(self, *exception: object) -> None"))
+        .def(
+            "__await__",
+            [](nb::handle self) {
+                return nb::module_::import_("weir._asyncio").attr("wait")(self).attr("__await__")();
+            },
+            nb::sig("def __await__(self) -> Generator[Any, None, None]"),
+            "Lets the event loop go on until the recorded moment is over. Raises OperationError if the operation "
+            "failed.")
+        .def(
+            "__eq__",
+            [](const py_event& self, nb::handle other) {
+                return nb::isinstance<py_event>(other) && nb::cast<const py_event&>(other).is_same(self);
+            },
+            nb::arg("other").none())
+        .def("__hash__", &py_event::unique_id)
+        .def("__repr__", &py_event::to_string)
+        .def("__reduce__", [](const py_event& self) {
+            throw argument_type_error(self.to_string() +
+                                      " belongs to this process and cannot be pickled: wait for it here");
+        });
+    m.def("create_event", make_event, nb::arg("device").none() = nb::none(), nb::kw_only(), nb::arg("timing") = false,
+          nb::sig("def create_event(device: Device | str | None = None, *, timing: bool = False) -> Event"),
+          "The same as Event(...).");
+    m.def(
+        "keep_alive", [](nb::handle objects, const py_event& after) { keep(after.get(), objects); }, nb::arg("objects"),
+        nb::kw_only(), nb::arg("after"), nb::sig("def keep_alive(objects: object, /, *, after: Event) -> None"),
+        "Keeps `objects` (one object, or a list or tuple of them) alive until the event is over, then lets go of them "
+        "once. "
+        "Does not block.");
+}
+
+}  // namespace weir::python

@@ -1,0 +1,147 @@
+#include "interpreter.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string_view>
+
+#include "weir/error.hpp"
+
+namespace weir::python {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How long the interpreter's exit waits for tasks none of which gets on.
+constexpr auto patience = 10s;
+
+std::atomic<bool> ending{false};
+
+/// Who runs Python, or is to. Lives for ever, since threads of streams outlive the interpreter.
+struct visitors {
+    std::mutex mutex;  ///< guards what follows; a leaf in the lock order
+    std::condition_variable changed;
+    std::uint64_t inside = 0;    ///< run Python now
+    std::uint64_t expected = 0;  ///< are in a stream, and not over
+};
+visitors& all() {
+    static auto* const one = new visitors;  // NOLINT(cppcoreguidelines-owning-memory)
+    return *one;
+}
+
+/// Waits until `over`, as long as something gets on; false if nothing does any more.
+template <class Over>
+bool wait_for_visitors(Over&& over) {
+    visitors& everybody = all();
+    std::unique_lock lock(everybody.mutex);
+    std::uint64_t left = everybody.expected;
+    auto since = std::chrono::steady_clock::now();
+    while (!everybody.changed.wait_for(lock, 50ms, [&] { return over(everybody); })) {
+        lock.unlock();
+        check_signals();
+        lock.lock();
+        const auto now = std::chrono::steady_clock::now();
+        if (everybody.expected != left || everybody.inside != 0) {
+            left = everybody.expected;
+            since = now;
+        } else if (now - since >= patience) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// The exit of the interpreter: what was enqueued and is to run Python runs to its end first, as threads do. Then nobody
+/// asks for the GIL any more.
+void shut_down() {
+    const auto end = [] {
+        ending.store(true, std::memory_order_seq_cst);
+        wait_for_visitors([](const visitors& one) { return one.inside == 0; });
+    };
+    const nb::gil_scoped_release no_gil;
+    try {
+        if (!wait_for_visitors([](const visitors& one) { return one.expected == 0; })) {
+            std::fputs(
+                "weir: host tasks that were enqueued have not begun to run when the program ended, and never will: "
+                "synchronize their streams before the end\n",
+                stderr);
+        }
+    } catch (...) {
+        end();
+        throw;
+    }
+    end();
+}
+
+/// What work in streams still refers to when the interpreter ends stays for ever, on purpose (rule L3). Who wants to know asks
+/// by WEIR_LOG=debug, and also hears what nanobind finds.
+void say_what_leaks() noexcept {
+    const char* const level = std::getenv("WEIR_LOG");
+    const bool is_asked = level != nullptr && std::string_view(level) == "debug";
+    const std::size_t left = reference::alive();
+    nb::set_leak_warnings(is_asked && left == 0);
+    if (is_asked && left != 0) {
+        std::fprintf(stderr,
+                     "weir: Python ends while work in streams refers to %zu of its objects, which are never freed\n",
+                     left);
+    }
+}
+
+}  // namespace
+
+bool interpreter::is_ending() noexcept { return ending.load(std::memory_order_seq_cst); }
+
+void interpreter::watch_exit(nb::module_& m, void (*last)() noexcept) {
+    m.def("_shut_down", [last] {
+        shut_down();
+        last();
+        drain();
+        say_what_leaks();
+    });
+    nb::module_::import_("atexit").attr("register")(m.attr("_shut_down"));
+}
+
+visit::visit() {
+    visitors& everybody = all();
+    const std::lock_guard lock(everybody.mutex);
+    if (ending.load(std::memory_order_seq_cst)) {
+        throw state_error("Python is ending, and runs no more host tasks: synchronize their streams before the end");
+    }
+    ++everybody.inside;
+}
+
+visit::~visit() {
+    visitors& everybody = all();
+    const std::lock_guard lock(everybody.mutex);
+    --everybody.inside;
+    everybody.changed.notify_all();
+}
+
+expected_visit::expected_visit() noexcept {
+    visitors& everybody = all();
+    const std::lock_guard lock(everybody.mutex);
+    ++everybody.expected;
+}
+
+expected_visit::~expected_visit() {
+    if (counts_) {
+        visitors& everybody = all();
+        const std::lock_guard lock(everybody.mutex);
+        --everybody.expected;
+        everybody.changed.notify_all();
+    }
+}
+
+void check_signals() {
+    const nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) {
+        throw nb::python_error();
+    }
+}
+
+}  // namespace weir::python

@@ -1,0 +1,86 @@
+// The interpreter that Weir lives in: its lock, its signals, its end.
+#pragma once
+
+#include "bind.hpp"
+
+#include <type_traits>
+#include <utility>
+
+#include "notes.hpp"
+#include "reference.hpp"
+#include "weir/detail/interruption.hpp"
+
+namespace weir::python {
+
+/// What the interpreter's end changes (rule L3).
+class interpreter {
+public:
+    /// Whether nobody may ask for the GIL any more who does not have it.
+    [[nodiscard]] static bool is_ending() noexcept;
+
+    /// Has the exit of the interpreter watched, after the handlers that the program registered later than this. `last` is
+    /// called at the end of it.
+    static void watch_exit(nb::module_& m, void (*last)() noexcept);
+};
+
+/// Code of a stream that runs Python: while it lives, the interpreter does not end. Made without the GIL.
+class visit {
+public:
+    /// Throws state_error once the interpreter is ending.
+    visit();
+    ~visit();
+    visit(const visit&) = delete;
+    visit& operator=(const visit&) = delete;
+};
+
+/// Counts a task that is to run Python, from its enqueueing to its end: the interpreter waits for it at its exit.
+class expected_visit {
+public:
+    expected_visit() noexcept;
+    expected_visit(expected_visit&& other) noexcept : counts_(std::exchange(other.counts_, false)) {}
+    expected_visit& operator=(expected_visit&&) = delete;
+    ~expected_visit();
+
+private:
+    bool counts_ = true;
+};
+
+/// Throws what Python's signal handlers raise, such as KeyboardInterrupt. Called without the GIL.
+void check_signals();
+
+/// Calls `fn` without the GIL, then says what was left to say meanwhile.
+template <class F>
+decltype(auto) without_gil(F&& fn) {
+    const note_taking notes;
+    const auto call = [&]() -> decltype(auto) {
+        const nb::gil_scoped_release no_gil;
+        return std::forward<F>(fn)();
+    };
+    if constexpr (std::is_void_v<std::invoke_result_t<F>>) {
+        call();
+        notes.say();
+    } else {
+        decltype(auto) result = call();
+        notes.say();
+        return result;
+    }
+}
+
+/// Calls `fn` without the GIL: whatever may put work into a stream (rule S1).
+template <class F>
+decltype(auto) released(F&& fn) {
+    drain();
+    return without_gil(std::forward<F>(fn));
+}
+
+/// The same for calls that wait: signals are answered meanwhile, so that Ctrl-C ends the wait.
+template <class F>
+decltype(auto) waiting(F&& fn) {
+    drain();
+    return without_gil([&]() -> decltype(auto) {
+        const weir::detail::interruptible answers(check_signals);
+        return std::forward<F>(fn)();
+    });
+}
+
+}  // namespace weir::python

@@ -1,0 +1,282 @@
+// Where arrays get their memory: limits, statistics, resources.
+#include "weir/memory.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "devices.hpp"
+#include "interpreter.hpp"
+#include "reference.hpp"
+#include "weir/error.hpp"
+#include "weir/memory_resource.hpp"
+#include "work.hpp"
+
+namespace weir::python {
+
+namespace {
+
+using memory::resource_ptr;
+
+nb::dict stats(nb::handle of) {
+    const device where = device_from(of);
+    const memory::statistics now = released([&] { return memory::stats(where); });
+    nb::dict figures;
+    figures["live"] = now.live;
+    figures["cached"] = now.cached;
+    figures["pending"] = now.pending;
+    figures["quarantined"] = now.quarantined;
+    figures["peak"] = now.peak;
+    figures["limit"] = now.limit;
+    return figures;
+}
+
+std::size_t bytes_from(nb::handle number, const char* name) {
+    const nb::object index = nb::steal(PyNumber_Index(number.ptr()));
+    if (!index.is_valid()) {
+        PyErr_Clear();
+        throw argument_type_error(std::string(name) + " is " + nb::repr(number).c_str() + ": pass a number of bytes");
+    }
+    const std::size_t value = PyLong_AsSize_t(index.ptr());
+    if (PyErr_Occurred() != nullptr) {
+        PyErr_Clear();
+        throw argument_error(std::string(name) + " is " + nb::repr(number).c_str() +
+                             ": pass a number of bytes, from 0 on");
+    }
+    return value;
+}
+
+/// What a resource that logs calls. Buffers are dropped on any thread: on one that is not Python's, such as the reaper, nobody
+/// takes the GIL (rule L4), and the line waits for the next one that does.
+class line_sink {
+public:
+    explicit line_sink(reference sink) noexcept : to_(std::make_shared<shared>(std::move(sink))) {}
+
+    void operator()(std::string_view line) const {
+        {
+            const std::lock_guard lock(to_->mutex);
+            to_->lines.emplace_back(line);
+        }
+        if (PyGILState_GetThisThreadState() == nullptr || interpreter::is_ending()) {
+            return;
+        }
+        const visit inside;
+        const nb::gil_scoped_acquire gil;
+        deliver();
+    }
+
+private:
+    struct shared {
+        explicit shared(reference to) noexcept : sink(std::move(to)) {}
+        reference sink;
+        std::mutex mutex;  ///< guards lines; a leaf in the lock order
+        std::vector<std::string> lines;
+    };
+    void deliver() const {
+        std::vector<std::string> taken;
+        {
+            const std::lock_guard lock(to_->mutex);
+            taken.swap(to_->lines);
+        }
+        for (const std::string& line : taken) {
+            const nb::object text =
+                nb::steal(PyUnicode_FromStringAndSize(line.data(), static_cast<Py_ssize_t>(line.size())));
+            const nb::object answer =
+                text.is_valid() ? nb::steal(PyObject_CallOneArg(to_->sink.get().ptr(), text.ptr())) : nb::object();
+            if (!answer.is_valid()) {
+                PyErr_WriteUnraisable(to_->sink.get().ptr());
+            }
+        }
+    }
+
+    std::shared_ptr<shared> to_;
+};
+
+resource_ptr make_logging(nb::handle sink, resource_ptr upstream) {
+    if (sink.is_none()) {
+        return memory::logging({}, std::move(upstream));
+    }
+    if (PyCallable_Check(sink.ptr()) == 0) {
+        throw argument_type_error(
+            "logging() got " + std::string(nb::repr(sink).c_str()) +
+            ": pass a function that takes a line of text, or nothing for the standard error output");
+    }
+    return memory::logging(line_sink(reference(nb::borrow(sink))), std::move(upstream));
+}
+
+nb::dict dict_of(const memory::counting_resource::figure& one) {
+    nb::dict figures;
+    figures["count"] = one.count;
+    figures["bytes"] = one.bytes;
+    return figures;
+}
+
+/// `with memory.use(resource):`, a scope of the thread that entered it.
+class py_use {
+public:
+    py_use(resource_ptr resource, std::optional<device> of) : resource_(std::move(resource)), device_(of) {}
+    py_use(const py_use&) = delete;
+    py_use& operator=(const py_use&) = delete;
+    ~py_use() {
+        if (scope_ && !scopes().empty() && scopes().back() == this) {
+            scopes().pop_back();
+            scope_.reset();
+        }
+        // Entered and never left, on another thread or around scopes that still are: to end it would put the wrong one back.
+        static_cast<void>(scope_.release());
+    }
+
+    void enter() {
+        if (scope_) {
+            throw state_error("this weir.memory.use is in use: make another one");
+        }
+        scopes().push_back(this);
+        scope_ =
+            device_ ? std::make_unique<memory::use>(resource_, *device_) : std::make_unique<memory::use>(resource_);
+    }
+    void leave() {
+        if (!scope_) {
+            throw state_error("this weir.memory.use was not entered: use it in a with statement");
+        }
+        if (scopes().empty() || scopes().back() != this) {
+            throw state_error(
+                "a weir.memory.use ends on another thread than it began on, or before one that began after it: leave "
+                "them on the thread that entered them, innermost first");
+        }
+        scopes().pop_back();
+        scope_.reset();
+    }
+
+private:
+    /// Those of the calling thread, innermost last.
+    static std::vector<py_use*>& scopes() {
+        thread_local std::vector<py_use*> all;
+        return all;
+    }
+    resource_ptr resource_;
+    std::optional<device> device_;
+    std::unique_ptr<memory::use> scope_;
+};
+
+void bind_pool(nb::module_& m) {
+    m.def(
+        "stats", stats, nb::arg("device").none() = nb::none(),
+        nb::sig("def stats(device: Device | str | None = None) -> dict[str, int]"),
+        "The bytes of a device's pool: \"live\" (owned by arrays), \"pending\" (dropped, and operations may still use "
+        "them), \"cached\"\n(free), \"quarantined\", the \"peak\" of live and pending, and the \"limit\".");
+    m.def(
+        "limit",
+        [](nb::handle of, nb::handle bytes) {
+            const device where = device_from(of);
+            const std::size_t most = bytes_from(bytes, "bytes");
+            released([&] { memory::limit(where, most); });
+        },
+        nb::arg("device").none(), nb::arg("bytes").none(),
+        nb::sig("def limit(device: Device | str | None, bytes: int) -> None"),
+        "The most that the device's pool may take: what lives, is cached, pending and quarantined together.");
+    m.def(
+        "trim",
+        [](nb::handle of) {
+            const device where = device_from(of);
+            released([&] { memory::trim(where); });
+        },
+        nb::arg("device").none() = nb::none(), nb::sig("def trim(device: Device | str | None = None) -> None"),
+        "Gives cached memory back to the driver. Never waits.");
+}
+
+void bind_resources(nb::module_& m) {
+    nb::class_<memory_resource>(m, "Resource",
+                                "Something that gives memory: used by `with weir.memory.use(resource):`, or below "
+                                "another one.");
+    nb::class_<memory::counting_resource, memory_resource>(m, "CountingResource", "Counts what goes through it.")
+        .def(
+            "counts",
+            [](const memory::counting_resource& self) {
+                const memory::counting_resource::figures now = self.counts();
+                nb::dict all;
+                all["live"] = dict_of(now.live);
+                all["peak"] = dict_of(now.peak);
+                all["total"] = dict_of(now.total);
+                all["failed"] = dict_of(now.failed);
+                return all;
+            },
+            nb::sig("def counts(self) -> dict[str, dict[str, int]]"),
+            "\"live\", \"peak\", \"total\" and \"failed\", each a dict of \"count\" and \"bytes\".");
+    nb::class_<memory::failing_resource, memory_resource>(m, "FailingResource", "Raises OutOfMemory on purpose.")
+        .def_prop_ro("asked", &memory::failing_resource::asked, "Allocations it was asked for.")
+        .def_prop_ro("failed", &memory::failing_resource::failed, "Those that it made fail.");
+
+    m.def(
+        "limiting",
+        [](nb::handle bytes, resource_ptr upstream) {
+            return memory::limiting(bytes_from(bytes, "bytes"), std::move(upstream));
+        },
+        nb::arg("bytes").none(), nb::arg("upstream").none() = nb::none(),
+        nb::sig("def limiting(bytes: int, upstream: Resource | None = None) -> Resource"),
+        "Lets no more than so many bytes live at once: beyond that, OutOfMemory. `upstream`: where the memory comes "
+        "from; the device's pool by default.");
+    m.def(
+        "logging", make_logging, nb::arg("sink").none() = nb::none(), nb::arg("upstream").none() = nb::none(),
+        nb::sig("def logging(sink: Callable[[str], object] | None = None, upstream: Resource | None = None) -> "
+                "Resource"),
+        "Calls `sink` with a line of JSON for each allocation, drop and failure, in their order; without one, lines go "
+        "to the standard error output. The line of a drop on a thread of Weir's own comes with the next one.");
+    m.def(
+        "counting", [](resource_ptr upstream) { return memory::counting(std::move(upstream)); },
+        nb::arg("upstream").none() = nb::none(),
+        nb::sig("def counting(upstream: Resource | None = None) -> CountingResource"), "Counts what goes through it.");
+    m.def(
+        "failing",
+        [](std::uint64_t at, double probability, std::uint64_t seed, resource_ptr upstream) {
+            return memory::failing({at, probability, seed}, std::move(upstream));
+        },
+        nb::kw_only(), nb::arg("at") = 0, nb::arg("probability") = 0.0, nb::arg("seed") = 0,
+        nb::arg("upstream").none() = nb::none(),
+        nb::sig(
+            "def failing(*, at: int = 0, probability: float = 0.0, seed: int = 0, upstream: Resource | None = None) "
+            "-> FailingResource"),
+        "Raises OutOfMemory on purpose: at the allocation with this number, the first being 1, or at each with this "
+        "probability; the same seed, the same allocations.");
+    m.def("driver_pool", memory::driver_pool,
+          "Memory straight from the device's driver: on CUDA its allocator in stream order.");
+    m.def(
+        "allocating_stream", [](resource_ptr upstream) { return memory::allocating_stream(std::move(upstream)); },
+        nb::arg("upstream").none() = nb::none(),
+        nb::sig("def allocating_stream(upstream: Resource | None = None) -> Resource"),
+        "For tests, as a negative control: frees as other pools do, on the stream on which memory was allocated, so "
+        "that what other streams still use is reused too early.");
+}
+
+}  // namespace
+
+void bind_memory(nb::module_& parent) {
+    nb::module_ m = parent.def_submodule("memory");
+    bind_pool(m);
+    bind_resources(m);
+    nb::class_<py_use>(
+        m, "use",
+        "Arrays that the calling thread makes within the `with` get their memory from the resource; on one "
+        "device, or on all.\n`None`: from the pool, whatever is around it. Nests: the innermost for the "
+        "device counts.\n\n"
+        ">>> counted = weir.memory.counting()\n>>> with weir.memory.use(counted):\n"
+        "...     x = weir.zeros(4)\n>>> counted.counts()[\"live\"][\"bytes\"]\n32\n")
+        .def(
+            "__init__",
+            [](py_use* self, resource_ptr resource, nb::handle of) {
+                new (self) py_use(std::move(resource), of.is_none() ? std::nullopt : std::optional(device_from(of)));
+            },
+            nb::arg("resource").none(), nb::arg("device").none() = nb::none(),
+            nb::sig("def __init__(self, resource: Resource | None, device: Device | str | None = None) -> None"))
+        .def("__enter__", &py_use::enter)
+        .def(
+            "__exit__", [](py_use& self, nb::args /*unused*/) { self.leave(); },
+            nb::sig("def __exit__(self, *exception: object) -> None"));
+}
+
+}  // namespace weir::python

@@ -1,0 +1,38 @@
+// The extension module of the package `weir`: one bind_* function for each concept, in the order in which they need each other.
+#include "bind.hpp"
+
+#include "arrays.hpp"
+#include "asyncio.hpp"
+#include "checking.hpp"
+#include "devices.hpp"
+#include "errors.hpp"
+#include "interpreter.hpp"
+#include "work.hpp"
+
+NB_MODULE(_weir, m) {  // NOLINT
+    using namespace weir::python;
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        throw nanobind::import_error(
+            "weir works in the main interpreter only: import it there, or use another process");
+    }
+    m.attr("__version__") = WEIR_VERSION;
+    bind_errors(m);
+    bind_devices(m);
+    bind_streams(m);
+    bind_events(m);
+    bind_asyncio(m);
+    bind_ordering(m);
+    bind_checking(m);
+    bind_tracing(m);
+    bind_accesses(m);
+    bind_arrays(m);
+    bind_creation(m);
+    bind_transfers(m);
+    bind_host_tasks(m);
+    bind_kernels(m);
+    bind_parallel(m);
+    bind_fft(m);
+    bind_memory(m);
+    bind_testing(m);
+    interpreter::watch_exit(m, forget_current_streams);
+}

@@ -1,0 +1,158 @@
+// ordering() and set_ordering(): who orders operations (rule O5).
+#include "checking.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "devices.hpp"
+#include "weir/array.hpp"
+#include "weir/error.hpp"
+#include "weir/ordering.hpp"
+
+namespace weir::python {
+
+namespace {
+
+ordering_mode mode_from(nb::handle name) {
+    const std::string text = nb::isinstance<nb::str>(name) ? nb::cast<std::string>(name) : std::string();
+    if (text == "auto") {
+        return ordering_mode::automatic;
+    }
+    if (text == "manual") {
+        return ordering_mode::manual;
+    }
+    const std::string wanted =
+        " is no mode of ordering: pass \"auto\" (Weir inserts the waits that are missing) or \"manual\" "
+        "(the program orders its operations itself)";
+    if (!nb::isinstance<nb::str>(name)) {
+        throw argument_type_error(std::string(nb::repr(name).c_str()) + wanted);
+    }
+    throw argument_error("\"" + text + "\"" + wanted);
+}
+
+/// A `with weir.ordering(...)`: of the thread, or of one stream, one array, or both.
+class ordering_context {
+public:
+    ordering_context(ordering_mode mode, std::optional<stream> on, std::optional<array> of)
+        : mode_(mode), stream_(std::move(on)), array_(std::move(of)) {}
+
+    void enter() {
+        if (is_entered_) {
+            throw state_error("this ordering() is entered already: make another one for another `with`");
+        }
+        if (stream_) {
+            stream_before_ = stream_->ordering();
+            stream_->set_ordering(mode_);
+        }
+        if (array_) {
+            array_before_ = array_->buffer().ordering();
+            array_->set_ordering(mode_);
+        }
+        if (!stream_ && !array_) {
+            static std::atomic<std::uint64_t> last{0};
+            number_ = last.fetch_add(1, std::memory_order_relaxed) + 1;
+            scopes().push_back({number_, std::make_unique<ordering_scope>(mode_)});
+            thread_ = std::this_thread::get_id();
+        }
+        is_entered_ = true;
+    }
+
+    void exit() {
+        if (!is_entered_) {
+            throw state_error("this ordering() is not entered: use it as `with weir.ordering(...):`");
+        }
+        if (number_ != 0) {
+            if (thread_ != std::this_thread::get_id()) {
+                throw state_error(
+                    "an ordering() ends on another thread than it began on: it holds for its thread, so end it there; "
+                    "weir.set_ordering() sets the mode of the process");
+            }
+            if (scopes().empty() || scopes().back().number != number_) {
+                throw state_error(
+                    "an ordering() ends that is not the innermost one of its thread: generators and coroutines that "
+                    "are "
+                    "suspended inside of it leave in another order; pass stream= or array= to ordering() there");
+            }
+            scopes().pop_back();
+            number_ = 0;
+        }
+        if (stream_) {
+            stream_->set_ordering(stream_before_);
+        }
+        if (array_) {
+            array_->set_ordering(array_before_);
+        }
+        is_entered_ = false;
+    }
+
+private:
+    /// A thread's own, innermost last: they stay on their thread, whatever becomes of this object.
+    struct scope {
+        std::uint64_t number = 0;
+        std::unique_ptr<ordering_scope> holds;
+    };
+    static std::vector<scope>& scopes() {
+        thread_local std::vector<scope> all;
+        return all;
+    }
+
+    ordering_mode mode_;
+    std::optional<stream> stream_;
+    std::optional<array> array_;
+    std::optional<ordering_mode> stream_before_;
+    std::optional<ordering_mode> array_before_;
+    std::uint64_t number_ = 0;  ///< of the thread's scope; 0 if there is none
+    std::thread::id thread_;
+    bool is_entered_ = false;
+};
+
+array array_from(nb::handle given) {
+    if (!nb::isinstance<array>(given)) {
+        throw argument_type_error("ordering(array=) got " + std::string(nb::repr(given).c_str()) +
+                                  ": pass a weir.Array");
+    }
+    return nb::cast<array>(given);
+}
+
+std::shared_ptr<ordering_context> ordering(nb::handle mode, nb::handle on, nb::handle of) {
+    return std::make_shared<ordering_context>(
+        mode_from(mode), on.is_none() ? std::nullopt : std::optional(stream_from(on, std::nullopt)),
+        of.is_none() ? std::nullopt : std::optional(array_from(of)));
+}
+
+}  // namespace
+
+void bind_ordering(nb::module_& m) {
+    nb::class_<ordering_context>(m, "_Ordering", "What ordering() gives: use it as `with weir.ordering(...):`.")
+        .def("__enter__", &ordering_context::enter, nb::sig("def __enter__(self) -> None"))
+        .def(
+            "__exit__", [](ordering_context& self, nb::args /*unused*/) { self.exit(); },
+            nb::sig("def __exit__(self, *exception: object) -> None"));
+    m.def(
+        "ordering", ordering, nb::arg("mode"), nb::kw_only(), nb::arg("stream").none() = nb::none(),
+        nb::arg("array").none() = nb::none(),
+        nb::sig(
+            "def ordering(mode: typing.Literal['auto', 'manual'], /, *, stream: typing.Any = None, array: typing.Any = "
+            "None) -> _Ordering"),
+        "Who orders operations inside of the `with`: \"auto\", Weir inserts the device-side waits that are missing; "
+        "\"manual\", the program does, by its own events.\n\n"
+        "It holds for the calling thread, or with `stream=` or `array=` for that one, on every thread. The innermost "
+        "wins: "
+        "array, stream, thread, process. Memory is protected in both.\n\n"
+        ">>> with weir.ordering(\"manual\"):\n"
+        "...     ...  # waits are up to you here\n");
+    m.def(
+        "set_ordering", [](nb::handle mode) { weir::set_ordering(mode_from(mode)); }, nb::arg("mode"),
+        nb::sig("def set_ordering(mode: typing.Literal['auto', 'manual'], /) -> None"),
+        "Sets who orders operations in the whole process, where no array, stream or ordering() says otherwise. "
+        "\"auto\" at "
+        "first.");
+}
+
+}  // namespace weir::python

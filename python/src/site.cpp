@@ -1,0 +1,214 @@
+#include "site.hpp"
+
+#include <Python.h>
+#include <frameobject.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace weir::python {
+
+namespace {
+
+/// A line that was looked up, by the code and the instruction: finding a line walks through the code's table of lines.
+struct known_line {
+    PyObject* code = nullptr;  ///< owned, so that no other code gets its address
+    int instruction = -1;
+    source_location where;
+    bool is_ours = false;  ///< in the package itself: whoever called that is meant
+};
+
+constexpr std::size_t known_lines = 512;
+
+#if PY_VERSION_HEX >= 0x030B0000
+int instruction_of(PyFrameObject* frame) { return PyFrame_GetLasti(frame); }
+#else
+int instruction_of(PyFrameObject* frame) { return frame->f_lasti; }
+#endif
+
+/// Whether the file belongs to the package `weir`.
+bool is_ours(std::string_view file) {
+    // The folder of the package, once it is known.
+    static const std::string folder = [] {
+        std::string found;
+        if (PyObject* const module = PyImport_AddModule("weir"); module != nullptr) {
+            if (PyObject* const file_object = PyObject_GetAttrString(module, "__file__"); file_object != nullptr) {
+                if (const char* const text = PyUnicode_AsUTF8(file_object); text != nullptr) {
+                    found = text;
+                    found.erase(found.rfind('/') + 1);
+                }
+                Py_DECREF(file_object);
+            }
+        }
+        PyErr_Clear();
+        return found;
+    }();
+    return !folder.empty() && file.substr(0, folder.size()) == folder;
+}
+
+source_location location_of(PyCodeObject* code, PyFrameObject* frame) {
+    const char* const file = PyUnicode_AsUTF8(code->co_filename);
+#if PY_VERSION_HEX >= 0x030B0000
+    const char* const function = PyUnicode_AsUTF8(code->co_qualname);
+#else
+    const char* const function = PyUnicode_AsUTF8(code->co_name);
+#endif
+    if (file == nullptr || function == nullptr) {
+        PyErr_Clear();
+        return {};
+    }
+    const int line = PyFrame_GetLineNumber(frame);
+    return {interned(file), interned(function), line > 0 ? static_cast<std::uint32_t>(line) : 0U};
+}
+
+const known_line& look_up(PyFrameObject* frame) {
+    thread_local std::array<known_line, known_lines> table;
+    PyCodeObject* const code = PyFrame_GetCode(frame);
+    const int instruction = instruction_of(frame);
+    const std::size_t place =
+        (reinterpret_cast<std::uintptr_t>(code) / 64 * 31 + static_cast<std::size_t>(instruction)) % known_lines;
+    known_line& entry = table[place];
+    PyObject* const code_object = reinterpret_cast<PyObject*>(code);
+    if (entry.code == code_object && entry.instruction == instruction) {
+        Py_DECREF(code_object);
+        return entry;
+    }
+    Py_XDECREF(entry.code);
+    entry = {code_object, instruction, location_of(code, frame), false};
+    entry.is_ours = is_ours(entry.where.file);
+    return entry;
+}
+
+/// How many calls of a stack are kept, the innermost ones, and how many stacks.
+constexpr std::size_t most_calls = 100;
+constexpr std::size_t most_stacks = 100'000;
+
+/// How many want stacks.
+std::atomic<int> keepers{0};
+
+/// A stack, and the file of its first call at an address of its own, which is what tells it apart in a source_location.
+struct stack {
+    std::vector<source_location> calls;
+    std::string file;
+};
+
+/// Stacks by their calls, and by the addresses of their files.
+struct stacks {
+    struct same_calls {
+        std::size_t operator()(const stack* of) const noexcept {
+            std::size_t hash = 0;
+            for (const source_location& call : of->calls) {
+                hash = hash * 31 + reinterpret_cast<std::uintptr_t>(call.file) + call.line;
+            }
+            return hash;
+        }
+        bool operator()(const stack* a, const stack* b) const noexcept {
+            return std::equal(a->calls.begin(), a->calls.end(), b->calls.begin(), b->calls.end(),
+                              [](const source_location& x, const source_location& y) {
+                                  return x.line == y.line && x.file == y.file && x.function == y.function;
+                              });
+        }
+    };
+    std::mutex mutex;  ///< guards what follows; a leaf in the lock order
+    std::unordered_set<const stack*, same_calls, same_calls> by_calls;
+    std::unordered_map<const void*, const stack*> by_file;
+};
+stacks& kept() {
+    static auto* const all = new stacks;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    return *all;
+}
+
+/// The place of a stack, by which it is found again.
+source_location keep(std::vector<source_location> calls) {
+    auto made = std::make_unique<stack>();
+    made->calls = std::move(calls);
+    const source_location first = made->calls.front();
+    const std::lock_guard lock(kept().mutex);
+    const auto known = kept().by_calls.find(made.get());
+    const stack* one = nullptr;
+    if (known != kept().by_calls.end()) {
+        one = *known;
+    } else if (kept().by_calls.size() < most_stacks) {
+        made->file = first.file;
+        one = made.release();  // lives for ever, as locations do
+        kept().by_calls.insert(one);
+        kept().by_file.emplace(one->file.c_str(), one);
+    }
+    return {one == nullptr ? first.file : one->file.c_str(), first.function, first.line};
+}
+
+source_location find_with_stack() {
+    PyFrameObject* frame = PyEval_GetFrame();
+    Py_XINCREF(reinterpret_cast<PyObject*>(frame));
+    std::vector<source_location> calls;
+    while (frame != nullptr) {
+        const known_line& line = look_up(frame);
+        // Of the package itself nothing on top: whoever called that is meant.
+        if ((!line.is_ours || !calls.empty()) && calls.size() < most_calls) {
+            calls.push_back(line.where);
+        }
+        PyFrameObject* const caller = PyFrame_GetBack(frame);
+        Py_DECREF(reinterpret_cast<PyObject*>(frame));
+        frame = caller;
+    }
+    return calls.empty() ? source_location{} : keep(std::move(calls));
+}
+
+source_location find() {
+    if (keepers.load(std::memory_order_relaxed) != 0) {
+        return find_with_stack();
+    }
+    PyFrameObject* frame = PyEval_GetFrame();
+    Py_XINCREF(reinterpret_cast<PyObject*>(frame));
+    source_location where;
+    while (frame != nullptr) {
+        const known_line& line = look_up(frame);
+        where = line.where;
+        const bool is_the_users = !line.is_ours;
+        PyFrameObject* const caller = is_the_users ? nullptr : PyFrame_GetBack(frame);
+        Py_DECREF(reinterpret_cast<PyObject*>(frame));
+        frame = caller;
+    }
+    return where;
+}
+
+}  // namespace
+
+source_location here() noexcept {
+    try {
+        return find();
+    } catch (...) {
+        return {};
+    }
+}
+
+stack_keeping::stack_keeping() noexcept { keepers.fetch_add(1, std::memory_order_relaxed); }
+stack_keeping::~stack_keeping() { keepers.fetch_sub(1, std::memory_order_relaxed); }
+
+std::span<const source_location> kept_stack(const source_location& where) {
+    const std::lock_guard lock(kept().mutex);
+    const auto found = kept().by_file.find(where.file);
+    return found == kept().by_file.end() ? std::span<const source_location>() : found->second->calls;
+}
+
+const char* interned(std::string_view text) {
+    struct texts {
+        std::mutex mutex;  ///< guards all; a leaf in the lock order
+        std::unordered_set<std::string> all;
+    };
+    static auto* const known = new texts;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    const std::lock_guard lock(known->mutex);
+    return known->all.emplace(text).first->c_str();
+}
+
+}  // namespace weir::python

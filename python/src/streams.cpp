@@ -1,0 +1,286 @@
+// Streams: making, adopting, the current one.
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "devices.hpp"
+#include "events.hpp"
+#include "interpreter.hpp"
+#include "reference.hpp"
+#include "site.hpp"
+#include "weir/error.hpp"
+#include "weir/event.hpp"
+#include "weir/stream.hpp"
+
+namespace weir::python {
+
+namespace {
+
+/// The `with stream:` of a thread, innermost last. A deque, since scopes stay where they are made.
+struct entered {
+    entered(nb::handle self, const stream& s) : object(nb::borrow(self)), which(s), in_use(s) {}
+    nb::object object;
+    stream_ref which;
+    use in_use;
+};
+std::deque<entered>& entered_streams() {
+    thread_local std::deque<entered> all;
+    return all;
+}
+
+/// The object of the stream that was current last, outside of all `with stream:`, so that asking again makes none.
+struct last_current {
+    std::uint64_t id = 0;
+    std::optional<reference> object;
+};
+last_current& last_of_thread() {
+    thread_local last_current one;
+    return one;
+}
+
+std::string repr(const stream& self) {
+    std::string text = self.to_string();
+    return text.replace(0, 12, "<weir.Stream");
+}
+
+stream make_stream(nb::handle on, int priority, bool blocking, std::optional<std::string> name) {
+    static_cast<void>(blocking);
+    const device where = device_from(on);
+    return released([&] { return stream(where, {.priority = priority, .name = std::move(name).value_or("")}); });
+}
+
+/// `what` is an event or a stream, of Weir or of another package.
+void wait_for(const stream& self, nb::handle what) {
+    const source_location where = here();
+    if (nb::isinstance<py_event>(what)) {
+        const event awaited = nb::cast<const py_event&>(what).get();
+        released([&] { self.wait(awaited, where); });
+    } else {
+        const stream other = stream_from(what, std::nullopt);
+        released([&] { self.wait(other, where); });
+    }
+}
+
+nb::object record(const stream& self, nb::handle into, bool timing) {
+    const source_location where = here();
+    if (into.is_none()) {
+        return nb::cast(py_event(released([&] { return self.record({.timing = timing}, where); }), self.device()));
+    }
+    if (!nb::isinstance<py_event>(into)) {
+        throw argument_type_error("record() got " + std::string(nb::repr(into).c_str()) +
+                                  ": pass a weir.Event, or nothing");
+    }
+    nb::cast<py_event&>(into).record(self, where);
+    return nb::borrow(into);
+}
+
+std::uintptr_t handle_of(const stream& self) {
+    return reinterpret_cast<std::uintptr_t>(released([&] { return self.native().handle; }));
+}
+
+/// The stream that is current on `on`: the object that was entered, if it is that.
+nb::object current_on(device on) {
+    stream found = current_stream(on);
+    const std::deque<entered>& all = entered_streams();
+    for (auto one = all.rbegin(); one != all.rend(); ++one) {
+        if (one->which == found) {
+            return one->object;
+        }
+    }
+    last_current& last = last_of_thread();
+    if (last.id != found.unique_id()) {
+        const std::uint64_t id = found.unique_id();
+        last = {id, reference(nb::cast(std::move(found)))};
+    }
+    return nb::borrow(last.object->get());
+}
+
+nb::object current_of_innermost() {
+    drain();
+    const std::deque<entered>& all = entered_streams();
+    return current_on(all.empty() ? cpu() : all.back().which.device());
+}
+
+nb::object current_of(nb::handle of) {
+    drain();
+    if (of.is_none()) {
+        return current_of_innermost();
+    }
+    const bool is_an_array = !nb::isinstance<device>(of) && nb::hasattr(of, "device");
+    return current_on(device_from(is_an_array ? nb::object(of.attr("device")) : nb::borrow(of)));
+}
+
+void enter(nb::handle self) { entered_streams().emplace_back(self, nb::cast<const stream&>(self)); }
+
+void leave(const stream& self) {
+    std::deque<entered>& all = entered_streams();
+    if (all.empty() || all.back().which != self) {
+        throw state_error(
+            "a `with stream:` ends that is not the innermost one of its thread: generators and coroutines that are "
+            "suspended inside of it leave in another order; pass stream= to the calls there");
+    }
+    all.pop_back();
+}
+
+void refuse_pickling(nb::handle self) {
+    throw argument_type_error(
+        std::string(nb::repr(self).c_str()) +
+        " belongs to this process and cannot be pickled: make a new one there, on the same device");
+}
+
+}  // namespace
+
+void forget_current_streams() noexcept {
+    last_of_thread() = {};
+    while (!entered_streams().empty()) {
+        entered_streams().pop_back();  // as they are left
+    }
+}
+
+stream innermost_stream() {
+    const std::deque<entered>& all = entered_streams();
+    return current_stream(all.empty() ? cpu() : all.back().which.device());
+}
+
+stream stream_from(nb::handle argument, std::optional<device> on) {
+    if (argument.is_none()) {
+        return on ? current_stream(*on) : innermost_stream();
+    }
+    stream found = nb::isinstance<stream>(argument) ? nb::cast<stream>(argument) : adopt(argument, on, nb::none());
+    if (!found) {
+        throw state_error(repr(found) + " is closed: use another stream");
+    }
+    if (on && found.device() != *on) {
+        throw argument_error(repr(found) + " is a stream of " + found.device().name() + ", and the call works on " +
+                             on->name() + ": pass one of that device, such as weir.current_stream(\"" + on->name() +
+                             "\")");
+    }
+    return found;
+}
+
+void bind_streams(nb::module_& m) {
+    nb::class_<stream> cls(m, "Stream", nb::is_weak_referenceable(),
+                           "An in-order queue of work that runs beside the other streams of its device.\n\n"
+                           "`with s:` makes it the thread's current stream, and restores what was current before; "
+                           "nothing else. Dropping the last\n"
+                           "reference closes it, which neither blocks nor cancels what is pending.\n\n"
+                           ">>> s = weir.Stream(name=\"load\")\n"
+                           ">>> with s:\n"
+                           "...     x = weir.zeros(4)\n"
+                           ">>> s.synchronize()\n");
+    cls.def(
+           "__init__",
+           [](stream* self, nb::handle on, int priority, bool blocking, std::optional<std::string> name) {
+               new (self) stream(make_stream(on, priority, blocking, std::move(name)));
+           },
+           nb::arg("device").none() = nb::none(), nb::kw_only(), nb::arg("priority") = 0, nb::arg("blocking") = false,
+           nb::arg("name") = nb::none(),
+           nb::sig("def __init__(self, device: Device | str | None = None, *, priority: int = 0, blocking: bool = "
+                   "False, name: "
+                   "str | None = None) -> None"),
+           "A new stream. `priority`: smaller is more urgent, as in CUDA. `blocking`: on CUDA it is ordered with the "
+           "legacy "
+           "default stream; elsewhere that says nothing. `name` is for messages and timelines.")
+        .def("record", record, nb::arg("event").none() = nb::none(), nb::kw_only(), nb::arg("timing") = false,
+             nb::sig("def record(self, event: Event | None = None, *, timing: bool = False) -> Event"),
+             "An event that holds the stream's tail at this moment; `event` itself, if one is given. Does not block.")
+        .def("wait", wait_for, nb::arg("event_or_stream"), nb::sig("def wait(self, event_or_stream: Any, /) -> None"),
+             "Device-side: what is enqueued from now on starts after the event, or after everything enqueued on the "
+             "other "
+             "stream up to now. Does not block the caller.")
+        .def(
+            "synchronize", [](const stream& self) { waiting([&, where = here()] { self.synchronize(where); }); },
+            "Blocks until everything enqueued before the call is over; Ctrl-C ends the wait. Raises OperationError if "
+            "an "
+            "operation failed that nobody was told of yet.")
+        .def_prop_ro(
+            "done", [](const stream& self) { return released([&, where = here()] { return self.done(where); }); },
+            "Whether everything enqueued is over. Never blocks.")
+        .def_prop_ro(
+            "handle", handle_of,
+            "The driver's handle, such as a CUstream, as an integer; 0 where there is none. From then on Weir takes "
+            "into account that others put work into the stream.")
+        .def_prop_ro("device", &stream::device, "The device whose queue it is.")
+        .def_prop_ro("priority", &stream::priority, "As it was made: smaller is more urgent.")
+        .def_prop_ro(
+            "name", [](const stream& self) { return std::string(self.name()); }, "Its name for messages and timelines.")
+        .def_prop_ro("unique_id", &stream::unique_id, "Unlike a handle, never used again for another stream.")
+        .def("close", &stream::close,
+             "No more work is taken: any later use, through any reference, is a StateError. What is pending still "
+             "runs. May be "
+             "called twice, never blocks.")
+        .def(
+            "__cuda_stream__", [](const stream& self) { return nb::make_tuple(0, handle_of(self)); },
+            nb::sig("def __cuda_stream__(self) -> tuple[int, int]"),
+            "The protocol by which CUDA packages exchange streams.")
+        .def("__bool__", [](const stream& self) { return static_cast<bool>(self); })
+        .def(
+            "__enter__",
+            [](nb::handle self) {
+                enter(self);
+                return nb::borrow(self);
+            },
+            nb::sig("def __enter__(self) -> Self"))
+        .def(
+            "__exit__", [](const stream& self, nb::handle, nb::handle, nb::handle) { leave(self); }, nb::arg().none(),
+            nb::arg().none(), nb::arg().none(), nb::sig("def __exit__(self, *exception: object) -> None"))
+        .def(
+            "__eq__",
+            [](const stream& self, nb::handle other) {
+                return nb::isinstance<stream>(other) && nb::cast<const stream&>(other) == self;
+            },
+            nb::arg("other").none())
+        .def("__hash__", &stream::unique_id)
+        .def("__repr__", repr)
+        .def("__reduce__", refuse_pickling);
+    cls.attr("record_event") = cls.attr("record");
+    cls.attr("wait_event") = cls.attr("wait");
+    cls.attr("wait_stream") = cls.attr("wait");
+    cls.attr("sync") = cls.attr("synchronize");
+    cls.attr("cuda_stream") = cls.attr("handle");
+    cls.attr("ptr") = cls.attr("handle");
+    cls.attr("destroy") = cls.attr("close");
+    cls.def(
+        "query", [](const stream& self) { return released([&, where = here()] { return self.done(where); }); },
+        "The same as `done`.");
+
+    nb::class_<device>(m.attr("Device"))
+        .def(
+            "create_stream",
+            [](const device& self, int priority, bool blocking, std::optional<std::string> name) {
+                return make_stream(nb::cast(self), priority, blocking, std::move(name));
+            },
+            nb::kw_only(), nb::arg("priority") = 0, nb::arg("blocking") = false, nb::arg("name") = nb::none(),
+            "A new stream of the device: see Stream.");
+    m.def("create_stream", make_stream, nb::arg("device").none() = nb::none(), nb::kw_only(), nb::arg("priority") = 0,
+          nb::arg("blocking") = false, nb::arg("name") = nb::none(),
+          nb::sig("def create_stream(device: Device | str | None = None, *, priority: int = 0, blocking: bool = False, "
+                  "name: str | "
+                  "None = None) -> Stream"),
+          "The same as Stream(...).");
+    m.def("current_stream", current_of_innermost, nb::sig("def current_stream() -> Stream"),
+          "The calling thread's current stream of a device, or of an array's device: that of the innermost `with "
+          "stream:`, "
+          "else the device's default stream, which all threads share. Without an argument: of the device of the "
+          "innermost "
+          "`with stream:`, else of the CPU.");
+    m.def("current_stream", current_of, nb::sig("def current_stream(device_or_array: Any, /) -> Stream"));
+    m.def(
+        "adopt",
+        [](nb::handle argument, nb::handle on, nb::handle owner) {
+            return adopt(argument, on.is_none() ? std::nullopt : std::optional(device_from(on)), owner);
+        },
+        nb::arg("stream").none(), nb::kw_only(), nb::arg("device").none() = nb::none(),
+        nb::arg("owner").none() = nb::none(),
+        nb::sig("def adopt(stream: Any, /, *, device: Device | str | None = None, owner: object = None) -> Stream"),
+        "The stream of another package as one of Weir: an object with `__cuda_stream__` (torch, CuPy, cuda.core), a "
+        "stream of "
+        "Numba, or an integer handle (0 and 1: the legacy default stream, 2: the calling thread's). The object, or "
+        "`owner`, is kept "
+        "as long as the stream has users or pending work. Weir never ends it.");
+}
+
+}  // namespace weir::python

@@ -1,0 +1,173 @@
+"""Streams of other packages (S5, C8), by what each package's streams look like, on a driver that is shared with it."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+import types
+import weakref
+from typing import Any
+
+import pytest
+import weir
+from cuda_driver import CudaDriver
+from weir.testing import Gate
+
+
+@pytest.fixture(scope="module")
+def driver() -> CudaDriver:
+    try:
+        return CudaDriver()
+    except OSError as reason:
+        pytest.skip(f"no CUDA driver: {reason}")
+
+
+@pytest.fixture
+def handle(driver: CudaDriver, cuda: weir.Device) -> Any:
+    made = driver.create_stream()
+    yield made
+    driver.destroy_stream(made)
+
+
+class LikeCudaCore:
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return (0, self._handle)
+
+
+class LikeCuPy:
+    def __init__(self, handle: int) -> None:
+        self.ptr = handle
+        self.device_id = 0
+
+
+class LikeNumba:
+    def __init__(self, handle: int) -> None:
+        self.handle = ctypes.c_void_p(handle)
+
+
+class LikeTorch:
+    def __init__(self, handle: int) -> None:
+        self.cuda_stream = handle
+        self.device_index = 0
+
+
+@pytest.mark.parametrize("kind", [LikeCudaCore, LikeCuPy, LikeNumba, LikeTorch, int])
+def test_s5_streams_of_other_packages_are_adopted(kind: Any, handle: int, driver: CudaDriver) -> None:
+    stream = weir.adopt(kind(handle))
+    assert stream.device == weir.Device("cuda:0")
+    assert stream.handle == handle
+    assert stream == weir.adopt(handle)
+    assert "adopted" in repr(stream)
+    stream.synchronize()
+    stream.close()
+    assert driver.is_idle(handle)  # C8: it is not ended
+
+
+def test_s5_the_owner_is_kept_as_long_as_the_stream_works(handle: int) -> None:
+    theirs = LikeCudaCore(handle)
+    seen = weakref.ref(theirs)
+    stream = weir.adopt(theirs)
+    del theirs
+    gc.collect()
+    assert seen() is not None
+    stream.synchronize()
+    del stream
+    gc.collect()
+    while seen() is not None:
+        weir.current_stream()
+
+
+def test_an_owner_can_be_named(handle: int) -> None:
+    class Owner:
+        pass
+
+    owner = Owner()
+    seen = weakref.ref(owner)
+    stream = weir.adopt(handle, owner=owner)
+    del owner
+    gc.collect()
+    assert seen() is not None
+    del stream
+    while seen() is not None:
+        weir.current_stream()
+
+
+def test_work_is_ordered_with_an_adopted_stream(handle: int, driver: CudaDriver) -> None:
+    held, stream = weir.Stream("cuda:0"), weir.adopt(handle)
+    with Gate() as gate:
+        gate.hold(held)
+        other = weir.Stream("cuda:0")
+        other.wait(held)
+        assert driver.is_idle(handle)  # the control: nothing there yet
+        event = held.record()
+        assert not event.done
+    event.wait()
+    stream.wait(event)
+    stream.synchronize()
+
+
+def test_the_default_streams_are_adopted_by_their_numbers(cuda: weir.Device) -> None:
+    assert weir.adopt(0) == weir.adopt(1)
+    assert weir.adopt(2) != weir.adopt(1)
+    assert weir.adopt(2, device="cuda:0").device == cuda
+
+
+def test_a_call_takes_streams_of_others(handle: int) -> None:
+    event = weir.Event()
+    event.record(LikeCuPy(handle))
+    assert event.device == weir.Device("cuda:0")
+    event.wait(LikeTorch(handle))
+    weir.Stream("cuda:0").wait(LikeCudaCore(handle))
+    event.wait()
+
+
+def test_a_handle_that_is_given_out_is_the_drivers(driver: CudaDriver, cuda: weir.Device) -> None:
+    stream = weir.Stream(cuda)
+    assert stream.__cuda_stream__() == (0, stream.handle)
+    assert stream.handle not in (0, 1, 2)
+    driver.synchronize(stream.handle)
+    assert weir.adopt(stream.handle) == stream
+
+
+@pytest.mark.parametrize(
+    ("bad", "error"),
+    [
+        (types.SimpleNamespace(__cuda_stream__=lambda: 7), TypeError),
+        (types.SimpleNamespace(__cuda_stream__=lambda: (0, "x")), TypeError),
+        (types.SimpleNamespace(ptr="x"), TypeError),
+        (types.SimpleNamespace(ptr=-3), ValueError),
+    ],
+)
+def test_what_is_no_stream_is_refused(bad: object, error: type[Exception]) -> None:
+    with pytest.raises(error) as raised:
+        weir.adopt(bad)
+    assert isinstance(raised.value, (weir.ArgumentError, weir.ArgumentTypeError))
+
+
+def test_stream_of_asks_the_package_at_each_call(
+    monkeypatch: pytest.MonkeyPatch, driver: CudaDriver, cuda: weir.Device
+) -> None:
+    handles = [driver.create_stream(), driver.create_stream()]
+    current = types.SimpleNamespace(stream=LikeCuPy(handles[0]))
+    package = types.ModuleType("cupy")
+    package.cuda = types.SimpleNamespace(get_current_stream=lambda: current.stream)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "cupy", package)
+    array_type = type("ndarray", (), {"__module__": "cupy", "device": types.SimpleNamespace(id=0)})
+    array = array_type()
+    assert weir.stream_of(array).handle == handles[0]
+    current.stream = LikeCuPy(handles[1])
+    assert weir.stream_of(array).handle == handles[1]
+    for made in handles:
+        driver.destroy_stream(made)
+
+
+def test_stream_of_takes_the_stream_that_an_interface_names(handle: int) -> None:
+    named = types.SimpleNamespace(__cuda_array_interface__={"version": 3, "stream": handle})
+    assert weir.stream_of(named).handle == handle
+    unnamed = types.SimpleNamespace(__cuda_array_interface__={"version": 2})
+    with pytest.raises(weir.ArgumentTypeError, match="names no stream"):
+        weir.stream_of(unnamed)

@@ -1,0 +1,250 @@
+"""The race detector in Python: which lines race, with both stacks, and what mends it (rule V1)."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+import threading
+import warnings
+
+import pytest
+import weir
+from weir.testing import Gate
+
+
+def here() -> int:
+    """The line of the caller."""
+    frame = inspect.currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    return frame.f_back.f_lineno
+
+
+class Program:
+    """One stream fills an array, another one copies it."""
+
+    def __init__(self, device: weir.Device) -> None:
+        self.load = weir.Stream(device, name="load")
+        self.compute = weir.Stream(device, name="compute")
+        self.x = weir.zeros(8, "float32", stream=self.load)
+        self.y = weir.zeros(8, "float32", stream=self.compute)
+        self.load.synchronize()
+        self.compute.synchronize()
+        self.fill_line = self.copy_line = 0
+
+    def fill(self) -> None:
+        weir.fill(self.x, 3, stream=self.load)
+        self.fill_line = here() - 1
+
+    def copy(self) -> None:
+        weir.copy(self.y, self.x, stream=self.compute)
+        self.copy_line = here() - 1
+
+    def run(self, mended: bool = False) -> None:
+        self.fill()
+        if mended:
+            e = self.load.record()
+            self.compute.wait(e)
+        self.copy()
+
+
+def test_v1_both_lines_and_the_mend_in_python(device: weir.Device) -> None:
+    program = Program(device)
+    with weir.check(assume="manual") as report:
+        program.run()
+    assert len(report) == 1
+    race = report.races[0]
+    assert (race.kind, race.certainty, race.times) == ("RAW", "definite", 1)
+    first, second = race.first, race.second
+    assert (first.file, first.line, first.stream, first.mode) == (__file__, program.fill_line, "load", "write")
+    assert (second.file, second.line, second.stream, second.mode) == (__file__, program.copy_line, "compute", "read")
+    assert first.range == second.range == (0, 32)
+    assert "of 32 bytes" in first.array
+    assert race.mend == (
+        f"e = load.record()  # after test_check.py:{program.fill_line}\n"
+        f"compute.wait(e)    # before test_check.py:{program.copy_line}"
+    )
+    assert race.mend in str(report).replace("        ", "")
+    assert str(race.kind) in str(race)
+
+
+def test_v1_the_mended_program_is_silent(device: weir.Device) -> None:
+    program = Program(device)
+    with weir.check(assume="manual") as report:
+        program.run(mended=True)
+    assert len(report) == 0, str(report)
+    assert not report.unseen
+
+
+def test_v1_what_weir_orders_is_no_race(device: weir.Device) -> None:
+    program = Program(device)
+    with weir.check() as report:
+        program.run()
+    assert not report.races
+    with weir.ordering("manual"), weir.check() as report:
+        program.run()
+    assert len(report) == 1
+
+
+def test_v1_the_program_stays_safe(device: weir.Device) -> None:
+    program = Program(device)
+    with Gate() as gate, weir.ordering("manual"), weir.check() as report:
+        gate.hold(program.load)
+        program.run()
+        assert not program.compute.done, "it waits for what is held"
+        gate.open()
+        program.load.synchronize()
+        program.compute.synchronize()
+    assert len(report) == 1
+    assert program.y.numpy(copy=True).tolist() == [3.0] * 8
+
+
+def test_v1_the_whole_stacks(device: weir.Device) -> None:
+    program = Program(device)
+    with weir.check(assume="manual") as report:
+        program.run()
+        line = here() - 1
+    for access, function in ((report[0].first, "fill"), (report[0].second, "copy")):
+        names = [name.rpartition(".")[2] for _, _, name in access.stack]
+        assert names[:3] == [function, "run", "test_v1_the_whole_stacks"]
+        assert access.stack[2][:2] == (__file__, line)
+        assert access.stack[0][:2] == (access.file, access.line)
+        assert len(access.stack) > 3, "up to the program's own start"
+
+
+def test_v1_one_line_called_in_two_ways_has_the_stack_of_the_call_that_raced() -> None:
+    program = Program(weir.Device("cpu"))
+
+    def innocent() -> None:
+        program.fill()
+        program.load.synchronize()
+
+    def guilty() -> None:
+        program.fill()
+
+    with weir.check(assume="manual") as report:
+        innocent()
+        guilty()
+        program.copy()
+    assert [name.rpartition(".")[2] for _, _, name in report[0].first.stack[:2]] == ["fill", "guilty"]
+
+
+def test_stacks_are_not_kept_without_a_check() -> None:
+    program = Program(weir.Device("cpu"))
+    with weir.check(assume="manual"):
+        pass
+    program.fill()
+    with weir.check(assume="manual") as report:
+        program.copy()
+    assert not report.races, "accesses before the scope are not seen"
+
+
+def test_a_report_is_a_sequence_and_says_all_in_three_ways() -> None:
+    program = Program(weir.Device("cpu"))
+    with weir.check(assume="manual") as report:
+        assert str(report) == "weir check: no races found\n"
+        program.run()
+        assert len(report) == 1, "also before the end"
+    assert [race.kind for race in report] == ["RAW"]
+    assert report[-1].kind == "RAW"
+    with pytest.raises(IndexError):
+        report[1]
+    described = json.loads(report.to_json())
+    assert described["races"][0]["first"]["line"] == program.fill_line
+    assert json.loads(report.to_sarif())["runs"][0]["results"][0]["ruleId"] == "RAW"
+    assert repr(report) == "<weir.Report of 1 races>"
+    assert repr(report[0]).startswith("<weir.Race RAW ")
+    assert repr(report[0].first).startswith("<weir.Access writes memory #")
+    with pytest.raises(weir.StateError, match="entered before"):
+        report.__enter__()
+
+
+def test_mode_warn_warns_from_the_line_that_completes_the_race() -> None:
+    program = Program(weir.Device("cpu"))
+    with warnings.catch_warnings(record=True) as caught, weir.check(mode="warn", assume="manual") as report:
+        warnings.simplefilter("always")
+        program.run()
+        program.run()
+    assert len(report) == 2, "WAR, too"
+    assert [(one.category, one.filename, one.lineno) for one in caught] == [
+        (weir.RaceWarning, __file__, program.copy_line),
+        (weir.RaceWarning, __file__, program.fill_line),
+    ]
+    assert "RAW race on memory" in str(caught[0].message)
+    assert "e = load.record()" in str(caught[0].message)
+
+
+def test_mode_warn_where_warnings_are_errors() -> None:
+    program = Program(weir.Device("cpu"))
+    with warnings.catch_warnings(), weir.check(mode="warn", assume="manual"):
+        warnings.simplefilter("error")
+        program.fill()
+        with pytest.raises(weir.RaceWarning, match="RAW race"):
+            program.copy()
+    assert program.y.numpy(copy=True)[0] == 3, "the copy was enqueued nevertheless"
+
+
+def test_mode_raise_raises_each_time() -> None:
+    program = Program(weir.Device("cpu"))
+    with weir.check(mode="raise", assume="manual"):
+        program.fill()
+        for _ in range(2):
+            with pytest.raises(weir.RaceError, match="To mend it, add:"):
+                program.copy()
+        e = program.load.record()
+        program.compute.wait(e)
+        program.copy()
+
+
+def test_v1_races_of_two_threads() -> None:
+    program = Program(weir.Device("cpu"))
+    with weir.check(assume="manual") as report:
+        threads = [threading.Thread(target=one) for one in (program.fill, program.copy)]
+        for one in threads:
+            one.start()
+            one.join()
+    assert len(report) == 1
+    assert any(name == "Thread.run" or name == "run" for _, _, name in report[0].first.stack)
+
+
+def test_v1_use_after_free() -> None:
+    program = Program(weir.Device("cpu"))
+    with weir.check(assume="manual") as report:
+        program.x = weir.zeros(8, "float32", stream=program.load)
+        program.load.synchronize()
+        program.copy()
+        del program.x
+    assert [race.kind for race in report] == ["use-after-free"]
+    assert report[0].second.is_drop
+
+
+def test_a_mend_of_lines_without_a_file() -> None:
+    code = """
+import weir
+a, b = weir.Stream(name="a"), weir.Stream(name="b")
+x = weir.zeros(4, stream=a)
+a.synchronize()
+with weir.check(assume="manual") as report:
+    weir.fill(x, 1, stream=a)
+    weir.fill(x, 2, stream=b)
+print(report[0].mend)
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert said == "e = a.record()  # after <string>:7\nb.wait(e)       # before <string>:8\n"
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(weir.ArgumentError, match='mode="print"'):
+        weir.check(mode="print")  # type: ignore[arg-type]
+    with pytest.raises(weir.ArgumentError, match='assume="auto"'):
+        weir.check(assume="auto")  # type: ignore[arg-type]
+    scopes = [weir.check() for _ in range(9)]
+    entered = []
+    with pytest.raises(weir.StateError, match="too many"):
+        for one in scopes:
+            one.__enter__()
+            entered.append(one)
+    for one in reversed(entered):
+        one.__exit__(None, None, None)

@@ -1,0 +1,141 @@
+"""Who orders operations: the innermost of array, stream, thread and process (rule O5)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+import weir
+from weir.testing import Gate
+
+
+@pytest.fixture(autouse=True)
+def automatic_again() -> Iterator[None]:
+    yield
+    weir.set_ordering("auto")
+
+
+class Race:
+    """A write that is held back, and a copy of what it writes on another stream."""
+
+    def __init__(self, device: weir.Device) -> None:
+        self.load = weir.Stream(device, name="load")
+        self.compute = weir.Stream(device, name="compute")
+        self.x = weir.zeros(4, stream=self.load)
+        self.y = weir.zeros(4, stream=self.compute)
+        device.synchronize()
+
+    def copied(self) -> float:
+        """What the copy finds: 7 if it waits for the write, 0 if not."""
+        weir.fill(self.x, 0, stream=self.load)
+        self.load.synchronize()
+        with Gate() as gate:
+            gate.hold(self.load)
+            weir.fill(self.x, 7, stream=self.load)
+            weir.copy(self.y, self.x, stream=self.compute)
+            done = self.compute.record()
+            # What waits for the write waits for the gate; what does not is over without it.
+            if "a gate" not in str(weir.explain(done)):
+                done.wait()
+        self.load.synchronize()
+        self.compute.synchronize()
+        return float(self.y[0].item())
+
+
+def test_o5_weir_orders_by_default(device: weir.Device) -> None:
+    assert Race(device).copied() == 7
+
+
+def test_o5_manual_in_a_scope_of_the_thread(device: weir.Device) -> None:
+    race = Race(device)
+    with weir.ordering("manual"):
+        assert race.copied() == 0
+        with weir.ordering("auto"):
+            assert race.copied() == 7
+        assert Race(device).copied() == 0
+    assert race.copied() == 7, "and back at once"
+
+
+def test_o5_the_scope_is_not_that_of_other_threads(device: weir.Device) -> None:
+    found: list[float] = []
+    with weir.ordering("manual"):
+        thread = threading.Thread(target=lambda: found.append(Race(device).copied()))
+        thread.start()
+        thread.join()
+    assert found == [7]
+
+
+def test_o5_manual_for_a_stream_and_for_an_array(device: weir.Device) -> None:
+    race = Race(device)
+    with weir.ordering("manual", stream=race.compute):
+        assert race.copied() == 0
+        with weir.ordering("auto", array=race.x), weir.ordering("auto", array=race.y):
+            assert race.copied() == 7, "the array is inside of the stream"
+    assert race.copied() == 7
+    with weir.ordering("manual", array=race.x):
+        assert race.copied() == 0
+    assert race.copied() == 7
+
+
+def test_o5_the_mode_of_the_process(device: weir.Device) -> None:
+    race = Race(device)
+    weir.set_ordering("manual")
+    assert race.copied() == 0
+    with weir.ordering("auto"):
+        assert race.copied() == 7
+
+
+def test_scopes_restore_what_was_there_also_after_exceptions(device: weir.Device) -> None:
+    race = Race(device)
+    with weir.ordering("manual", stream=race.compute):
+        with pytest.raises(KeyError), weir.ordering("auto", stream=race.compute):
+            raise KeyError
+        assert race.copied() == 0
+
+
+def test_misuse_of_scopes() -> None:
+    outer, inner = weir.ordering("manual"), weir.ordering("auto")
+    with pytest.raises(weir.StateError, match="is not entered"):
+        outer.__exit__(None, None, None)
+    outer.__enter__()
+    inner.__enter__()
+    with pytest.raises(weir.StateError, match="entered already"):
+        inner.__enter__()
+    with pytest.raises(weir.StateError, match="not the innermost one"):
+        outer.__exit__(None, None, None)
+    caught: list[BaseException] = []
+
+    def end() -> None:
+        try:
+            inner.__exit__(None, None, None)
+        except weir.StateError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    thread.join()
+    assert "on another thread than it began on" in str(caught[0])
+    inner.__exit__(None, None, None)
+    outer.__exit__(None, None, None)
+
+
+def test_a_scope_that_is_never_left_ends_with_its_thread() -> None:
+    def leave_open() -> None:
+        weir.ordering("manual").__enter__()
+
+    thread = threading.Thread(target=leave_open)
+    thread.start()
+    thread.join()
+    assert Race(weir.Device("cpu")).copied() == 7
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(weir.ArgumentError, match='"automatic" is no mode of ordering: pass "auto"'):
+        weir.ordering("automatic")  # type: ignore[arg-type]
+    with pytest.raises(weir.ArgumentTypeError, match="3 is no mode"):
+        weir.set_ordering(3)  # type: ignore[arg-type]
+    with pytest.raises(weir.ArgumentTypeError, match=r"pass a weir\.Array"):
+        weir.ordering("auto", array=[1, 2])
+    with pytest.raises(weir.ArgumentTypeError):
+        weir.ordering("auto", stream=[1, 2])

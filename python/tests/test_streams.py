@@ -1,0 +1,321 @@
+"""Streams, events, the current stream: C1, C5, S2 to S5, S7 to S9."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import threading
+import weakref
+
+import pytest
+import weir
+from weir.testing import Gate
+
+
+def test_c1_a_stream_is_made_used_and_closed(any_device: weir.Device) -> None:
+    stream = weir.Stream(any_device, name="load")
+    assert stream
+    assert stream.device == any_device
+    assert stream.name == "load"
+    assert stream.done
+    stream.synchronize()
+    stream.close()
+    stream.close()
+    assert not stream
+    for use in (stream.record, lambda: stream.wait(weir.Event()), stream.__enter__):
+        with pytest.raises(weir.StateError, match="closed"):
+            use()
+    with pytest.raises(weir.StateError, match="closed"):
+        weir.Stream(any_device).wait(stream)
+
+
+def test_c1_the_aliases_are_the_same() -> None:
+    stream = weir.Stream()
+    event = stream.record_event()
+    stream.wait_event(event)
+    stream.wait_stream(weir.Stream())
+    assert stream.query() is True
+    stream.sync()
+    assert (stream.cuda_stream, stream.ptr, stream.handle) == (0, 0, 0)
+    assert stream.__cuda_stream__() == (0, 0)
+    stream.destroy()
+    assert not stream
+    event.destroy()
+    assert not event
+    assert weir.create_stream("sim:0", name="x").name == "x"
+    assert weir.create_event("sim:0").device == weir.Device("sim:0")
+    assert weir.Device("sim:0").create_stream(priority=-1).priority == -1
+
+
+def test_s9_objects_print_what_they_are(device: weir.Device) -> None:
+    stream = weir.Stream(device, priority=-1, name="load")
+    assert repr(stream).startswith(f"<weir.Stream {device.name} ")
+    assert '"load"' in repr(stream)
+    assert "priority=-1 owned>" in repr(stream)
+    stream.close()
+    assert "closed>" in repr(stream)
+    assert repr(device) == f"<weir.Device {device.name}>"
+    event = weir.Event(device, timing=True)
+    assert repr(event).startswith("<weir.Event #")
+    event.close()
+    assert repr(event) == "<weir.Event closed>"
+
+
+def test_s3_done_never_blocks_and_synchronize_does(device: weir.Device) -> None:
+    stream = weir.Stream(device)
+    with Gate() as gate:
+        gate.hold(stream)
+        event = stream.record()
+        assert not stream.done
+        assert not event.done
+    event.wait()
+    assert event.done
+    stream.synchronize()
+    assert stream.done
+
+
+def test_s3_a_wait_is_device_side(device: weir.Device) -> None:
+    first, second = weir.Stream(device), weir.Stream(device)
+    with Gate() as gate:
+        gate.hold(first)
+        second.wait(first)
+        after = second.record()
+        assert not after.done
+        third = weir.Stream(device)
+        third.record().wait()  # the control: what did not wait goes on
+    after.synchronize()
+
+
+def test_s2_an_event_holds_the_moment_of_its_record(device: weir.Device) -> None:
+    stream = weir.Stream(device)
+    event = stream.record()
+    with Gate() as gate:
+        gate.hold(stream)
+        stream.record()
+        event.wait()  # what came later does not change it
+        assert stream.record(event) is event  # recorded again, it holds the later moment
+        assert not event.done
+    event.wait()
+
+
+def test_s2_an_event_never_recorded_is_complete() -> None:
+    event = weir.Event()
+    assert event.done
+    event.wait()
+    weir.Stream().wait(event)
+
+
+def test_an_event_records_on_the_current_stream_by_default(device: weir.Device) -> None:
+    stream = weir.Stream(device)
+    event = weir.Event()
+    with Gate() as gate:
+        gate.hold(stream)
+        with stream:
+            event.record()
+        assert event.device == device
+        assert not event.done
+    event.synchronize()
+
+
+def test_a_closed_event_is_refused() -> None:
+    stream = weir.Stream()
+    with stream.record() as event:
+        assert event
+    assert not event
+    for use in (event.wait, event.record, lambda: event.done, lambda: stream.wait(event), lambda: stream.record(event)):
+        with pytest.raises(weir.StateError, match="closed"):
+            use()
+
+
+def test_elapsed_time_is_in_milliseconds(device: weir.Device) -> None:
+    stream = weir.Stream(device)
+    start = stream.record(timing=True)
+    end = stream.record(timing=True)
+    stream.synchronize()
+    assert start.timing
+    assert 0 <= start.elapsed_time(end) < 60_000
+    assert start.elapsed_time(end) == -end.elapsed_time(start)
+    with pytest.raises(weir.StateError, match="timing"):
+        start.elapsed_time(stream.record())
+
+
+def test_s7_the_current_stream_nests_and_comes_back(device: weir.Device) -> None:
+    default = weir.current_stream(device)
+    one, two = weir.Stream(device), weir.Stream(device)
+    with one:
+        assert weir.current_stream(device) is one
+        assert weir.current_stream() is one
+        with two:
+            assert weir.current_stream(device) is two
+            with one:
+                assert weir.current_stream(device) is one
+            assert weir.current_stream(device) is two
+        assert weir.current_stream(device) is one
+        with pytest.raises(KeyError), two:
+            raise KeyError
+        assert weir.current_stream(device) is one
+    assert weir.current_stream(device) == default
+
+
+def test_s7_each_device_has_its_own_current_stream() -> None:
+    cpu, sim = weir.Stream("cpu"), weir.Stream("sim:0")
+    with cpu, sim:
+        assert weir.current_stream("cpu") is cpu
+        assert weir.current_stream("sim:0") is sim
+        assert weir.current_stream() is sim  # the innermost one's device
+        assert weir.current_stream("sim:1") not in (cpu, sim)
+    assert weir.current_stream().device == weir.Device("cpu")
+
+
+def test_c5_the_current_stream_belongs_to_its_thread(device: weir.Device) -> None:
+    seen = []
+    with weir.Stream(device) as stream:
+        thread = threading.Thread(target=lambda: seen.append(weir.current_stream(device)))
+        thread.start()
+        thread.join()
+        assert seen[0] != stream
+    assert seen[0] == weir.current_stream(device)  # the default stream is everybody's
+
+
+def test_with_must_end_on_its_thread_and_innermost_first() -> None:
+    one, two = weir.Stream(), weir.Stream()
+    one.__enter__()
+    two.__enter__()
+    with pytest.raises(weir.StateError, match="innermost"):
+        one.__exit__(None, None, None)
+    assert weir.current_stream() is two
+    two.__exit__(None, None, None)
+    failures = []
+
+    def leave() -> None:
+        try:
+            one.__exit__(None, None, None)
+        except weir.StateError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=leave)
+    thread.start()
+    thread.join()
+    assert len(failures) == 1
+    one.__exit__(None, None, None)
+
+
+def test_s5_streams_are_equal_if_they_are_the_same_stream(device: weir.Device) -> None:
+    stream = weir.Stream(device)
+    assert stream == weir.adopt(stream)
+    assert stream != weir.Stream(device)
+    assert stream != "stream"
+    assert len({stream, weir.adopt(stream), weir.Stream(device)}) == 2
+    assert weir.current_stream(device) == weir.current_stream(device)
+
+
+def test_s4_a_busy_stream_may_be_dropped(device: weir.Device) -> None:
+    stream = weir.Stream(device)
+    seen = weakref.ref(stream)
+    with Gate() as gate:
+        gate.hold(stream)
+        event = stream.record()
+        del stream
+        gc.collect()
+        assert seen() is None
+        assert not event.done
+    event.wait()
+
+
+def test_events_are_told_apart() -> None:
+    one, two = weir.Event(), weir.Event()
+    assert one == one
+    assert one != two
+    assert len({one, two}) == 2
+
+
+def test_pickling_and_copying_are_refused_with_a_reason() -> None:
+    for thing in (weir.Stream(), weir.Event()):
+        for use in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(weir.ArgumentTypeError, match="belongs to this process"):
+                use(thing)
+    device = weir.Device("sim:3")
+    assert pickle.loads(pickle.dumps(device)) == device
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: weir.Device("gpu"), weir.ArgumentError, "sim:0"),
+        (lambda: weir.Device("sim:99"), weir.ArgumentError, "sim"),
+        (lambda: weir.Stream(3), weir.ArgumentTypeError, "weir.Device"),
+        (lambda: weir.Stream().wait("now"), weir.ArgumentTypeError, "weir.Stream"),
+        (lambda: weir.Stream().record(3), weir.ArgumentTypeError, "weir.Event"),
+        (lambda: weir.adopt(None), weir.ArgumentTypeError, "no stream"),
+        (lambda: weir.adopt(True), weir.ArgumentTypeError, "no stream"),
+        (lambda: weir.adopt(-1), weir.ArgumentError, "handle"),
+        (lambda: weir.adopt(1 << 70), weir.ArgumentError, "handle"),
+        (lambda: weir.adopt(7, device="cpu"), weir.ArgumentError, "cpu"),
+        (lambda: weir.stream_of([1]), weir.ArgumentTypeError, "no stream"),
+    ],
+)
+def test_x10_wrong_arguments_say_what_is_wanted(call, error, words) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_x10_the_tree_of_errors() -> None:
+    for name, builtin in {
+        "ArgumentError": ValueError,
+        "ArgumentTypeError": TypeError,
+        "StateError": RuntimeError,
+        "OutOfMemory": MemoryError,
+        "ExchangeError": BufferError,
+        "CopyError": ValueError,
+        "OperationError": RuntimeError,
+        "RaceError": RuntimeError,
+        "DeviceError": RuntimeError,
+        "MissingLibrary": ImportError,
+    }.items():
+        error = getattr(weir, name)
+        assert issubclass(error, weir.Error), name
+        assert issubclass(error, builtin), name
+        assert error.__module__ == "weir", name
+    assert issubclass(weir.CopyError, weir.ExchangeError)
+
+
+def test_c9_device_wide_synchronisation_waits_for_user_streams(device: weir.Device) -> None:
+    streams = [weir.Stream(device) for _ in range(3)]
+    gate = Gate()
+    for stream in streams:
+        gate.hold(stream)
+    events = [stream.record() for stream in streams]
+    waits = threading.Thread(target=device.synchronize)
+    waits.start()
+    gate.open()
+    waits.join()
+    assert all(event.done for event in events)
+
+
+def test_keep_alive_and_keeps_let_go_after_the_event(device: weir.Device) -> None:
+    class Thing:
+        pass
+
+    for keep in (lambda thing, event: weir.keep_alive([thing], after=event), lambda thing, event: event.keeps(thing)):
+        stream = weir.Stream(device)
+        thing = Thing()
+        seen = weakref.ref(thing)
+        with Gate() as gate:
+            gate.hold(stream)
+            event = stream.record()
+            keep(thing, event)
+            del thing
+            gc.collect()
+            assert seen() is not None
+        event.wait()
+        while seen() is not None:  # let go of by whoever finds the event over
+            weir.current_stream()
+            event.done  # noqa: B018
+
+
+def test_many_streams_and_events_are_made_and_dropped(device: weir.Device) -> None:
+    for _ in range(2_000):
+        stream = weir.Stream(device)
+        stream.record()
+        stream.wait(stream.record())

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Builds the wheel as pip does, installs it in an environment of its own, and uses it from another folder.
+# Usage: wheel_test.sh PYTHON SOURCE LIBRARY
+set -euo pipefail
+python=$1 source=$2 library=$3
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+"$python" -m venv "$folder/venv"
+"$folder/venv/bin/pip" install --quiet --disable-pip-version-check "$source" \
+    --config-settings="cmake.define.WEIR_PREBUILT_LIBRARY=$library" --config-settings="build-dir=$folder/build"
+cd "$folder"
+unset PYTHONPATH
+"$folder/venv/bin/python" - <<'PYTHON'
+import importlib.metadata
+
+import weir
+
+assert importlib.metadata.version("weir-streams") == weir.__version__, weir.__version__
+assert any(str(file).endswith("weir/py.typed") for file in importlib.metadata.files("weir-streams"))
+stream = weir.Stream("sim:0")
+stream.record().wait()
+PYTHON

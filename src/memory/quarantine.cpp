@@ -1,0 +1,242 @@
+#include "memory/quarantine.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "backend/timeline.hpp"
+#include "memory/block.hpp"
+#include "memory/lent_memory.hpp"
+#include "memory/pool.hpp"
+#include "runtime/device_state.hpp"
+#include "weir/capture.hpp"
+
+namespace weir {
+
+namespace memory {
+
+/// Linked through its members: costs no allocation.
+struct quarantine_list {
+    quarantined* first = nullptr;
+
+    void add(quarantined& one) noexcept {
+        one.previous_ = nullptr;
+        one.next_ = first;
+        (first != nullptr ? first->previous_ : first) = &one;
+        first = &one;
+    }
+    void remove(quarantined& one) noexcept {
+        (one.previous_ != nullptr ? one.previous_->next_ : first) = one.next_;
+        if (one.next_ != nullptr) {
+            one.next_->previous_ = one.previous_;
+        }
+    }
+    template <class Fits>
+    [[nodiscard]] quarantined* find(Fits&& fits) const noexcept {
+        quarantined* one = first;
+        while (one != nullptr && !fits(*one)) {
+            one = one->next_;
+        }
+        return one;
+    }
+};
+
+namespace {
+
+/// Contexts that can be asked at once: for each memory that is lent out there is room for as many points.
+constexpr std::size_t usual_contexts = 16;
+
+std::atomic<capture_knowledge> captures_of_process{capture_knowledge::unknown};
+std::atomic<std::uint64_t> drops{0};
+
+/// Ends of all contexts at one moment.
+struct ends_of_contexts {
+    std::uint64_t covers = 0;  ///< drops before this one
+    std::vector<frontiers::point> points;
+};
+
+struct shared_state {
+    std::mutex mutex;  ///< guards what follows; before the pools' and the contexts' own locks
+    ends_of_contexts last;
+    quarantine_list held;
+    quarantine_list ending;
+    std::condition_variable left;  ///< one has gone out of `ending`
+};
+
+shared_state& state() {
+    static auto* const one = new shared_state;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    return *one;
+}
+
+/// Ends of all contexts as they are now. Under the lock. false if some context gives none.
+bool mark_contexts(shared_state& in, bool may_block) noexcept {
+    const std::uint64_t before = drops.load(std::memory_order_seq_cst);
+    try {
+        ends_of_contexts found{before, {}};
+        for (runtime::device_state* const each : runtime::cuda_devices_in_use()) {
+            if (const auto end = each->driver().mark_end_of_all()) {
+                found.points.push_back(*end);
+            } else if (!may_block || !each->driver().await_end_of_all()) {
+                return false;
+            }
+        }
+        in.last = std::move(found);
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+/// Whether work that Weir never sees can use the memory after its drop.
+bool is_reached_by_contexts(const block& of) {
+    return of.device().kind() == device_kind::cuda || (of.source().is_pinned() && !of.device().stands_for_cuda());
+}
+
+block* block_of(const buffer& what) noexcept { return static_cast<block*>(what.resource()); }
+
+}  // namespace
+
+void lend_out(const buffer& what) {
+    block* const of = block_of(what);
+    if (of == nullptr || !is_reached_by_contexts(*of)) {
+        return;
+    }
+    runtime::reaper::start();
+    auto made = std::make_unique<quarantined>(*of);
+    const std::lock_guard lock(of->mutex);
+    if (!of->quarantine) {
+        of->quarantine = std::move(made);
+    }
+}
+
+void take_back(const buffer& what) {
+    if (block* const of = block_of(what)) {
+        std::unique_ptr<quarantined> not_needed;  // goes under no lock
+        const std::lock_guard lock(of->mutex);
+        not_needed = std::move(of->quarantine);
+    }
+}
+
+quarantined::quarantined(block& of) : block_(&of) { ends_.reserve(usual_contexts); }
+
+void quarantined::enter() noexcept {
+    dropped_ = drops.fetch_add(1, std::memory_order_seq_cst);
+    if (block_->lent == nullptr) {
+        block_->home->enter_quarantine(*block_);
+    }
+    runtime::reaper::push(*this);
+}
+
+/// Ends that cover its drop, if there are any or some can be had. Under the lock.
+bool quarantined::find_end() noexcept {
+    shared_state& all = state();
+    const bool covered = all.last.covers > dropped_;
+    if (!covered && (captures_of_process.load() == capture_knowledge::unknown || !mark_contexts(all, false))) {
+        return false;
+    }
+    try {
+        ends_ = all.last.points;
+        has_end_ = true;
+    } catch (...) {
+        return false;
+    }
+    return true;
+}
+
+std::optional<frontiers::point> quarantined::pending() noexcept {
+    if (!has_end_) {
+        const std::lock_guard lock(state().mutex);
+        if (!find_end()) {
+            return std::nullopt;
+        }
+        state().ending.add(*this);
+    }
+    const auto left = std::find_if(ends_.begin(), ends_.end(), [](const frontiers::point& one) {
+        return !backend::timeline_table::instance().is_complete(one);
+    });
+    return left == ends_.end() ? std::nullopt : std::optional(*left);
+}
+
+void quarantined::release() noexcept {
+    if (!has_end_) {
+        shared_state& all = state();
+        std::unique_lock lock(all.mutex);
+        if (!find_end()) {
+            all.held.add(*this);
+            return;
+        }
+        all.ending.add(*this);
+        lock.unlock();
+        runtime::reaper::push(*this);  // a safe point came in between
+        return;
+    }
+    leave();
+}
+
+/// Its end has come. Ends this object.
+void quarantined::leave() noexcept {
+    shared_state& all = state();
+    const std::unique_ptr<quarantined> self(this);
+    block& of = *block_;
+    if (of.lent != nullptr) {
+        of.lent->give_back();
+    } else {
+        of.home->leave_quarantine(of);
+    }
+    const std::lock_guard lock(all.mutex);
+    all.ending.remove(*this);
+    all.left.notify_all();
+}
+
+bool quarantined::await_one(const pool& of) {
+    shared_state& all = state();
+    std::unique_lock lock(all.mutex);
+    const auto is_of = [&](const quarantined& one) { return one.block_->lent == nullptr && one.block_->home == &of; };
+    quarantined* const one = all.ending.find(is_of);
+    if (one == nullptr || runtime::reaper::leaked() != 0) {
+        return false;
+    }
+    const std::vector<frontiers::point> ends = one->ends_;
+    lock.unlock();
+    for (const frontiers::point& each : ends) {
+        backend::timeline_table::instance().host_wait(each);
+    }
+    lock.lock();
+    // The reaper's thread has heard of it, too.
+    all.left.wait(lock,
+                  [&] { return all.ending.find([&](const quarantined& each) { return &each == one; }) == nullptr; });
+    return true;
+}
+
+void quarantined::release_held(bool may_block) noexcept {
+    shared_state& all = state();
+    const std::lock_guard lock(all.mutex);
+    if (all.last.covers == drops.load(std::memory_order_seq_cst) || !mark_contexts(all, may_block)) {
+        return;  // nothing was dropped since, or it is not to be had now
+    }
+    quarantined* next = all.held.first;
+    while (next != nullptr) {
+        quarantined& one = *std::exchange(next, next->next_);
+        if (one.find_end()) {
+            all.held.remove(one);
+            all.ending.add(one);
+            runtime::reaper::push(one);
+        }
+    }
+}
+
+}  // namespace memory
+
+void captures(capture_knowledge known) noexcept {
+    memory::captures_of_process.store(known);
+    if (known == capture_knowledge::none) {
+        memory::quarantined::release_held(false);
+    }
+}
+
+void safe_point() noexcept { memory::quarantined::release_held(true); }
+
+}  // namespace weir

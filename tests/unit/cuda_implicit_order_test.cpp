@@ -1,0 +1,266 @@
+// CUDA's implicit ordering: the legacy default stream, blocking streams, threads' default streams, and streams that take no
+// part in it (rule S6, scenario F5).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "backend/cuda/driver.hpp"
+#include "runtime/device_state.hpp"
+#include "support/messages.hpp"
+#include "unit/cuda_support.hpp"
+
+namespace weir::test {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+namespace gpu = backend::cuda;
+
+native_stream number(std::uintptr_t handle) { return {reinterpret_cast<void*>(handle)}; }
+
+/// These hold streams of the fake driver, and count its calls.
+class S6Cuda : public ::testing::Test {
+protected:
+    void SetUp() override {
+        if (!fake_cuda::in_use()) {
+            GTEST_SKIP() << "needs the gates and counters of the fake driver";
+        }
+        step_kernel();
+        cuda().synchronize();
+    }
+    void TearDown() override {
+        if (fake_cuda::in_use()) {
+            fake_cuda::open_all();
+            cuda().synchronize();
+        }
+    }
+
+    /// Writes x on `first`, which is held, and reads it on `second`, by the program's own order alone. What was read: 11 is
+    /// what was before, 111 what was written.
+    static double read_behind(const stream& first, const stream& second) {
+        const ordering_scope manual(ordering_mode::manual);
+        const array x = make(first, 1);
+        const array y = make(second, 0);
+        cuda().synchronize();
+        fake_cuda::forget_calls();
+        fake_gate held(handle_of(first));
+        step_in_place(first, x);
+        const completion read = step(second, y, x);
+        EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 0U) << "nobody asked for a wait";
+        if (!is_ordered(first, second)) {
+            read.synchronize();  // the held stream does not hold it up
+        }
+        held.open();
+        cuda().synchronize();
+        return values_of<double>(y).front();
+    }
+    static bool is_ordered(const stream& a, const stream& b) {
+        return backend::ordered_by_device(a.state().ordered_as(), b.state().ordered_as());
+    }
+    /// The same with Weir's ordering: how many waits the driver was asked for.
+    static unsigned long long waits_of(const stream& first, const stream& second) {
+        const array x = make(first, 1);
+        const array y = make(second, 0);
+        cuda().synchronize();
+        fake_cuda::forget_calls();
+        {
+            const fake_gate held(handle_of(first));
+            step_in_place(first, x);
+            step(second, y, x);
+        }
+        EXPECT_THAT(values_of<double>(y), Each(111));
+        return fake_cuda::calls("cuStreamWaitEvent");
+    }
+    /// What check has to say of a write on `first` and a read on `second` that nobody ordered.
+    static std::size_t races(const stream& first, const stream& second) {
+        const ordering_scope manual(ordering_mode::manual);
+        const check_scope check;
+        const array x = make(first, 1);
+        const array y = make(second, 0);
+        cuda().synchronize();
+        step_in_place(first, x);
+        step(second, y, x);
+        cuda().synchronize();
+        EXPECT_THAT(values_of<double>(y), Each(111)) << "check keeps the program safe";
+        return check.report().races().size();
+    }
+
+    /// The fake's gates know default streams by the calling thread's context.
+    gpu::in_context here_{gpu::context_of(cuda().state().driver())};
+    stream legacy_ = stream::adopt(number(1), cuda());
+    stream blocking_{cuda(), {.name = "blocking", .blocking = true}};
+    stream other_{cuda(), {.name = "other"}};
+};
+
+TEST_F(S6Cuda, StreamsSayWhetherTheyBlock) {
+    EXPECT_TRUE(blocking_.blocking());
+    EXPECT_FALSE(other_.blocking());
+    EXPECT_TRUE(stream::adopt(number(2), cuda()).blocking());
+    EXPECT_TRUE(stream(cpu(), {.blocking = true}).blocking()) << "kept where it means nothing";
+    EXPECT_EQ(stream::adopt(number(0), cuda()), legacy_);
+    // The driver is asked of streams of others.
+    const gpu::device_context& in = gpu::context_of(cuda().state().driver());
+    const gpu::in_context here(in);
+    for (const unsigned flags : {gpu::stream_default, gpu::stream_non_blocking}) {
+        gpu::stream_handle raw = nullptr;
+        in.expect(in.api().stream_create(&raw, flags, 0), "cuStreamCreateWithPriority");
+        EXPECT_EQ(stream::adopt({raw}, cuda()).blocking(), flags == gpu::stream_default);
+        cuda().synchronize();
+        in.api().stream_destroy(raw);
+    }
+    gpu::stream_handle own = static_cast<gpu::stream_handle>(handle_of(blocking_));
+    unsigned flags = 99;
+    EXPECT_EQ(in.api().stream_flags(own, &flags), gpu::success);
+    EXPECT_EQ(flags, gpu::stream_default);
+}
+
+TEST_F(S6Cuda, TheLegacyStreamComesAfterBlockingOnes) { EXPECT_EQ(read_behind(blocking_, legacy_), 111); }
+TEST_F(S6Cuda, BlockingStreamsComeAfterTheLegacyOne) { EXPECT_EQ(read_behind(legacy_, blocking_), 111); }
+TEST_F(S6Cuda, AThreadsDefaultStreamIsABlockingOne) {
+    EXPECT_EQ(read_behind(legacy_, stream::adopt(number(2), cuda())), 111);
+    EXPECT_EQ(read_behind(stream::adopt(number(2), cuda()), legacy_), 111);
+}
+TEST_F(S6Cuda, ControlOtherStreamsAreNotOrdered) {
+    EXPECT_EQ(read_behind(legacy_, other_), 11);
+    EXPECT_EQ(read_behind(other_, legacy_), 11);
+    EXPECT_EQ(read_behind(blocking_, stream(cuda(), {.blocking = true})), 11);
+    EXPECT_EQ(read_behind(blocking_, other_), 11);
+}
+
+TEST_F(S6Cuda, O2WhatTheDriverOrdersIsNotWaitedFor) {
+    EXPECT_EQ(waits_of(blocking_, legacy_), 0U);
+    EXPECT_EQ(waits_of(legacy_, blocking_), 0U);
+    EXPECT_EQ(waits_of(other_, legacy_), 1U) << "control";
+    EXPECT_EQ(waits_of(legacy_, other_), 1U) << "control";
+    EXPECT_EQ(waits_of(blocking_, other_), 1U) << "control";
+}
+
+TEST_F(S6Cuda, O2WhoComesAfterTheLegacyStreamComesAfterBlockingOnes) {
+    const array x = make(blocking_, 1);
+    const array y = make(legacy_, 0);
+    const array z = make(other_, 0);
+    cuda().synchronize();
+    fake_cuda::forget_calls();
+    {
+        const fake_gate held(handle_of(blocking_));
+        step_in_place(blocking_, x);
+        step(legacy_, y, x);
+        step({other_, {}}, z, y);  // waits for the legacy stream,
+        step_in_place(other_, x);  // which is enough
+    }
+    EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 1U);
+    EXPECT_THAT(values_of<double>(z), Each(1111));
+    EXPECT_THAT(values_of<double>(x), Each(111));
+}
+
+TEST_F(S6Cuda, EventsAreRecordedBehindWhatTheDriverOrders) {
+    const ordering_scope manual(ordering_mode::manual);
+    for (const auto& [first, second] : {std::pair(legacy_, blocking_), std::pair(blocking_, legacy_)}) {
+        const array x = make(first, 1);
+        const array y = make(other_, 0);
+        cuda().synchronize();
+        fake_gate held(handle_of(first));
+        step_in_place(first, x);
+        const event behind = second.record();  // of a stream that has nothing else to do
+        other_.wait(behind);
+        const completion read = step(other_, y, x);
+        EXPECT_FALSE(read.done());
+        held.open();
+        cuda().synchronize();
+        EXPECT_THAT(values_of<double>(y), Each(111));
+    }
+}
+
+TEST_F(S6Cuda, SynchronizingTheLegacyStreamWaitsForBlockingOnes) {
+    const array x = make(blocking_, 1);
+    cuda().synchronize();
+    fake_gate held(handle_of(blocking_));
+    const completion written = step_in_place(blocking_, x);
+    std::thread later([&] { held.open(); });
+    legacy_.synchronize();
+    EXPECT_TRUE(written.done());
+    later.join();
+}
+
+TEST_F(S6Cuda, HostTasksTakePart) {
+    const ordering_scope manual(ordering_mode::manual);
+    const array x = make(legacy_, 1);
+    cuda().synchronize();
+    std::atomic<bool> ran{false};
+    fake_gate held(handle_of(legacy_));
+    const completion written = step_in_place(legacy_, x);
+    const completion task = host_task(blocking_, [&] {
+        EXPECT_TRUE(written.done());
+        ran = true;
+    });
+    const completion free = host_task(other_, [] {});
+    free.synchronize();
+    EXPECT_FALSE(ran) << "control: another stream's was done at once";
+    held.open();
+    task.synchronize();
+    EXPECT_TRUE(ran);
+}
+
+TEST_F(S6Cuda, WorkThatIsHeldInWeirIsOrderedAsWell) {
+    const ordering_scope manual(ordering_mode::manual);
+    const array x = make(blocking_, 1);
+    const array y = make(legacy_, 0);
+    cuda().synchronize();
+    testing::gate gate;
+    gate.hold(blocking_);  // not a gate of the driver's: what comes next is not in the stream
+    step_in_place(blocking_, x);
+    std::thread later([&] {
+        while (fake_cuda::pending(handle_of(legacy_)) != 0) {
+            std::this_thread::yield();
+        }
+        gate.open();
+    });
+    step(legacy_, y, x);  // blocks until it can be in the stream, since others use that, too (rule O9)
+    later.join();
+    legacy_.synchronize();
+    EXPECT_THAT(values_of<double>(y), Each(111));
+}
+
+TEST_F(S6Cuda, ForeignWorkInALegacyStreamIsNotWaitedForTwice) {
+    fake_cuda::forget_calls();
+    blocking_.wait(legacy_);
+    legacy_.wait(blocking_);
+    EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 0U);
+    const fake_gate held(handle_of(legacy_));
+    const array x = make(legacy_, 1);
+    other_.wait(legacy_);
+    EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 1U) << "control";
+}
+
+TEST_F(S6Cuda, V1CheckCountsItAsTheProgramsOwn) {
+    EXPECT_EQ(races(legacy_, blocking_), 0U);
+    EXPECT_EQ(races(blocking_, legacy_), 0U);
+    EXPECT_EQ(races(stream::adopt(number(2), cuda()), legacy_), 0U);
+    EXPECT_EQ(races(legacy_, other_), 1U);
+    EXPECT_EQ(races(other_, legacy_), 1U);
+    EXPECT_EQ(races(blocking_, other_), 1U);
+    EXPECT_EQ(races(blocking_, stream(cuda(), {.blocking = true})), 1U);
+}
+
+TEST_F(S6Cuda, AThreadsDefaultStreamIsForThatThread) {
+    const stream mine = stream::adopt(number(2), cuda());
+    const array x = make(mine, 1);
+    std::thread([&] {
+        EXPECT_NE(stream::adopt(number(2), cuda()), mine);
+        EXPECT_THAT(message_of<argument_error>([&] { step_in_place(mine, x); }),
+                    HasSubstr("the default stream of another thread"));
+        EXPECT_THROW(mine.synchronize(), argument_error);
+        EXPECT_FALSE(mine.done());
+        // Others wait for it by what it has recorded itself.
+        EXPECT_THAT(values_of<double>(x), Each(1));
+    }).join();
+    step_in_place(mine, x);
+    EXPECT_THAT(values_of<double>(x), Each(11));
+}
+
+}  // namespace
+}  // namespace weir::test
