@@ -40,7 +40,7 @@ class Tidy(unittest.TestCase):
 
     def test_all_at_once(self):
         self.assertEqual(self.check("good", "good", "good"), (True, ""))
-        self.assertEqual(self.asked(), [f"--quiet {self.folder}/together.cpp -- -Ihere"])
+        self.assertEqual(self.asked(), [f"--quiet {self.folder}/together.cpp -- -Ihere -Wno-shadow"])
 
     def test_a_finding_fails(self):
         good, said = self.check("good", "bad")
