@@ -8,10 +8,12 @@ Prints the median of several runs for each call. Compare figures of one run only
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 import weir
 
@@ -30,6 +32,42 @@ def nanoseconds(call: Callable[[], object], calls: int, runs: int, settle: Calla
 
 def nothing() -> None:
     pass
+
+
+Add = Callable[..., None]
+
+NOTHING = 'extern "C" __global__ void nothing(const float* x, float* y, float a, long long n) {}'
+
+
+def add_work(add: Add) -> None:
+    """Streams, events, host tasks; launches where there is a CUDA device."""
+    for device in ("cpu", "cpu:inline", "cuda:0"):
+        try:
+            s, t = weir.Stream(device), weir.Stream(device)
+        except weir.DeviceError:
+            continue
+
+        def enter(s: weir.Stream = s) -> None:
+            with s:
+                pass
+
+        calls: dict[str, Callable[[], object]] = {
+            "record": s.record,
+            "record_wait": lambda s=s, t=t: t.wait(s.record()),  # type: ignore[misc]
+            "with_stream": enter,
+            "current_stream": lambda device=device: weir.current_stream(device),  # type: ignore[misc]
+            "host_task": lambda s=s: weir.host_task(nothing, stream=s),  # type: ignore[misc]
+        }
+        if device == "cuda:0":
+            try:
+                kernel = weir.Kernel(NOTHING, "nothing", "in float* x, inout float* y, float a, int64 n")
+            except weir.MissingLibrary:
+                continue
+            x, y = weir.ones(16, "float32", stream=s), weir.ones(16, "float32", stream=s)
+            launcher = kernel[1, 32, s]
+            calls["launch"] = lambda: launcher(x, y, 2.0, 16)
+            calls["launch_method"] = lambda: kernel.launch(1, 32, x, y, 2.0, 16, stream=s)
+        add(f"weir {device}", s.synchronize, **calls)
 
 
 def cases() -> list[tuple[str, str, Callable[[], object], Callable[[], object]]]:
@@ -59,6 +97,7 @@ def cases() -> list[tuple[str, str, Callable[[], object], Callable[[], object]]]
             shape=lambda x=x: x.shape,  # type: ignore[misc]
             to_numpy=lambda x=x: x.numpy(),  # type: ignore[misc]
         )
+    add_work(add)
     if importlib.util.find_spec("numpy"):
         import numpy
 
@@ -81,7 +120,7 @@ def cases() -> list[tuple[str, str, Callable[[], object], Callable[[], object]]]
             to_numpy=lambda: numpy.asarray(a),
         )
     if importlib.util.find_spec("torch"):
-        import torch
+        torch: Any = importlib.import_module("torch")
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
         wait = torch.cuda.synchronize if device == "cuda" else nothing
@@ -99,7 +138,7 @@ def cases() -> list[tuple[str, str, Callable[[], object], Callable[[], object]]]
             to_numpy=lambda: t.cpu().numpy(),
         )
     if importlib.util.find_spec("cupy"):
-        import cupy
+        cupy: Any = importlib.import_module("cupy")
 
         c, d = cupy.ones(16), cupy.ones(16)
 

@@ -54,7 +54,8 @@ check_python() {
         status=1
     }
     MYPYPATH=build/release/python "$bin/mypy" --strict -p weir || status=1
-    MYPYPATH=build/release/python "$bin/mypy" --strict examples/python/*.py || status=1
+    # Examples have no types, so that they read well; what they call has.
+    MYPYPATH=build/release/python "$bin/mypy" --check-untyped-defs examples/python/*.py || status=1
     return $status
 }
 

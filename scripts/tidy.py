@@ -2,8 +2,9 @@
 """Runs clang-tidy over the sources of src/, many at a time.
 
 Most of the time that the tool takes goes into the headers that all sources include. So the sources of a folder are checked as
-one that includes them: what they have in common is looked at once. Where something is found, or names of two are in each other's way, fewer are checked
-at a time, so that what is printed is true of one source. Checks that look at nothing but the main file see each source that they can say something about alone, too.
+one that includes them: what they have in common is looked at once. Where something is found, or names of two are in each
+other's way, fewer are checked at a time, so that what is printed is true of one source. Checks that look at nothing but the
+main file see each source that they can say something about alone, too.
 
 Usage: tidy.py CLANG_TIDY BUILD_FOLDER      (with its compile_commands.json)
 """

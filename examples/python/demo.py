@@ -249,7 +249,9 @@ def schedule_with_delays(blocks):
     """An order that nothing in a program without events forbids: six times one stream stands still for some blocks."""
     lasts = max(blocks // 20, 3)
     begins = [(2 * i + 1) * blocks // (2 * len(LATE) + 1) for i in range(len(LATE))]
-    steps, waiting, late = [], [], None
+    steps: list[tuple[str, int]] = []
+    waiting: list[tuple[str, int]] = []
+    late = None
     for block in range(blocks):
         if late is not None and block >= begins[late] + lasts:
             steps, waiting, late = steps + waiting, [], None

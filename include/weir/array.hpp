@@ -50,8 +50,10 @@ public:
     [[nodiscard]] std::int64_t size() const noexcept { return shape_.elements(); }
     /// Bytes of all elements, packed.
     [[nodiscard]] std::size_t nbytes() const noexcept;
-    /// The device whose memory holds the elements.
-    [[nodiscard]] weir::device device() const noexcept { return buffer_.device(); }
+    /// The device whose memory holds the elements; of none, the one for which it was made.
+    [[nodiscard]] weir::device device() const noexcept {
+        return place_ == nullptr ? buffer_.device() : weir::device(*place_);
+    }
     /// The bytes it occupies in its buffer: exactly its elements, not what lies between them (rule O3).
     [[nodiscard]] const order::footprint& footprint() const noexcept { return footprint_; }
     /// The memory that it is a window onto, which other arrays may share.
@@ -192,6 +194,8 @@ public:
     /// @}
 
 private:
+    friend WEIR_EXPORT array empty(const weir::shape& extents, weir::dtype type, const stream_ref& on,
+                                   source_location where);
     void expect(weir::dtype wanted) const {
         if (wanted != dtype_) {
             refuse_type(wanted);
@@ -217,6 +221,7 @@ private:
     std::size_t offset_ = 0;
     weir::dtype dtype_ = dtype::float64;
     bool contiguous_ = true;
+    runtime::device_state* place_ = nullptr;  ///< the device of an array without memory; null: the memory's
 };
 
 /// A typed window onto an array in C order: what `in`, `out` and `inout` take.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "weir/device.hpp"
 #include "weir/export.hpp"
@@ -20,8 +21,14 @@ struct statistics {
     std::size_t limit = 0;  ///< the most that live, pending, cached and quarantined may be together (rule L6)
 };
 
-/// The figures of this moment. Never blocks on work of a device.
-[[nodiscard]] WEIR_EXPORT statistics stats(device of = cpu());
+/// Which of the pools behind a device's streams.
+enum class pool_kind : std::uint8_t {
+    own,     ///< of the device's own memory
+    shared,  ///< of memory that the host and CUDA devices both reach: pinned() on the CPU, managed() on a CUDA device
+};
+
+/// The figures of this moment; all 0 of a shared pool that nobody has used. Never blocks on work of a device.
+[[nodiscard]] WEIR_EXPORT statistics stats(device of = cpu(), pool_kind which = pool_kind::own);
 
 /// Limits what the pool may take from the driver, live, pending and cached together (rule L6). At first the limit is the
 /// device's memory, and it is never more. What is beyond a lower limit stays until it is dropped and trimmed.

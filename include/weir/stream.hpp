@@ -77,7 +77,7 @@ public:
 
     /// The device whose queue it is.
     [[nodiscard]] weir::device device() const noexcept;
-    /// As it was made: smaller is more urgent.
+    /// As its device has it: smaller is more urgent.
     [[nodiscard]] int priority() const noexcept;
     /// As it was made. Of an adopted stream of a CUDA device: as its driver says (CU_STREAM_NON_BLOCKING is not set).
     [[nodiscard]] bool blocking() const noexcept;

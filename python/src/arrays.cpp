@@ -40,7 +40,7 @@ nb::object devices_of(const array& self) {
                 all.push_back(one);
             }
         }
-    } else if (!is_of_host && self.buffer().host_reachable()) {
+    } else if (!is_of_host && self.buffer() && self.buffer().host_reachable()) {
         all.push_back(cpu());
     }
     return nb::tuple(nb::cast(all));

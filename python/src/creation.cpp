@@ -186,7 +186,7 @@ array choose(nb::handle condition, nb::handle x, nb::handle y) {
     const source_location where = here();
     const array* first = nullptr;
     for (const nb::handle one : {condition, x, y}) {
-        if (nb::isinstance<array>(one) && (first == nullptr || !first->buffer())) {
+        if (first == nullptr && nb::isinstance<array>(one)) {
             first = &nb::cast<const array&>(one);
         }
     }

@@ -1,5 +1,7 @@
 #include "interpreter.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -7,7 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <string_view>
+#include <thread>
 
 #include "weir/error.hpp"
 
@@ -21,6 +25,19 @@ using namespace std::chrono_literals;
 constexpr auto patience = 10s;
 
 std::atomic<bool> ending{false};
+/// Where it ends; written before `ending`.
+std::atomic<std::thread::id> ending_on{};
+
+[[nodiscard]] bool is_ending_elsewhere() noexcept {
+    return ending.load(std::memory_order_seq_cst) &&
+           ending_on.load(std::memory_order_relaxed) != std::this_thread::get_id();
+}
+
+[[noreturn]] void stay() noexcept {
+    while (true) {
+        ::pause();
+    }
+}
 
 /// Who runs Python, or is to. Lives for ever, since threads of streams outlive the interpreter.
 struct visitors {
@@ -60,6 +77,7 @@ bool wait_for_visitors(Over&& over) {
 /// asks for the GIL any more.
 void shut_down() {
     const auto end = [] {
+        ending_on.store(std::this_thread::get_id(), std::memory_order_relaxed);
         ending.store(true, std::memory_order_seq_cst);
         wait_for_visitors([](const visitors& one) { return one.inside == 0; });
     };
@@ -93,6 +111,29 @@ void say_what_leaks() noexcept {
 }
 
 }  // namespace
+
+void interpreter::take_gil_back(PyThreadState* state) noexcept {
+    if (is_ending_elsewhere()) {
+        stay();
+    }
+    PyEval_RestoreThread(state);
+}
+
+void interpreter::take_gil_back_after_wait(PyThreadState* state) noexcept {
+    visitors& everybody = all();
+    {
+        std::unique_lock lock(everybody.mutex);
+        if (is_ending_elsewhere()) {
+            lock.unlock();
+            stay();
+        }
+        ++everybody.inside;
+    }
+    PyEval_RestoreThread(state);
+    const std::lock_guard lock(everybody.mutex);
+    --everybody.inside;
+    everybody.changed.notify_all();
+}
 
 bool interpreter::is_ending() noexcept { return ending.load(std::memory_order_seq_cst); }
 
@@ -138,6 +179,16 @@ expected_visit::~expected_visit() {
 }
 
 void check_signals() {
+    std::optional<visit> inside;  // the interpreter does not begin to end meanwhile
+    if (!interpreter::is_ending()) {
+        try {
+            inside.emplace();
+        } catch (const state_error&) {
+            return;
+        }
+    } else if (is_ending_elsewhere()) {
+        return;
+    }
     const nb::gil_scoped_acquire gil;
     if (PyErr_CheckSignals() != 0) {
         throw nb::python_error();

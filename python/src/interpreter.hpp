@@ -18,6 +18,12 @@ public:
     /// Whether nobody may ask for the GIL any more who does not have it.
     [[nodiscard]] static bool is_ending() noexcept;
 
+    /// Takes the GIL back on a thread that gave it away: `state`. A thread that comes too late, since the interpreter is ending
+    /// on another one, stays here for ever: Python would end it within a destructor, and with it the process.
+    static void take_gil_back(PyThreadState* state) noexcept;
+    /// The same for whoever may have waited for long: the interpreter does not begin to end meanwhile.
+    static void take_gil_back_after_wait(PyThreadState* state) noexcept;
+
     /// Has the exit of the interpreter watched, after the handlers that the program registered later than this. `last` is
     /// called at the end of it.
     static void watch_exit(nb::module_& m, void (*last)() noexcept);
@@ -45,15 +51,28 @@ private:
     bool counts_ = true;
 };
 
+/// Without the GIL while it lives.
+template <void (*TakeBack)(PyThreadState*) noexcept>
+class gil_given_away {
+public:
+    gil_given_away() noexcept : state_(PyEval_SaveThread()) {}
+    ~gil_given_away() { TakeBack(state_); }
+    gil_given_away(const gil_given_away&) = delete;
+    gil_given_away& operator=(const gil_given_away&) = delete;
+
+private:
+    PyThreadState* state_;
+};
+
 /// Throws what Python's signal handlers raise, such as KeyboardInterrupt. Called without the GIL.
 void check_signals();
 
 /// Calls `fn` without the GIL, then says what was left to say meanwhile.
-template <class F>
+template <void (*TakeBack)(PyThreadState*) noexcept = interpreter::take_gil_back, class F>
 decltype(auto) without_gil(F&& fn) {
     const note_taking notes;
     const auto call = [&]() -> decltype(auto) {
-        const nb::gil_scoped_release no_gil;
+        const gil_given_away<TakeBack> no_gil;
         return std::forward<F>(fn)();
     };
     if constexpr (std::is_void_v<std::invoke_result_t<F>>) {
@@ -77,7 +96,7 @@ decltype(auto) released(F&& fn) {
 template <class F>
 decltype(auto) waiting(F&& fn) {
     drain();
-    return without_gil([&]() -> decltype(auto) {
+    return without_gil<interpreter::take_gil_back_after_wait>([&]() -> decltype(auto) {
         const weir::detail::interruptible answers(check_signals);
         return std::forward<F>(fn)();
     });

@@ -25,12 +25,8 @@ bool rounds(binary_operation what, const array& x) noexcept {
     return is_comparison(what) || kind_of(x.dtype()) >= dtype_kind::real;
 }
 
-/// The array whose device and type count: an array without elements lies nowhere.
-const array& leading(nb::handle a, nb::handle b) {
-    const array* const first = nb::isinstance<array>(a) ? &nb::cast<const array&>(a) : nullptr;
-    const array* const second = nb::isinstance<array>(b) ? &nb::cast<const array&>(b) : nullptr;
-    return first == nullptr || (!first->buffer() && second != nullptr) ? *second : *first;
-}
+/// The array whose device and type count: the first.
+const array& leading(nb::handle a, nb::handle b) { return nb::cast<const array&>(nb::isinstance<array>(a) ? a : b); }
 
 const array& expect_array(nb::handle out) {
     if (!nb::isinstance<array>(out)) {

@@ -92,7 +92,8 @@ explanation explain_anything(nb::handle what) {
 
 /// Has waits told to the logger "weir", or not.
 void log_waits(bool on) {
-    static std::unique_ptr<wait_log> log;
+    // Lives for ever: threads may be at work until the very end.
+    static auto& log = *new std::unique_ptr<wait_log>;  // NOLINT(cppcoreguidelines-owning-memory)
     if (on == (log != nullptr)) {
         return;
     }

@@ -22,10 +22,10 @@ TYPES += ["float16", "float32", "float64", "complex64", "complex128"]
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     name: getattr(operator, name)
-    for name in "add sub mul truediv pow eq ne lt le gt ge and_ or_ xor".split()
+    for name in ["add", "sub", "mul", "truediv", "pow", "eq", "ne", "lt", "le", "gt", "ge", "and_", "or_", "xor"]
 }
 IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
-    name: getattr(operator, name) for name in "iadd isub imul itruediv ipow iand ior ixor".split()
+    name: getattr(operator, name) for name in ["iadd", "isub", "imul", "itruediv", "ipow", "iand", "ior", "ixor"]
 }
 
 
@@ -252,7 +252,7 @@ def test_scalars_of_numpy_keep_their_types(array_device: str) -> None:
 
 
 def test_bfloat16_is_that_of_ml_dtypes(array_device: str) -> None:
-    a = np.array([1.5, -2, 3e38], ml_dtypes.bfloat16)
+    a = np.array([1.5, -2, 2e38], ml_dtypes.bfloat16)
     x = weir.array(a, device=array_device)
     assert x.dtype == ml_dtypes.bfloat16
     assert (x * x[:1]).numpy().tobytes() == (a * a[:1]).tobytes()
@@ -278,8 +278,8 @@ def test_bfloat16_is_that_of_ml_dtypes(array_device: str) -> None:
         lambda x: +x,
         lambda x: x + [1],
         lambda x: (1,) * x,
-        lambda x: operator.imatmul(x, x),
-        lambda x: operator.iadd(x, 1.5),
+        lambda x: x.__imatmul__(x),
+        lambda x: IN_PLACE["iadd"](x, 1.5),
     ],
 )
 def test_what_is_not_there_says_so(call: Callable[[weir.Array], object]) -> None:
@@ -296,7 +296,7 @@ def test_other_types_may_know_arrays() -> None:
     with pytest.raises(TypeError):
         weir.arange(3) + "text"
     assert (weir.arange(3) == "text") is False
-    assert (weir.arange(3) != None) is True  # noqa: E711
+    assert (weir.arange(3) != None) is True
 
 
 def test_arrays_of_two_devices_say_what_to_do() -> None:

@@ -8,7 +8,6 @@ import weakref
 
 import numpy as np
 import pytest
-
 import weir
 from weir.testing import Gate
 
@@ -291,7 +290,7 @@ def test_e8_errors_say_what_to_pass(given: dict[str, object], error: type[Except
 
 def test_other_operands_are_refused() -> None:
     for wrong in ([1, 2], 3, None):
-        with pytest.raises(weir.ArgumentTypeError, match="pass a weir.Array or an array of NumPy"):
+        with pytest.raises(weir.ArgumentTypeError, match=r"pass a weir\.Array or an array of NumPy"):
             weir.fft.fft(wrong)
     with pytest.raises(weir.ArgumentTypeError, match="float16"):
         weir.fft.fft(weir.ones(4, "float16"))

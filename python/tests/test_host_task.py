@@ -9,7 +9,6 @@ import weakref
 
 import numpy as np
 import pytest
-
 import weir
 from weir.testing import Gate
 

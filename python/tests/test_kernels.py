@@ -1,4 +1,4 @@
-"""Kernels for CUDA devices: arguments, launches, order (K1, K2, C4, C10, D1, D2). On the fake driver where there is no GPU."""
+"""Kernels for CUDA devices: arguments, launches, order (K1, K2, C4, C10, D1, D2). The driver may be the fake one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-
 import weir
 from weir.testing import Gate
 
@@ -201,8 +200,16 @@ def test_any_array_is_taken_for_a_pointer_to_void(cuda: weir.Device) -> None:
 REFUSED: dict[str, tuple[Callable[[weir.Kernel, weir.Array, weir.Array], object], type[Exception], str]] = {
     "too few": (lambda k, x, y: k[1, 1](x, y, 1.0), weir.ArgumentError, "has 4 parameters, and got 3"),
     "too many": (lambda k, x, y: k[1, 1](x, y, 1.0, 1, 1), weir.ArgumentError, "has 4 parameters, and got 5"),
-    "a text": (lambda k, x, y: k[1, 1](x, y, "1", 1), weir.ArgumentTypeError, 'argument 3 .* "float32 a".* pass a number'),
-    "a fraction": (lambda k, x, y: k[1, 1](x, y, 1, 1.5), weir.ArgumentTypeError, 'argument 4 .* "int64 n".* an integer'),
+    "a text": (
+        lambda k, x, y: k[1, 1](x, y, "1", 1),
+        weir.ArgumentTypeError,
+        'argument 3 .* "float32 a".* pass a number',
+    ),
+    "a fraction": (
+        lambda k, x, y: k[1, 1](x, y, 1, 1.5),
+        weir.ArgumentTypeError,
+        'argument 4 .* "int64 n".* an integer',
+    ),
     "out of range": (lambda k, x, y: k[1, 1](x, y, 1, 2**63), weir.ArgumentError, "out of range"),
     "too large": (lambda k, x, y: k[1, 1](x, y, 1e39, 1), weir.ArgumentError, "out of range"),
     "too large a whole": (lambda k, x, y: k[1, 1](x, y, 10**400, 1), weir.ArgumentError, "out of range"),

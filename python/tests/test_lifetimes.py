@@ -1,4 +1,4 @@
-"""What operations use lives until they are over, and the interpreter's lock never stands in the way (L2, L3, D1, D3 to D5)."""
+"""What operations use lives until they are over; the interpreter's lock is never in the way (L2, L3, D1, D3 to D5)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import weakref
 from collections.abc import Callable
 
 import pytest
-from test_interpreter import expect_clean, run
-
 import weir
+from test_interpreter import expect_clean, run
 from weir.testing import Gate
 
 
@@ -354,15 +353,18 @@ def test_l3_objects_of_weir_may_outlive_everything() -> None:
     expect_clean(done)
 
 
-def test_s8_daemon_threads_that_wait_do_not_hinder_the_end() -> None:
+def test_l3_daemon_threads_that_wait_do_not_hinder_the_end() -> None:
     done = run(
         """
-        import builtins, threading, weir
+        import atexit
+        atexit.register(lambda: gate.open())  # after Weir's own end: the threads come back too late
+        import threading, weir
         from weir.testing import Gate
-        s, builtins.gate = weir.Stream(), Gate()
-        builtins.gate.hold(s)
+        s, gate = weir.Stream(), Gate()
+        gate.hold(s)
         event = s.record()
-        threading.Thread(target=event.wait, daemon=True).start()
+        for _ in range(8):
+            threading.Thread(target=event.wait, daemon=True).start()
         """
     )
     expect_clean(done)

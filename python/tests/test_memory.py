@@ -8,7 +8,6 @@ import sys
 import threading
 
 import pytest
-
 import weir
 from weir import memory
 from weir.testing import Gate
@@ -95,9 +94,8 @@ def test_misuse_of_a_scope_is_refused_and_changes_nothing() -> None:
     with scope:
         with pytest.raises(weir.StateError, match="in use"):
             scope.__enter__()
-        with inside:
-            with pytest.raises(weir.StateError, match="innermost first"):
-                scope.__exit__(None, None, None)
+        with inside, pytest.raises(weir.StateError, match="innermost first"):
+            scope.__exit__(None, None, None)
         errors: list[Exception] = []
 
         def leave() -> None:

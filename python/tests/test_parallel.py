@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 import weir
 from weir.testing import Gate
 
@@ -68,9 +67,8 @@ def test_wrong_numbers_and_double_use_are_refused() -> None:
     with weir.parallel(0) as none:
         assert none == []
     block = weir.parallel(1)
-    with block:
-        with pytest.raises(weir.StateError, match="in use"):
-            block.__enter__()
+    with block, pytest.raises(weir.StateError, match="in use"):
+        block.__enter__()
     with block as again:
         assert len(again) == 1
 

@@ -34,7 +34,12 @@ completion fill(const on& where, const array& dst, const scalar& value) {
 
 array empty(const shape& extents, dtype type, const stream_ref& on, source_location where) {
     const std::size_t bytes = static_cast<std::size_t>(extents.elements()) * size_of(type);
-    return {buffer(bytes, on, where), type, extents};
+    array made(buffer(bytes, on, where), type, extents);
+    if (bytes == 0) {
+        // There is no memory that says it, and what is computed of the array belongs there.
+        made.place_ = &on.device().state();
+    }
+    return made;
 }
 
 array zeros(const shape& extents, dtype type, const stream_ref& on, source_location where) {

@@ -25,7 +25,7 @@ void move_bytes(std::span<std::byte> to, std::span<const std::byte> from) noexce
     }
 }
 
-bool is_on_gpu(const array& x) noexcept { return x.device().kind() == device_kind::cuda; }
+bool is_on_gpu(const array& x) noexcept { return x.buffer().device().kind() == device_kind::cuda; }
 
 gpu::device_pointer address_of(const std::byte* memory) noexcept {
     return reinterpret_cast<gpu::device_pointer>(memory);

@@ -129,6 +129,8 @@ public:
     /// From now on others may put work into the queue, which Weir never sees (rule O2): what is submitted is in the queue when
     /// `flush` returns, which blocks for that if it must (rule O9), and has a point of its own there.
     virtual void share() noexcept {}
+    /// As the device took it; empty where it knows none.
+    [[nodiscard]] virtual std::optional<int> priority() const noexcept { return std::nullopt; }
     [[nodiscard]] virtual implicit_order ordered_as() const noexcept { return implicit_order::none; }
     /// Whether nothing that anybody has put into the queue is unfinished, as far as the queue itself knows. Never blocks.
     [[nodiscard]] virtual bool is_idle() const noexcept { return true; }

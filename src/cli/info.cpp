@@ -47,12 +47,14 @@ std::string cufft_found() {
     return fmt::format("{} ({}.{})", library.file, library.version / 1000, library.version % 1000 / 100);
 }
 
-constexpr std::array<std::pair<const char*, const char*>, 13> variables = {{
+constexpr std::array<std::pair<const char*, const char*>, 15> variables = {{
     {"WEIR_TRACE", "traces programs to this file: .weirlog, .html or .json"},
     {"WEIR_CHECK", "checks programs for races: 1 or collect, warn, raise"},
     {"WEIR_CPU_THREADS", "threads that run the CPU's streams"},
     {"WEIR_SIMULATE", "cuda:N: simulated devices stand for cuda:0 to cuda:N-1"},
     {"WEIR_CUDA_DRIVER", "the CUDA driver, instead of libcuda.so.1"},
+    {"WEIR_NVTX", "1: labelled operations are ranges in NVIDIA's profilers"},
+    {"WEIR_NVTX_LIBRARY", "a library with NVTX's interface"},
     {"WEIR_CUFFT_LIBRARY", "a library with cuFFT's interface"},
     {"WEIR_NVRTC_LIBRARY", "a library with NVRTC's interface"},
     {"WEIR_LIBRARY_PATH", "folders with libraries of NVIDIA, divided by ':'"},

@@ -5,7 +5,13 @@
 
 namespace weir::memory {
 
-statistics stats(device of) { return pool_of(of.state()).stats(); }
+statistics stats(device of, pool_kind which) {
+    if (which == pool_kind::own) {
+        return pool_of(of.state()).stats();
+    }
+    pool* const shared = of.state().shared_pool.load(std::memory_order_acquire);
+    return shared == nullptr ? statistics() : shared->stats();
+}
 
 void limit(device of, std::size_t bytes) { pool_of(of.state()).set_limit(bytes); }
 

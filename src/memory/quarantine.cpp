@@ -120,7 +120,9 @@ void take_back(const buffer& what) {
     }
 }
 
-quarantined::quarantined(block& of) : block_(&of) { ends_.reserve(usual_contexts); }
+quarantined::quarantined(block& of) : block_(&of), of_(of.lent == nullptr ? of.home : nullptr) {
+    ends_.reserve(usual_contexts);
+}
 
 void quarantined::enter() noexcept {
     dropped_ = drops.fetch_add(1, std::memory_order_seq_cst);
@@ -130,15 +132,14 @@ void quarantined::enter() noexcept {
     runtime::reaper::push(*this);
 }
 
-/// Ends that cover its drop, if there are any or some can be had. Under the lock.
-bool quarantined::find_end() noexcept {
-    shared_state& all = state();
-    const bool covered = all.last.covers > dropped_;
-    if (!covered && (captures_of_process.load() == capture_knowledge::unknown || !mark_contexts(all, false))) {
+/// Takes the ends that are known if they cover its drop. Under the lock.
+bool quarantined::take_ends() noexcept {
+    const ends_of_contexts& known = state().last;
+    if (known.covers <= dropped_) {
         return false;
     }
     try {
-        ends_ = all.last.points;
+        ends_ = known.points;
         has_end_ = true;
     } catch (...) {
         return false;
@@ -148,11 +149,15 @@ bool quarantined::find_end() noexcept {
 
 std::optional<frontiers::point> quarantined::pending() noexcept {
     if (!has_end_) {
-        const std::lock_guard lock(state().mutex);
-        if (!find_end()) {
+        shared_state& all = state();
+        const std::lock_guard lock(all.mutex);
+        if (all.last.covers <= dropped_ && captures_of_process.load() == capture_knowledge::none) {
+            static_cast<void>(mark_contexts(all, false));
+        }
+        if (!take_ends()) {
             return std::nullopt;
         }
-        state().ending.add(*this);
+        all.ending.add(*this);
     }
     const auto left = std::find_if(ends_.begin(), ends_.end(), [](const frontiers::point& one) {
         return !backend::timeline_table::instance().is_complete(one);
@@ -164,7 +169,7 @@ void quarantined::release() noexcept {
     if (!has_end_) {
         shared_state& all = state();
         std::unique_lock lock(all.mutex);
-        if (!find_end()) {
+        if (!take_ends()) {
             all.held.add(*this);
             return;
         }
@@ -194,8 +199,7 @@ void quarantined::leave() noexcept {
 bool quarantined::await_one(const pool& of) {
     shared_state& all = state();
     std::unique_lock lock(all.mutex);
-    const auto is_of = [&](const quarantined& one) { return one.block_->lent == nullptr && one.block_->home == &of; };
-    quarantined* const one = all.ending.find(is_of);
+    const quarantined* const one = all.ending.find([&](const quarantined& each) { return each.of_ == &of; });
     if (one == nullptr || runtime::reaper::leaked() != 0) {
         return false;
     }
@@ -220,7 +224,7 @@ void quarantined::release_held(bool may_block) noexcept {
     quarantined* next = all.held.first;
     while (next != nullptr) {
         quarantined& one = *std::exchange(next, next->next_);
-        if (one.find_end()) {
+        if (one.take_ends()) {
             all.held.remove(one);
             all.ending.add(one);
             runtime::reaper::push(one);

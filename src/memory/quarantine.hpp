@@ -47,10 +47,11 @@ public:
 private:
     [[nodiscard]] std::optional<frontiers::point> pending() noexcept override;
     void release() noexcept override;
-    [[nodiscard]] bool find_end() noexcept;
+    [[nodiscard]] bool take_ends() noexcept;
     void leave() noexcept;
 
     block* block_;
+    const pool* of_;             ///< null: the memory is lent by others. The block may be gone before this is
     std::uint64_t dropped_ = 0;  ///< how many were dropped before
     bool has_end_ = false;
     std::vector<frontiers::point> ends_;

@@ -73,7 +73,7 @@ stream_state::stream_state(device_state& device, frontiers::timeline_id timeline
     backend::timeline& line = timelines().at(timeline);
     if (native == nullptr) {
         queue = device.driver().make_queue(line, *this, how);
-        note_device_order();
+        note_queue();
         return;
     }
     native_id_ = native->identity;
@@ -84,11 +84,12 @@ stream_state::stream_state(device_state& device, frontiers::timeline_id timeline
         backend::queue_events& events = *this;
         queue = std::make_unique<adopted_queue>(*native_, timeline, events);
     }
-    note_device_order();
+    note_queue();
     how_.blocking = ordered_as_ == backend::implicit_order::blocking;
 }
 
-void stream_state::note_device_order() noexcept {
+void stream_state::note_queue() noexcept {
+    how_.priority = queue->priority().value_or(how_.priority);
     ordered_as_ = queue->ordered_as();
     if (ordered_as_ != backend::implicit_order::none) {
         info_.order = ordered_as_ == backend::implicit_order::legacy ? "legacy" : "blocking";

@@ -134,7 +134,7 @@ private:
     static detail::owner<stream_state> adopt(device_state& device, const native_source& native,
                                              std::shared_ptr<void> owner);
     ~stream_state() = default;
-    void note_device_order() noexcept;
+    void note_queue() noexcept;
     void follow_others(const source_location& where);
     void follow(stream_state& other, const source_location& where);
 

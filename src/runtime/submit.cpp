@@ -15,6 +15,7 @@
 #include "runtime/fork.hpp"
 #include "runtime/host.hpp"
 #include "runtime/late.hpp"
+#include "runtime/nvtx.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/ordering.hpp"
 #include "runtime/resource.hpp"
@@ -202,6 +203,7 @@ void expect_reachable(const stream_state& stream, const submission& what) {
 }  // namespace
 
 completion submit(stream_state& stream, const submission& what) {
+    const nvtx_range range(what.from.label);
     fork_guard::expect_not_forked();
     const order::watermarks& completed = backend::timeline_table::instance();
     expect_runnable(stream, what);

@@ -41,6 +41,20 @@ TEST(Devices, ViewsArithmeticAndReductionsOnASimulatedOne) {
     EXPECT_THROW((void)x.t().write<std::int32_t>(), argument_error);
 }
 
+TEST(Devices, ArraysWithoutElementsHaveOne) {
+    const stream s(sim(0));
+    const array nothing = zeros({0, 3}, dtype::float32, s);
+    EXPECT_EQ(nothing.device(), sim(0));
+    EXPECT_EQ(nothing.t().device(), sim(0));
+    EXPECT_EQ((nothing + 1).device(), sim(0));
+    EXPECT_EQ(to(s, nothing, cpu()).device(), cpu());
+    // What is computed of it has memory, which must be there.
+    const array sums = sum(s, nothing, 0);
+    EXPECT_EQ(sums.device(), sim(0));
+    EXPECT_THAT(values_of<float>(sums + ones(3, dtype::float32, s)), ElementsAre(1, 1, 1));
+    EXPECT_EQ(array().device(), cpu());
+}
+
 TEST(Devices, TheSameBitsEverywhere) {
     const stream here;
     const stream there(sim(0));

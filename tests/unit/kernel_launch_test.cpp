@@ -218,5 +218,19 @@ TEST(KernelLaunch, AKernelThatWaitsForAnotherStream) {
     EXPECT_THAT(values_of<std::int32_t>(y), Each(9));
 }
 
+TEST(KernelLaunch, WhatASignatureDeclaresIsToldForArgumentsOfTheProgramsRun) {
+    const kernel fill = fill_kernel().with_signature("out int* y, int value, int n");
+    const std::vector<detail::declared_parameter> told = detail::declared_parameters(fill);
+    ASSERT_EQ(told.size(), 3U);
+    EXPECT_TRUE(told[0].is_array);
+    EXPECT_EQ(told[0].type, dtype::int32);
+    EXPECT_EQ(told[0].mode, order::access_mode::write);
+    EXPECT_TRUE(told[0].overwrites);
+    EXPECT_EQ(told[0].text, "out int32* y");
+    EXPECT_FALSE(told[1].is_array);
+    EXPECT_EQ(told[2].text, "int32 n");
+    EXPECT_THROW(static_cast<void>(detail::declared_parameters(fill_kernel())), state_error);
+}
+
 }  // namespace
 }  // namespace weir::test

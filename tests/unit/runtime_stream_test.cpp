@@ -272,6 +272,8 @@ TEST(K4, AFailingOperationIsReportedWithLabelAndLineAndOtherStreamsGoOn) {
         s.synchronize();
         FAIL() << "the failure was swallowed";
     } catch (const operation_error& told) {
+        ASSERT_TRUE(told.reason());
+        EXPECT_THROW(std::rethrow_exception(told.reason()), std::runtime_error);
         EXPECT_EQ(told.label(), "test");
         EXPECT_EQ(told.where().line, line);
         const std::string message = told.what();

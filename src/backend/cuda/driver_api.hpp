@@ -127,7 +127,6 @@ struct driver_api {
     result (*device_attribute)(int* value, enum device_attribute, device_number) = nullptr;
     result (*device_can_access_peer)(int* can, device_number from, device_number to) = nullptr;
     result (*primary_context_retain)(context_handle*, device_number) = nullptr;
-    result (*primary_context_release)(device_number) = nullptr;
     result (*context_get_current)(context_handle*) = nullptr;
     result (*context_set_current)(context_handle) = nullptr;
     result (*context_enable_peer_access)(context_handle, unsigned flags) = nullptr;

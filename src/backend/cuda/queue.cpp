@@ -340,6 +340,14 @@ void submission::put_body(epoch at, const runtime::site& from, const detail::tas
     static_cast<void>(call.release());  // its own from here on
 }
 
+std::optional<int> cuda_queue::priority() const noexcept {
+    const device_context& in = to_->of()->in();
+    const in_relaxed_context here(in);
+    int found = 0;
+    const bool is_told = in.api().stream_priority(to_->of()->stream(), &found) == success;
+    return is_told ? std::optional(found) : std::nullopt;
+}
+
 bool cuda_queue::is_idle() const noexcept {
     const device_context& in = to_->of()->in();
     if (!to_->of()->is_reachable()) {

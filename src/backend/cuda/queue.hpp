@@ -4,6 +4,7 @@
 #include <chrono>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -110,6 +111,7 @@ public:
     void flush(point upto) noexcept override { to_->flush(upto); }
     [[nodiscard]] void* native_handle() const noexcept override { return to_->of()->stream(); }
     void share() noexcept override { to_->share(); }
+    [[nodiscard]] std::optional<int> priority() const noexcept override;
     [[nodiscard]] implicit_order ordered_as() const noexcept override { return to_->of()->ordered_as(); }
     [[nodiscard]] bool is_idle() const noexcept override;
 

@@ -1,0 +1,184 @@
+// What several CUDA devices do with each other, priorities, and where the bytes of pinned and managed memory are.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <utility>
+
+#include "backend/cuda/driver.hpp"
+#include "runtime/device_state.hpp"
+#include "unit/cuda_support.hpp"
+
+namespace weir::test {
+namespace {
+
+using ::testing::Each;
+
+namespace gpu = backend::cuda;
+
+gpu::device_context& context_of(const device& one) { return gpu::context_of(one.state().driver()); }
+
+// --- priorities ----------------------------------------------------------------------------------------------------
+
+/// What the driver says.
+int priority_of(const stream& s) {
+    gpu::device_context& in = context_of(s.device());
+    const gpu::in_context here(in);
+    int found = 99;
+    in.expect(in.api().stream_priority(static_cast<gpu::stream_handle>(handle_of(s)), &found), "cuStreamGetPriority");
+    return found;
+}
+
+TEST(CudaPriority, ReachesTheDriver) {
+    for (const int priority : {0, -1, -2}) {
+        const stream s(cuda(), {.priority = priority});
+        EXPECT_EQ(priority_of(s), priority);
+        EXPECT_EQ(s.priority(), priority);
+    }
+}
+
+TEST(CudaPriority, TheNearestThatTheDeviceHasIsTaken) {
+    gpu::device_context& in = context_of(cuda());
+    int least = 0;
+    int greatest = 0;
+    {
+        const gpu::in_context here(in);
+        in.expect(in.api().context_priority_range(&least, &greatest), "cuCtxGetStreamPriorityRange");
+    }
+    const stream urgent(cuda(), {.priority = -1000});
+    const stream patient(cuda(), {.priority = 1000});
+    EXPECT_EQ(priority_of(urgent), greatest);
+    EXPECT_EQ(urgent.priority(), greatest) << "a stream says what it has";
+    EXPECT_EQ(priority_of(patient), least);
+    EXPECT_EQ(stream(cpu(), {.priority = -1000}).priority(), -1000) << "kept where it means nothing";
+}
+
+TEST(CudaPriority, StreamsOfOthersHaveTheirOwn) {
+    gpu::device_context& in = context_of(cuda());
+    const gpu::in_context here(in);
+    gpu::stream_handle raw = nullptr;
+    in.expect(in.api().stream_create(&raw, gpu::stream_non_blocking, -1), "cuStreamCreateWithPriority");
+    EXPECT_EQ(stream::adopt({raw}, cuda()).priority(), -1);
+    cuda().synchronize();
+    in.api().stream_destroy(raw);
+}
+
+// --- several devices -----------------------------------------------------------------------------------------------
+
+class CudaDevices : public ::testing::Test {
+protected:
+    void SetUp() override {
+        if (!fake_cuda::in_use()) {
+            GTEST_SKIP() << "needs the gates and counters of the fake driver, and two devices";
+        }
+        cuda(0).synchronize();
+        cuda(1).synchronize();
+        memory::trim(cuda(0));
+        memory::trim(cuda(1));
+        fake_cuda::forget_calls();
+    }
+};
+
+/// From x on one device to y on the other.
+std::pair<double, unsigned long long> copied_behind(ordering_mode mode) {
+    const ordering_scope scope(mode);
+    const stream here(cuda(0));
+    const stream there(cuda(1));
+    const array x = make(here, 1);
+    const array y = make(there, 0);
+    cuda(0).synchronize();
+    cuda(1).synchronize();
+    fake_cuda::forget_calls();
+    fake_gate held(handle_of(here));
+    step_in_place(here, x);
+    const completion done = copy(there, y, x);
+    if (mode == ordering_mode::manual) {
+        done.synchronize();
+    }
+    held.open();
+    cuda(0).synchronize();
+    cuda(1).synchronize();
+    return {values_of<double>(y).front(), fake_cuda::calls("cuStreamWaitEvent")};
+}
+
+TEST_F(CudaDevices, O1AStreamOfOneWaitsForThatOfAnotherOnTheDevice) {
+    EXPECT_EQ(copied_behind(ordering_mode::automatic), std::pair(11.0, 1ULL));
+}
+TEST_F(CudaDevices, O1ControlWithoutOrderingItDoesNot) {
+    EXPECT_EQ(copied_behind(ordering_mode::manual), std::pair(1.0, 0ULL));
+}
+
+TEST_F(CudaDevices, L1MemoryOfOneThatTheOtherReadsIsNotUsedAgainBefore) {
+    const stream here(cuda(0));
+    const stream there(cuda(1));
+    const array y = make(there, 0);
+    cuda(1).synchronize();
+    fake_gate held(handle_of(there));
+    const void* where = nullptr;
+    {
+        const array x = make(here, 7);
+        where = x.device_data();
+        copy(there, y, x);
+    }
+    const array next = make(here, 9);  // waits on the device if it lies there, and not on the host
+    EXPECT_EQ(next.device_data() == where, fake_cuda::calls("cuStreamWaitEvent") > 1);
+    held.open();
+    EXPECT_THAT(values_of<double>(y), Each(7));
+    EXPECT_THAT(values_of<double>(next), Each(9));
+}
+
+TEST_F(CudaDevices, EachHasItsOwnMemoryAndGivesItBackToItself) {
+    const std::size_t before_here = fake_cuda::bytes_in_use(0);
+    const std::size_t before_there = fake_cuda::bytes_in_use(1);
+    {
+        const stream there(cuda(1));
+        const array large = empty({std::int64_t{1} << 24}, dtype::uint8, there);
+        EXPECT_EQ(fake_cuda::bytes_in_use(0), before_here);
+        EXPECT_GE(fake_cuda::bytes_in_use(1), before_there + (std::size_t{1} << 24));
+        EXPECT_GE(memory::stats(cuda(1)).live, std::size_t{1} << 24);
+    }
+    memory::trim(cuda(1));
+    EXPECT_EQ(fake_cuda::bytes_in_use(1), before_there);
+}
+
+TEST_F(CudaDevices, PeersReachEachOthersMemoryAtTheSameAddress) {
+    const stream here(cuda(0));
+    const stream there(cuda(1));
+    const array x = empty({std::int64_t{1} << 22}, dtype::float64, here);  // new from the driver
+    EXPECT_GT(fake_cuda::calls("cuMemSetAccess"), 0U) << "each device is given access";
+    fill(here, x, 3);
+    const array y = empty({std::int64_t{1} << 22}, dtype::float64, there);
+    copy(there, y, x);
+    EXPECT_THAT(values_of<double>(y), Each(3));
+    EXPECT_EQ(fake_cuda::calls("cuMemcpyAsync"), 1U) << "straight from one to the other";
+}
+
+// --- pinned and managed memory -------------------------------------------------------------------------------------
+
+TEST_F(CudaDevices, L6PinnedAndManagedMemoryHasItsOwnFigures) {
+    const auto expect_figures = [](const device& of, const memory::resource_ptr& from) {
+        const stream s(of);
+        const auto shared = [&] { return memory::stats(of, memory::pool_kind::shared); };
+        memory::trim(of);
+        const std::size_t own = memory::stats(of).live;
+        const std::size_t before = shared().live;
+        {
+            const memory::use scope(from);
+            const array x = empty({std::int64_t{1} << 20}, dtype::uint8, s);
+            EXPECT_EQ(shared().live, before + (std::size_t{1} << 20));
+            EXPECT_EQ(memory::stats(of).live, own) << "the device's own pool has nothing to do with it";
+            EXPECT_GE(shared().peak, shared().live);
+        }
+        EXPECT_EQ(shared().live, before);
+        EXPECT_GE(shared().cached, std::size_t{1} << 20);
+        memory::trim(of);
+        EXPECT_EQ(shared().cached, 0U);
+    };
+    expect_figures(cpu(), memory::pinned());
+    expect_figures(cuda(0), memory::managed());
+    expect_figures(cuda(1), memory::managed());
+    EXPECT_EQ(memory::stats(sim(5), memory::pool_kind::shared).limit, 0U) << "there is none";
+}
+
+}  // namespace
+}  // namespace weir::test

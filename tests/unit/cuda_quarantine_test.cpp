@@ -1,0 +1,299 @@
+// Memory that consumers drop who do not say when they are done (rule L5): it comes back at the end of everything in the
+// contexts that can reach it, and is in quarantine until that is known.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "backend/cuda/driver.hpp"
+#include "backend/cuda/driver_api.hpp"
+#include "memory/quarantine.hpp"
+#include "runtime/device_state.hpp"
+#include "runtime/reaper.hpp"
+#include "support/messages.hpp"
+#include "unit/cuda_support.hpp"
+
+namespace weir::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+namespace gpu = backend::cuda;
+
+constexpr int capture_unsupported = 900;
+
+class L5Cuda : public ::testing::Test {
+protected:
+    void SetUp() override {
+        if (!fake_cuda::in_use()) {
+            GTEST_SKIP() << "needs the gates and counters of the fake driver";
+        }
+        in_.expect(in_.api().stream_create(&hidden_, gpu::stream_non_blocking, 0), "cuStreamCreateWithPriority");
+        memory::trim(cuda());
+        fake_cuda::forget_calls();
+    }
+    void TearDown() override {
+        if (!fake_cuda::in_use()) {
+            return;
+        }
+        fake_cuda::fail_no_more();
+        fake_cuda::open_all();
+        captures(capture_knowledge::unknown);
+        safe_point();
+        await_end();
+        memory::limit(cuda(), std::size_t{1} << 40);
+        if (hidden_ != nullptr) {
+            // What it uses may have come back long ago.
+            EXPECT_EQ(in_.api().stream_synchronize(hidden_), gpu::success);
+            in_.api().stream_destroy(hidden_);
+        }
+    }
+
+    /// A consumer: uses the memory on a stream of its own, and drops it. Where the memory was.
+    const void* use_and_drop(array x) {
+        const void* const where = x.device_data();
+        const auto at = reinterpret_cast<gpu::device_pointer>(where);
+        in_.expect(in_.api().fill8_async(at, 0, x.nbytes(), hidden_), "cuMemsetD8Async");
+        x = array();
+        return where;
+    }
+    [[nodiscard]] array lent() const {
+        array x = make(s_, 1);
+        s_.synchronize();
+        memory::lend_out(x.buffer());
+        return x;
+    }
+    [[nodiscard]] const void* next_address() const { return empty({elements}, dtype::float64, s_).device_data(); }
+    static std::size_t quarantined() { return memory::stats(cuda()).quarantined; }
+    static void await_end() {
+        while (quarantined() != 0) {
+            std::this_thread::yield();
+        }
+    }
+    /// How often all contexts in use were asked for an event.
+    static unsigned long long marks() {
+        return fake_cuda::calls("cuCtxRecordEvent") / runtime::cuda_devices_in_use().size();
+    }
+    static void await_marks(unsigned long long count) {
+        while (marks() < count) {
+            std::this_thread::yield();
+        }
+    }
+    /// The reaper has looked at what was dropped, and it is held or has gone back.
+    static void settle() { runtime::reaper::wait_until_empty(); }
+
+    gpu::device_context& in_ = gpu::context_of(cuda().state().driver());
+    gpu::in_context here_{in_};
+    gpu::stream_handle hidden_ = nullptr;
+    stream s_{cuda()};
+};
+
+TEST_F(L5Cuda, ControlWithoutItMemoryIsUsedAgainAtOnce) {
+    array x = make(s_, 1);
+    s_.synchronize();
+    const fake_gate held(hidden_);
+    const void* const where = use_and_drop(std::move(x));
+    EXPECT_EQ(quarantined(), 0U);
+    EXPECT_EQ(next_address(), where) << "while the consumer's work has not even begun";
+}
+
+TEST_F(L5Cuda, WithoutCapturesItComesBackWhenTheContextIsDone) {
+    captures(capture_knowledge::none);
+    fake_gate held(hidden_);
+    const void* const where = use_and_drop(lent());
+    EXPECT_GE(quarantined(), elements * sizeof(double));
+    EXPECT_NE(next_address(), where);
+    await_marks(1);
+    EXPECT_GT(quarantined(), 0U) << "the consumer is at work still";
+    held.open();
+    await_end();
+    EXPECT_EQ(marks(), 1U);
+    EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 0U) << "no stream waits for the end of a context";
+}
+
+TEST_F(L5Cuda, WhereCapturesMayRunItStaysUntilASafePoint) {
+    safe_point();  // too early: says nothing about what comes later
+    fake_gate held(hidden_);
+    const void* const where = use_and_drop(lent());
+    settle();
+    EXPECT_EQ(marks(), 0U) << "an event of the context would end a capture";
+    EXPECT_GT(quarantined(), 0U);
+    safe_point();
+    EXPECT_EQ(marks(), 1U);
+    EXPECT_GT(quarantined(), 0U) << "the consumer is at work still";
+    EXPECT_NE(next_address(), where);
+    held.open();
+    await_end();
+    safe_point();
+    EXPECT_EQ(marks(), 1U) << "nothing was dropped since";
+}
+
+TEST_F(L5Cuda, DeclaringThatThereAreNoCapturesIsASafePoint) {
+    use_and_drop(lent());
+    settle();
+    EXPECT_GT(quarantined(), 0U);
+    captures(capture_knowledge::none);
+    await_end();
+}
+
+TEST_F(L5Cuda, AStreamThatIsDestroyedWhileBusyIsWaitedFor) {
+    captures(capture_knowledge::none);
+    const auto id = fake_cuda::hold(hidden_);
+    const void* const where = use_and_drop(lent());
+    in_.api().stream_destroy(std::exchange(hidden_, nullptr));
+    await_marks(1);
+    EXPECT_GT(quarantined(), 0U);
+    EXPECT_NE(next_address(), where);
+    fake_cuda::open(id);
+    await_end();
+}
+
+TEST_F(L5Cuda, AnEventIsForAllThatWasDroppedBefore) {
+    array a = lent();
+    array b = lent();
+    use_and_drop(std::move(a));
+    use_and_drop(std::move(b));
+    settle();
+    safe_point();
+    await_end();
+    EXPECT_EQ(marks(), 1U);
+}
+
+TEST_F(L5Cuda, EveryContextThatCanReachTheMemoryIsAsked) {
+    if (devices().size() < 4) {
+        GTEST_SKIP() << "needs two CUDA devices";
+    }
+    gpu::device_context& there = gpu::context_of(cuda(1).state().driver());
+    gpu::stream_handle stream = nullptr;
+    {
+        const gpu::in_context here(there);
+        there.expect(there.api().stream_create(&stream, gpu::stream_non_blocking, 0), "cuStreamCreateWithPriority");
+    }
+    captures(capture_knowledge::none);
+    const void* where = nullptr;
+    {
+        const fake_gate held(stream);
+        const gpu::in_context here(there);
+        array x = lent();
+        where = x.device_data();
+        const auto at = reinterpret_cast<gpu::device_pointer>(where);
+        there.expect(there.api().fill8_async(at, 0, x.nbytes(), stream), "cuMemsetD8Async");
+        x = array();
+        await_marks(1);
+        EXPECT_GT(quarantined(), 0U);
+        EXPECT_NE(next_address(), where);
+    }
+    await_end();
+    const gpu::in_context here(there);
+    there.api().stream_destroy(stream);
+}
+
+TEST_F(L5Cuda, MemoryWhoseLastUseIsKnownIsNotKept) {
+    array x = lent();
+    memory::take_back(x.buffer());
+    const void* const where = use_and_drop(std::move(x));
+    EXPECT_EQ(quarantined(), 0U);
+    EXPECT_EQ(next_address(), where);
+}
+
+TEST_F(L5Cuda, L6WhoNeedsTheMemoryWaitsForItsEndOrIsToldWhatToDo) {
+    const std::size_t large = std::size_t{8} << 20;
+    memory::trim(cuda());
+    memory::limit(cuda(), large + (std::size_t{1} << 20));
+    array x = empty({static_cast<std::int64_t>(large)}, dtype::uint8, s_);
+    memory::lend_out(x.buffer());
+    fake_gate held(hidden_);
+    const void* const where = use_and_drop(std::move(x));
+    settle();
+    const auto again = [&] { return empty({static_cast<std::int64_t>(large)}, dtype::uint8, s_).device_data(); };
+    EXPECT_THAT(message_of<out_of_memory>(again), AllOf(HasSubstr("in quarantine"), HasSubstr("weir::safe_point()")));
+    safe_point();
+    std::thread later([&] { held.open(); });
+    EXPECT_EQ(again(), where) << "it waits on the host";
+    later.join();
+}
+
+TEST_F(L5Cuda, AnOlderDriverWaitsAtTheSafePoint) {
+    auto& api = const_cast<gpu::driver_api&>(in_.api());  // the driver's own table, which is no constant
+    const auto function = std::exchange(api.context_record_event, nullptr);
+    captures(capture_knowledge::none);
+    use_and_drop(lent());
+    settle();
+    EXPECT_GT(quarantined(), 0U) << "there is no event that could tell";
+    EXPECT_EQ(fake_cuda::calls("cuCtxSynchronize"), 0U);
+    safe_point();
+    EXPECT_EQ(fake_cuda::calls("cuCtxSynchronize"), runtime::cuda_devices_in_use().size());
+    await_end();
+    api.context_record_event = function;
+}
+
+TEST_F(L5Cuda, ACaptureAllTheSameKeepsItInQuarantine) {
+    captures(capture_knowledge::none);
+    fake_cuda::fail("cuCtxRecordEvent", 1, capture_unsupported);
+    const void* const where = use_and_drop(lent());
+    settle();
+    EXPECT_GT(quarantined(), 0U);
+    EXPECT_NE(next_address(), where);
+    safe_point();
+    await_end();
+}
+
+TEST_F(L5Cuda, PinnedMemoryIsReachedByTheContextsAsWell) {
+    captures(capture_knowledge::none);
+    const stream host(cpu());
+    const memory::use scope(memory::pinned());
+    array x = full({elements}, 1, dtype::float64, host);
+    host.synchronize();
+    memory::lend_out(x.buffer());
+    fake_gate held(hidden_);
+    const void* const where = use_and_drop(std::move(x));
+    EXPECT_NE(empty({elements}, dtype::float64, host).device_data(), where);
+    EXPECT_GT(memory::stats(cpu(), memory::pool_kind::shared).quarantined, 0U);
+    EXPECT_EQ(memory::stats(cpu()).quarantined, 0U);
+    held.open();
+    settle();
+    EXPECT_EQ(memory::stats(cpu(), memory::pool_kind::shared).quarantined, 0U);
+    EXPECT_EQ(marks(), 1U);
+    // Memory that no context reaches is the pool's at once.
+    const memory::use plain(nullptr);
+    array y = full({elements}, 1, dtype::float64, host);
+    host.synchronize();
+    memory::lend_out(y.buffer());
+    const void* const there = y.device_data();
+    y = array();
+    EXPECT_EQ(empty({elements}, dtype::float64, host).device_data(), there);
+}
+
+TEST_F(L5Cuda, X8MemoryOfOthersGoesBackToThemAtTheEnd) {
+    captures(capture_knowledge::none);
+    const array below = make(s_, 1);
+    s_.synchronize();
+    std::atomic<bool> gone{false};
+    struct tell {
+        std::atomic<bool>* to;
+        void operator()(int* one) const {
+            delete one;
+            *to = true;
+        }
+    };
+    fake_gate held(hidden_);
+    {
+        const buffer of_others =
+            buffer::wrap(below.device_data(), below.nbytes(), cuda(), std::shared_ptr<int>(new int(1), tell{&gone}));
+        memory::lend_out(of_others);
+        const auto at = reinterpret_cast<gpu::device_pointer>(below.device_data());
+        in_.expect(in_.api().fill8_async(at, 0, below.nbytes(), hidden_), "cuMemsetD8Async");
+    }
+    await_marks(1);
+    EXPECT_FALSE(gone);
+    held.open();
+    settle();
+    EXPECT_TRUE(gone);
+}
+
+}  // namespace
+}  // namespace weir::test
