@@ -200,7 +200,7 @@ void bind_checking(nb::module_& m) {
           "the program's own ordering leaves unordered; with assume=\"manual\" as if Weir inserted no waits.\n\n"
           ">>> with weir.check(assume=\"manual\") as report:\n"
           "...     run()\n"
-          ">>> print(report)\n\n"
+          ">>> print(report)\nweir check: no races found\n<BLANKLINE>\n\n"
           "mode \"warn\" gives a weir.RaceWarning, too, from the line that completes a race; \"raise\" a "
           "weir.RaceError there.");
 }

@@ -1,5 +1,8 @@
 #include "devices.hpp"
 
+#include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +36,24 @@ std::vector<device> devices_of_kind(const std::optional<std::string>& kind) {
     return all;
 }
 
+/// The device of that name. A name in a program is one object, by which it is known again: most calls name few devices.
+device device_named(nb::handle name) {
+    struct known_name {
+        PyObject* name = nullptr;  ///< owned, so that no other name gets its address; a few for each thread, for ever
+        std::optional<device> of;
+    };
+    thread_local std::array<known_name, 8> known;
+    known_name& entry = known[reinterpret_cast<std::uintptr_t>(name.ptr()) / 16 % known.size()];
+    if (entry.name != name.ptr()) {
+        const auto text = nb::cast<std::string>(name);
+        const device found = released([&] { return device::from_name(text); });
+        Py_INCREF(name.ptr());
+        Py_XDECREF(entry.name);
+        entry = {name.ptr(), found};
+    }
+    return *entry.of;
+}
+
 }  // namespace
 
 device device_from(nb::handle argument) {
@@ -43,8 +64,7 @@ device device_from(nb::handle argument) {
         return nb::cast<device>(argument);
     }
     if (PyUnicode_Check(argument.ptr()) != 0) {
-        const auto name = nb::cast<std::string>(argument);
-        return released([&] { return device::from_name(name); });
+        return device_named(argument);
     }
     throw argument_type_error("device is " + std::string(nb::repr(argument).c_str()) +
                               ": pass a weir.Device or a name such as \"cpu\", \"sim:0\" or \"cuda:0\"");

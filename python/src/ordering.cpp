@@ -146,7 +146,7 @@ void bind_ordering(nb::module_& m) {
         "wins: "
         "array, stream, thread, process. Memory is protected in both.\n\n"
         ">>> with weir.ordering(\"manual\"):\n"
-        "...     ...  # waits are up to you here\n");
+        "...     x += 1  # waits are up to you here\n");
     m.def(
         "set_ordering", [](nb::handle mode) { weir::set_ordering(mode_from(mode)); }, nb::arg("mode"),
         nb::sig("def set_ordering(mode: typing.Literal['auto', 'manual'], /) -> None"),

@@ -12,5 +12,6 @@ void bind_kernels(nanobind::module_& m);
 void bind_parallel(nanobind::module_& m);
 void bind_memory(nanobind::module_& m);
 void bind_fft(nanobind::module_& m);
+void bind_captures(nanobind::module_& m);
 
 }  // namespace weir::python
