@@ -2,8 +2,9 @@
 """Runs clang-tidy over the sources of src/, many at a time.
 
 Most of the time that the tool takes goes into the headers that all sources include. So the sources of a folder are checked as
-one that includes them: what they have in common is looked at once. Where names of two are in each other's way, fewer are checked
-at a time. Checks that look at nothing but the main file see each source that they can say something about alone, too.
+one that includes them: what they have in common is looked at once. Where something is found, or names of two are in each
+other's way, fewer are checked at a time, so that what is printed is true of one source. Checks that look at nothing but the
+main file see each source that they can say something about alone, too.
 
 Usage: tidy.py CLANG_TIDY BUILD_FOLDER      (with its compile_commands.json)
 """
@@ -50,8 +51,9 @@ def tidy(tool: str, file: pathlib.Path, options: tuple[str, ...], *more: str) ->
 def check(tool: str, together: pathlib.Path, files: list[pathlib.Path], options: tuple[str, ...]) -> tuple[bool, str]:
     """The same for several sources."""
     together.write_text("".join(f'#include "{file}"  // NOLINT\n' for file in files))
-    good, said = tidy(tool, together, options)
-    if "clang-diagnostic-error" in said and len(files) > 1:
+    # What a name hides is another source's as a rule; the compiler looks for that in each source.
+    good, said = tidy(tool, together, (*options, "-Wno-shadow") if len(files) > 1 else options)
+    if not good and len(files) > 1:
         half = len(files) // 2
         results = [check(tool, together, some, options) for some in (files[:half], files[half:])]
     else:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import ARRAY_DEVICES
-
 import weir
+from conftest import ARRAY_DEVICES
 from weir.testing import Gate
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-
 import weir
 
 NAMES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16"]
@@ -57,8 +56,17 @@ def test_other_types_are_refused(wrong: Any) -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "error"),
-    [(-1, weir.ArgumentError), ((2, -1), weir.ArgumentError), (2**70, weir.ArgumentError), ("3", TypeError)]
-    + [(2.0, TypeError), (None, TypeError), ((1, "a"), TypeError), (True, TypeError), ((1,) * 33, weir.ArgumentError)],
+    [
+        (-1, weir.ArgumentError),
+        ((2, -1), weir.ArgumentError),
+        (2**70, weir.ArgumentError),
+        ((1,) * 33, weir.ArgumentError),
+        ("3", TypeError),
+        (2.0, TypeError),
+        (None, TypeError),
+        ((1, "a"), TypeError),
+        (True, TypeError),
+    ],
 )
 def test_wrong_shapes_are_refused(wrong: Any, error: type[Exception]) -> None:
     with pytest.raises(error) as raised:

@@ -13,7 +13,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-
 import weir
 from weir.testing import Gate
 
@@ -32,7 +31,7 @@ class Call:
             self._began.set()
             try:
                 self._result.append(function(*arguments))
-            except BaseException as error:  # noqa: BLE001
+            except BaseException as error:
                 self._error.append(error)
 
         self._thread = threading.Thread(target=run, daemon=True)

@@ -16,7 +16,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-
 import weir
 from weir.testing import Gate
 
@@ -195,7 +194,7 @@ def test_threads_share_arrays(array_device: str) -> None:
                     if i % 25 == 0:
                         assert x.numpy(copy=True).min() >= 0
                         assert weir.arange(3, device=array_device).tolist() == [0, 1, 2]
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             errors.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(6)]
@@ -262,7 +261,7 @@ def test_arrays_without_elements_have_a_device(array_device: str) -> None:
     x = weir.zeros((0, 3), device=array_device)
     wanted = weir.Device(array_device)
     assert x.device == wanted
-    for one in (x.T, x[:, 1:], x + 1, x.copy(), x.sum(axis=0), x.sum(), x.reshape(3, 0), x.to("sim:1").to(array_device)):
+    for one in (x.T, x[:, 1:], x + 1, x.copy(), x.sum(axis=0), x.sum(), x.reshape(3, 0), x.to("sim:1").to(wanted)):
         assert one.device == wanted
     assert (x.sum(axis=0) + weir.ones(3, device=array_device)).tolist() == [1, 1, 1]
     assert (x + weir.ones((1, 3), device=array_device)).shape == (0, 3)

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import weir
 from conftest import ARRAY_DEVICES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-
-import weir
 
 shapes = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)
 
