@@ -171,6 +171,10 @@ bool submission::pass(point target) noexcept {
     try {
         if (!host_waits_ && is_behind(target)) {
             passed_.push_back(target);
+            // Whoever knows later that this stream is over finds at once that the other is.
+            if (const auto theirs = submissions::find(target.timeline)) {
+                theirs->lane_->prepare(target.at);
+            }
             return true;
         }
         event_ref event;
