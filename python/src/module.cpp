@@ -33,6 +33,7 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_parallel(m);
     bind_fft(m);
     bind_memory(m);
+    bind_captures(m);
     bind_testing(m);
     interpreter::watch_exit(m, forget_current_streams);
 }

@@ -92,7 +92,8 @@ void refuse_operators(nb::class_<array>& cls) {
         }
     }
     for (const char* const prefix : {"", "r", "i"}) {
-        refuse(cls, "__" + std::string(prefix) + "matmul__", "operator @", "call weir.linalg.matmul(a, b)");
+        refuse(cls, "__" + std::string(prefix) + "matmul__", "operator @",
+               "compute with a.numpy() @ b.numpy(), or write a kernel");
     }
     constexpr absent functions[] = {{"__divmod__", "divmod"}, {"__rdivmod__", "divmod"}, {"__round__", "round"},
                                     {"__abs__", "abs"},       {"__trunc__", "trunc"},    {"__floor__", "floor"},

@@ -47,9 +47,10 @@ std::string repr(const stream& self) {
 }
 
 stream make_stream(nb::handle on, int priority, bool blocking, std::optional<std::string> name) {
-    static_cast<void>(blocking);
     const device where = device_from(on);
-    return released([&] { return stream(where, {.priority = priority, .name = std::move(name).value_or("")}); });
+    return released([&] {
+        return stream(where, {.priority = priority, .name = std::move(name).value_or(""), .blocking = blocking});
+    });
 }
 
 /// `what` is an event or a stream, of Weir or of another package.
@@ -204,6 +205,8 @@ void bind_streams(nb::module_& m) {
             "The driver's handle, such as a CUstream, as an integer; 0 where there is none. From then on Weir takes "
             "into account that others put work into the stream.")
         .def_prop_ro("device", &stream::device, "The device whose queue it is.")
+        .def_prop_ro("blocking", &stream::blocking,
+                     "Whether CUDA orders it with the legacy default stream. Elsewhere as it was made.")
         .def_prop_ro("priority", &stream::priority, "As it was made: smaller is more urgent.")
         .def_prop_ro(
             "name", [](const stream& self) { return std::string(self.name()); }, "Its name for messages and timelines.")

@@ -196,3 +196,13 @@ def test_c11_memory_dropped_while_in_use_is_not_handed_on_too_early(control: boo
         user.synchronize()
         assert y.numpy(copy=True).sum() == 1 << 12
     assert z.numpy(copy=True).sum() == (4096 if control else 0)
+
+
+def test_l5_captures_are_declared_and_a_safe_point_returns() -> None:
+    weir.captures("none")
+    weir.safe_point()
+    weir.captures("unknown")
+    with pytest.raises(weir.ArgumentError, match="unknown"):
+        weir.captures("maybe")  # type: ignore[arg-type]
+    with pytest.raises(weir.ArgumentTypeError, match="none"):
+        weir.captures(None)  # type: ignore[arg-type]

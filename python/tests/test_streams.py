@@ -30,6 +30,11 @@ def test_c1_a_stream_is_made_used_and_closed(any_device: weir.Device) -> None:
         weir.Stream(any_device).wait(stream)
 
 
+def test_s6_a_stream_remembers_whether_it_is_blocking(device: weir.Device) -> None:
+    assert weir.Stream(device, blocking=True).blocking
+    assert not weir.Stream(device).blocking
+
+
 def test_c1_the_aliases_are_the_same() -> None:
     stream = weir.Stream()
     event = stream.record_event()
