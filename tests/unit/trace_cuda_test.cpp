@@ -162,6 +162,37 @@ TEST(TraceCuda, V2_waits_are_seen_in_the_times) {
     EXPECT_FALSE(is_proved(audited(swapped, {}), swapped));
 }
 
+/// The legacy default stream and a blocking one take turns with one array, and nobody waits.
+TEST(TraceCuda, S6_order_that_the_driver_makes_is_proved) {
+    const stream legacy = stream::adopt(native_stream{nullptr}, cuda());
+    const stream blocking(cuda(), {.name = "blocking", .blocking = true});
+    const array x = zeros({threads}, dtype::float32, legacy);
+    add(legacy, x, x, 1);
+    cuda().synchronize();
+    const noted trace;
+    for (int i = 0; i < 5; ++i) {
+        add(legacy, x, x);
+        add(blocking, x, x);
+    }
+    blocking.synchronize();
+    const std::string log = trace.text();
+    for (const auto& one : records(log, "operation")) {
+        EXPECT_TRUE(one["waits"].empty()) << one;
+    }
+    const auto followed = records(log, "stream_wait");
+    ASSERT_GE(followed.size(), 9U);
+    EXPECT_TRUE(
+        std::all_of(followed.begin(), followed.end(), [](const auto& one) { return one["by_device"] == true; }));
+    EXPECT_TRUE(is_proved(audited(log, {}), log));
+    EXPECT_TRUE(is_proved(audited(log, own_order_only), log)) << "it is the program's own order";
+    // Control: without what the log says of the driver's order there is none.
+    std::string silent = log;
+    for (std::size_t at = 0; (at = silent.find("\"order\":\"blocking\"", at)) != std::string::npos;) {
+        silent.replace(at, 18, "\"other\":\"blocking\"");
+    }
+    EXPECT_FALSE(is_proved(audited(silent, {}), silent));
+}
+
 TEST(TraceCuda, V2_perfetto_and_the_page_show_what_the_log_has) {
     const auto folder = std::filesystem::temp_directory_path() / "weir_trace_cuda";
     std::filesystem::create_directories(folder);

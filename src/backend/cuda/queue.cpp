@@ -42,6 +42,9 @@ registry& all() {
     return *one;
 }
 
+/// How many waits before a work are remembered, for the order in which times are told.
+constexpr std::size_t most_passed = 64;
+
 /// How many streams a thread passes on for each other before it waits instead.
 constexpr int most_helping = 16;
 thread_local int helping = 0;
@@ -165,10 +168,15 @@ bool submission::pass(point target) noexcept {
     if (other.completed() >= target.at) {
         return true;
     }
-    if (!host_waits_ && is_behind(target)) {
-        return true;
-    }
     try {
+        if (!host_waits_ && is_behind(target)) {
+            passed_.push_back(target);
+            // Whoever knows later that this stream is over finds at once that the other is.
+            if (const auto theirs = submissions::find(target.timeline)) {
+                theirs->lane_->prepare(target.at);
+            }
+            return true;
+        }
         event_ref event;
         if (!host_waits_ && find_event(target, event)) {
             passed_.push_back(target);
@@ -245,11 +253,13 @@ void submission::run_ahead() noexcept {
 void submission::submit_ahead() noexcept {
     epoch done = 0;
     bool is_foreign = false;
+    bool is_wait = true;
     hand_on([&](epoch at, const operation& what) {
         done = at;
         if (what.work.type == nullptr) {
             return;
         }
+        is_wait = false;
         is_foreign = what.work.type->nature == detail::task_nature::foreign;
         // Whether it fails is known now, unless code of the host decides it when the stream gets there.
         const bool is_known = bodies_ == nullptr;
@@ -267,7 +277,9 @@ void submission::submit_ahead() noexcept {
             events.succeeded(at);
         }
     });
-    passed_.clear();
+    if (!is_wait || passed_.size() > most_passed) {
+        passed_.clear();  // else the next work comes after these as well
+    }
     lane_->submitted(done);
     if (is_foreign || is_shared_.load(std::memory_order_relaxed)) {
         try {
