@@ -2,7 +2,7 @@
 
 Prints the median of several runs for each call. Compare figures of one run only.
 
-    PYTHONPATH=build/release/python python bench/python_overhead.py
+    ./run bench python
 """
 
 from __future__ import annotations
@@ -172,9 +172,12 @@ def main() -> None:
         if package not in packages:
             packages.append(package)
         table.setdefault(name, {})[package] = nanoseconds(call, options.calls, options.runs, settle)
-    print(f"{'ns a call':16}" + "".join(f"{package:>16}" for package in packages))
+    peers = [package for package in packages if not package.startswith("weir")]
+    print(f"{'ns a call':16}" + "".join(f"{package:>16}" for package in packages) + "    weir cpu as a multiple of each peer")
     for name, row in table.items():
-        print(f"{name:16}" + "".join(f"{row[package]:16.0f}" if package in row else f"{'':16}" for package in packages))
+        costs = "".join(f"{row[package]:16.0f}" if package in row else f"{'':16}" for package in packages)
+        ratios = [f"{row['weir cpu'] / row[peer]:.2f} of {peer}" for peer in peers if peer in row and "weir cpu" in row]
+        print(f"{name:16}{costs}    {', '.join(ratios)}")
 
 
 if __name__ == "__main__":
