@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -59,7 +60,8 @@ def test_there_are_examples() -> None:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_examples_run(name: str) -> None:
+def test_the_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # some write files
     test = doctest.DocTestParser().get_doctest(EXAMPLES[name], {"weir": weir, **surroundings(name)}, name, name, 0)
     output: list[str] = []
     result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=output.append)
