@@ -59,7 +59,7 @@ public:
     }
 
 private:
-    static constexpr std::chrono::seconds patience{sanitized ? 240 : 60};
+    static constexpr std::chrono::seconds patience{weir::test::sanitized ? 240 : 60};
 
     void watch() {
         std::unique_lock lock(mutex_);
