@@ -25,12 +25,14 @@ ABOUT_CLASS = re.compile(r"(?:vtable|VTT|typeinfo|typeinfo name) for (.*)")
 
 
 class Declared:
-    """What headers declare: the numbers of functions by name, the exported classes, and names that are not exported."""
+    """What headers declare: the numbers of functions by name, the exported classes, names that are not exported, and friends
+    that are, or should be, declared elsewhere."""
 
     def __init__(self):
         self.functions = Counter()
         self.classes = set()
         self.unmarked = set()
+        self.friends = set()
 
 
 def function_name(text):
@@ -120,6 +122,9 @@ def read_declaration(head, scope, class_exported, declared):
     if re.match(r"friend\b", head):
         scope = scope.rsplit("::", 2)[0] + "::"
         class_exported = None
+        if "WEIR_EXPORT" not in head:
+            declared.friends.add(scope + name)
+            return
     declared.functions[scope + name] += 1
     if not class_exported and "WEIR_EXPORT" not in head:
         declared.unmarked.add(scope + name)
@@ -130,6 +135,9 @@ def read_headers(texts):
     declared = Declared()
     for text in texts:
         read_scope(NOT_CODE.sub(" ", text), "", None, declared)
+    for name in declared.friends - declared.functions.keys():
+        declared.functions[name] += 1
+        declared.unmarked.add(name)
     return declared
 
 

@@ -194,8 +194,7 @@ public:
     /// @}
 
 private:
-    friend WEIR_EXPORT array empty(const weir::shape& extents, weir::dtype type, const stream_ref& on,
-                                   source_location where);
+    friend array empty(const weir::shape& extents, weir::dtype type, const stream_ref& on, source_location where);
     void expect(weir::dtype wanted) const {
         if (wanted != dtype_) {
             refuse_type(wanted);

@@ -254,8 +254,8 @@ void timeline_table::host_wait(point p) const {
 
 namespace weir::detail {
 
-interruptible::interruptible(void (*asked)()) noexcept : before_(std::exchange(backend::current_check, asked)) {}
+interruptible::interruptible(question asked) noexcept : before_(std::exchange(backend::current_check, asked)) {}
 interruptible::~interruptible() { backend::current_check = before_; }
-void (*interruptible::check() noexcept)() { return backend::current_check; }
+interruptible::question interruptible::check() noexcept { return backend::current_check; }
 
 }  // namespace weir::detail

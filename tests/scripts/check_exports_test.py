@@ -68,6 +68,13 @@ class ExportsTest(unittest.TestCase):
     def test_accepts_exactly_what_is_declared(self):
         self.assertEqual(self.mistakes(), [])
 
+    def test_a_friend_that_is_declared_elsewhere_counts_there(self):
+        friends = HEADER.replace("private:\n", "private:\n    friend box inner::make(int a);\n    friend box meet(int a);\n")
+        known = friends.replace("namespace inner {", "WEIR_EXPORT box meet(int a);\nnamespace inner {")
+        meet = ("T", "_Z9", "weir::meet(int)")
+        self.assertEqual(self.mistakes(known.replace("inner::make", "meet"), [*SYMBOLS, meet]), [])
+        self.assertIn("without WEIR_EXPORT: weir::meet", "\n".join(self.mistakes(friends.replace("inner::make", "meet"))))
+
     def test_finds_an_internal_function(self):
         self.assertRegex(
             "\n".join(self.mistakes(symbols=[*SYMBOLS, ("T", "_Z9", "weir::runtime::secret(int)")])),

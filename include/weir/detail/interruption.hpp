@@ -10,18 +10,20 @@ namespace weir::detail {
 /// innermost counts. Waits in which the thread itself drives a device with a virtual clock are left alone.
 class WEIR_EXPORT interruptible {
 public:
+    using question = void (*)();  ///< what is called
+
     /// Null: waits are not ended.
-    explicit interruptible(void (*asked)()) noexcept;
+    explicit interruptible(question asked) noexcept;
     /// As before.
     ~interruptible();
     interruptible(const interruptible&) = delete;
     interruptible& operator=(const interruptible&) = delete;
 
     /// For Weir's own use: the calling thread's; null if there is none.
-    [[nodiscard]] static void (*check() noexcept)();
+    [[nodiscard]] static question check() noexcept;
 
 private:
-    void (*before_)();
+    question before_;
 };
 
 }  // namespace weir::detail
