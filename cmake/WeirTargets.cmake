@@ -16,7 +16,7 @@ target_compile_options(weir_warnings INTERFACE
 if(WEIR_SANITIZE)
     target_compile_options(weir_warnings INTERFACE
         -fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
-        # Instrumented code defeats GCC's analysis of initialisation.
+        # Instrumented code defeats GCC's analysis of initialisation and of bounds.
         $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized;-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>)
     # PUBLIC users of the static library need the run-time library of the sanitizer as well.
     target_link_options(weir_warnings INTERFACE -fsanitize=${WEIR_SANITIZE})
