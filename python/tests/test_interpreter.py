@@ -166,7 +166,8 @@ def test_pending_work_is_an_error_in_a_forked_child() -> None:
             assert os.waitpid(child, 0)[1] == 0
             gate.open()
             event.wait()
-            """
+            """,
+            PYTHONWARNINGS="ignore::DeprecationWarning",  # from 3.12 on Python warns of forks beside threads
         )
     )
 
