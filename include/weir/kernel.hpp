@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/detail/footprint.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/device.hpp"

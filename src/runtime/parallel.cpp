@@ -10,6 +10,7 @@
 #include "order/mark.hpp"
 #include "runtime/stream_state.hpp"
 #include "weir/completion.hpp"
+#include "weir/ordering.hpp"
 
 namespace weir {
 

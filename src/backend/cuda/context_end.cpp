@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "backend/cuda/driver_api.hpp"
 #include "backend/cuda/watcher.hpp"
 
 namespace weir::backend::cuda {
