@@ -105,7 +105,7 @@ TEST_F(L5Cuda, WithoutCapturesItComesBackWhenTheContextIsDone) {
     captures(capture_knowledge::none);
     fake_gate held(hidden_);
     const void* const where = use_and_drop(lent());
-    EXPECT_GE(quarantined(), elements * sizeof(double));
+    ASSERT_GE(quarantined(), elements * sizeof(double));
     EXPECT_NE(next_address(), where);
     await_marks(1);
     EXPECT_GT(quarantined(), 0U) << "the consumer is at work still";
