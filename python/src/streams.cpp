@@ -110,7 +110,7 @@ nb::object current_of(nb::handle of) {
     if (of.is_none()) {
         return current_of_innermost();
     }
-    const bool is_an_array = !nb::isinstance<device>(of) && nb::hasattr(of, "device");
+    const bool is_an_array = PyUnicode_Check(of.ptr()) == 0 && !nb::isinstance<device>(of) && nb::hasattr(of, "device");
     return current_on(device_from(is_an_array ? nb::object(of.attr("device")) : nb::borrow(of)));
 }
 

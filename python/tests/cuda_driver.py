@@ -39,13 +39,6 @@ class CudaDriver:
     def destroy_stream(self, stream: int) -> None:
         self._call("cuStreamDestroy_v2", ctypes.c_void_p(stream))
 
-    def is_idle(self, stream: int) -> bool:
-        self._call("cuCtxSetCurrent", self._context)
-        status = self._library.cuStreamQuery(ctypes.c_void_p(stream))
-        if status not in (0, 600):
-            raise RuntimeError(f"cuStreamQuery returned {status}")
-        return bool(status == 0)
-
     def synchronize(self, stream: int) -> None:
         self._call("cuCtxSetCurrent", self._context)
         self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
