@@ -12,6 +12,7 @@
 #include "site.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
+#include "wording.hpp"
 
 namespace weir::python {
 
@@ -25,10 +26,7 @@ nb::object tuple_of(std::span<const std::int64_t> numbers) {
     return made;
 }
 
-std::string repr(const array& self) {
-    std::string text = self.to_string();
-    return text.replace(0, 11, "<weir.Array");
-}
+std::string repr(const array& self) { return in_words_of_python(self.to_string()); }
 
 /// Every device that reaches the memory, its own first.
 nb::object devices_of(const array& self) {

@@ -4,11 +4,13 @@
 #include "bind.hpp"
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "events.hpp"
 #include "weir/array.hpp"
 #include "weir/completion.hpp"
+#include "weir/scalar.hpp"
 #include "weir/stream.hpp"
 
 namespace weir::python {
@@ -34,6 +36,9 @@ void bind_values(nanobind::module_& m, nanobind::class_<array>& cls);
 [[nodiscard]] std::vector<std::int64_t> integers_from(nanobind::handle argument, const char* what);
 /// A shape, as integers_from reads it.
 [[nodiscard]] shape shape_from(nanobind::handle argument);
+
+/// The element type that NumPy gives these numbers of Python's together. Throws argument_error if no integer type holds all.
+[[nodiscard]] dtype common_type(std::span<const scalar> numbers);
 
 /// A new array with the elements of anything: an array of Weir's or of NumPy's, a number, nested lists, memory with the
 /// buffer protocol. Of the element type given, else of its own.

@@ -85,22 +85,6 @@ array make_ones(nb::handle shape, nb::handle type, nb::handle device, nb::handle
     });
 }
 
-/// The element type that NumPy gives a number of Python's.
-dtype own_type(const scalar& number) {
-    switch (number.kind()) {
-        case dtype_kind::boolean:
-            return dtype::bool_;
-        case dtype_kind::real:
-            return dtype::float64;
-        case dtype_kind::complex:
-            return dtype::complex128;
-        default: {
-            const auto* const large = std::get_if<std::uint64_t>(&number.value());
-            return large != nullptr && *large > INT64_MAX ? dtype::uint64 : dtype::int64;
-        }
-    }
-}
-
 array make_full(nb::handle shape, nb::handle value, nb::handle type, nb::handle device, nb::handle stream,
                 nb::handle memory) {
     const placement place(device, stream, memory);
@@ -112,8 +96,9 @@ array make_full(nb::handle shape, nb::handle value, nb::handle type, nb::handle 
         element = element ? element : numpy::from_dtype(value.attr("dtype"));
     }
     if (number) {
-        return place(
-            [&] { return full(extents, *number, element.value_or(own_type(*number)), place.on, place.where); });
+        return place([&] {
+            return full(extents, *number, element.value_or(common_type({&*number, 1})), place.on, place.where);
+        });
     }
     const array source = made_from(value, element, place.on, place.where);
     return place([&] {

@@ -9,6 +9,7 @@
 #include "interpreter.hpp"
 #include "site.hpp"
 #include "weir/error.hpp"
+#include "wording.hpp"
 
 namespace weir::python {
 
@@ -87,11 +88,7 @@ void bind_devices(nb::module_& m) {
             "Blocks until everything that was enqueued before the call, on every stream of this device, is over. "
             "Raises "
             "OperationError if any of it failed and nobody was told yet.")
-        .def("__repr__",
-             [](const device& self) {
-                 std::string text = self.to_string();
-                 return text.replace(0, 12, "<weir.Device");
-             })
+        .def("__repr__", [](const device& self) { return in_words_of_python(self.to_string()); })
         .def("__str__", &device::name)
         .def(
             "__eq__",

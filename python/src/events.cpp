@@ -10,6 +10,7 @@
 #include "site.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
+#include "wording.hpp"
 
 namespace weir::python {
 
@@ -49,8 +50,7 @@ std::string py_event::to_string() const {
     if (!is_open_) {
         return "<weir.Event closed>";
     }
-    std::string text = event_.to_string();
-    return text.replace(0, 11, "<weir.Event");
+    return in_words_of_python(event_.to_string());
 }
 
 void bind_events(nb::module_& m) {

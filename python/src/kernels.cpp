@@ -18,6 +18,7 @@
 #include "weir/detail/submission.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
+#include "wording.hpp"
 #include "work.hpp"
 
 namespace weir::python {
@@ -41,7 +42,7 @@ struct py_kernel {
     std::size_t arrays = 0;
 };
 
-std::string repr(const py_kernel& self) { return self.code.to_string().replace(0, 12, "<weir.Kernel"); }
+std::string repr(const py_kernel& self) { return in_words_of_python(self.code.to_string()); }
 
 /// A launch on its way into the driver's queue, which copies the arguments.
 template <class Slots>

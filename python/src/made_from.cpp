@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,33 @@
 #include "weir/launch.hpp"
 
 namespace weir::python {
+
+dtype common_type(std::span<const scalar> numbers) {
+    dtype_kind highest = numbers.empty() ? dtype_kind::real : dtype_kind::boolean;
+    bool negative = false;
+    bool large = false;
+    for (const scalar& one : numbers) {
+        highest = std::max(highest, one.kind());
+        const auto* const with_sign = std::get_if<std::int64_t>(&one.value());
+        const auto* const without = std::get_if<std::uint64_t>(&one.value());
+        negative = negative || (with_sign != nullptr && *with_sign < 0);
+        large = large || (without != nullptr && *without > INT64_MAX);
+    }
+    switch (highest) {
+        case dtype_kind::boolean:
+            return dtype::bool_;
+        case dtype_kind::real:
+            return dtype::float64;
+        case dtype_kind::complex:
+            return dtype::complex128;
+        default:
+            if (large && negative) {
+                throw argument_error(
+                    "no integer type holds both negative numbers and such beyond 2**63 - 1: pass dtype=\"float64\"");
+            }
+            return large ? dtype::uint64 : dtype::int64;
+    }
+}
 
 namespace {
 
@@ -66,34 +94,6 @@ private:
             "nested lists of different lengths or depths: all lists at one depth must be of one length");
     }
 };
-
-/// NumPy's type for them.
-dtype common_type(const std::vector<scalar>& numbers) {
-    dtype_kind highest = numbers.empty() ? dtype_kind::real : dtype_kind::boolean;
-    bool negative = false;
-    bool large = false;
-    for (const scalar& one : numbers) {
-        highest = std::max(highest, one.kind());
-        const auto* const with_sign = std::get_if<std::int64_t>(&one.value());
-        const auto* const without = std::get_if<std::uint64_t>(&one.value());
-        negative = negative || (with_sign != nullptr && *with_sign < 0);
-        large = large || (without != nullptr && *without > INT64_MAX);
-    }
-    switch (highest) {
-        case dtype_kind::boolean:
-            return dtype::bool_;
-        case dtype_kind::real:
-            return dtype::float64;
-        case dtype_kind::complex:
-            return dtype::complex128;
-        default:
-            if (large && negative) {
-                throw argument_error(
-                    "no integer type holds both negative numbers and such beyond 2**63 - 1: pass dtype=\"float64\"");
-            }
-            return large ? dtype::uint64 : dtype::int64;
-    }
-}
 
 array from_numbers(const nested_numbers& source, std::optional<dtype> type, const stream& on_stream,
                    const source_location& where) {

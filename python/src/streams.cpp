@@ -14,6 +14,7 @@
 #include "weir/error.hpp"
 #include "weir/event.hpp"
 #include "weir/stream.hpp"
+#include "wording.hpp"
 
 namespace weir::python {
 
@@ -41,10 +42,7 @@ last_current& last_of_thread() {
     return one;
 }
 
-std::string repr(const stream& self) {
-    std::string text = self.to_string();
-    return text.replace(0, 12, "<weir.Stream");
-}
+std::string repr(const stream& self) { return in_words_of_python(self.to_string()); }
 
 stream make_stream(nb::handle on, int priority, bool blocking, std::optional<std::string> name) {
     const device where = device_from(on);
@@ -84,6 +82,7 @@ std::uintptr_t handle_of(const stream& self) {
 
 /// The stream that is current on `on`: the object that was entered, if it is that.
 nb::object current_on(device on) {
+    drain();
     stream found = current_stream(on);
     const std::deque<entered>& all = entered_streams();
     for (auto one = all.rbegin(); one != all.rend(); ++one) {
@@ -100,13 +99,11 @@ nb::object current_on(device on) {
 }
 
 nb::object current_of_innermost() {
-    drain();
     const std::deque<entered>& all = entered_streams();
     return current_on(all.empty() ? cpu() : all.back().which.device());
 }
 
 nb::object current_of(nb::handle of) {
-    drain();
     if (of.is_none()) {
         return current_of_innermost();
     }

@@ -16,6 +16,7 @@
 #include "weir/explain.hpp"
 #include "weir/trace.hpp"
 #include "weir/wait_log.hpp"
+#include "wording.hpp"
 
 namespace weir::python {
 
@@ -141,8 +142,9 @@ void bind_tracing(nb::module_& m) {
         .def_ro("host_blocked", &explanation::host_blocked, "Whether the host had to wait for that.")
         .def_ro("waits", &explanation::waits, "What is waited for on other streams, one line each.")
         .def_ro("pending", &explanation::pending, "Operations that are not over, one line each.")
-        .def("__str__", &explanation::to_string)
-        .def("__repr__", [](const explanation& self) { return "<weir.Explanation of " + self.subject + ">"; });
+        .def("__str__", [](const explanation& self) { return in_words_of_python(self.to_string()); })
+        .def("__repr__",
+             [](const explanation& self) { return "<weir.Explanation of " + in_words_of_python(self.subject) + ">"; });
     m.def("explain", explain_anything, nb::arg("x_or_event"),
           nb::sig("def explain(x_or_event: typing.Any, /) -> Explanation"),
           "The pending operations of an array, or what holds up an event, with labels, lines and streams, at this "

@@ -324,3 +324,11 @@ def test_many_streams_and_events_are_made_and_dropped(device: weir.Device) -> No
         stream = weir.Stream(device)
         stream.record()
         stream.wait(stream.record())
+
+
+def test_x10_messages_name_calls_of_python() -> None:
+    stream = weir.Stream()
+    stream.close()
+    with pytest.raises(weir.StateError, match=r"weir\.Stream\(device\)"):
+        stream.record()
+    assert "<weir.Event" in str(weir.explain(weir.Stream().record()))
