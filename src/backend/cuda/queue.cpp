@@ -129,15 +129,17 @@ void submission::pass_on(bool may_block) noexcept {
     work_off([&](point target) { return pass(target); }, [&] { return pass_work_on(may_block); });
 }
 
-/// Whether `target` is in a stream of the driver's behind which the driver itself puts whatever enters this one (rule S6).
-bool submission::is_behind(point target) const noexcept {
+/// The stream of the driver's that `target` is in, if the driver itself puts whatever enters this one behind that (rule S6);
+/// else null.
+std::shared_ptr<submission> submission::ordered_behind(point target) const noexcept {
     if (lane_->ordered_as() == implicit_order::none) {
-        return false;
+        return nullptr;
     }
-    const std::shared_ptr<submission> theirs = submissions::find(target.timeline);
-    return theirs && &theirs->lane_->in() == &lane_->in() &&
-           ordered_by_device(lane_->ordered_as(), theirs->lane_->ordered_as()) &&
-           theirs->lane_->submitted() >= target.at;
+    std::shared_ptr<submission> theirs = submissions::find(target.timeline);
+    const bool is_behind = theirs && &theirs->lane_->in() == &lane_->in() &&
+                           ordered_by_device(lane_->ordered_as(), theirs->lane_->ordered_as()) &&
+                           theirs->lane_->submitted() >= target.at;
+    return is_behind ? theirs : nullptr;
 }
 
 /// Whether `target` is in a stream of the driver's: then `event` is behind it.
@@ -169,12 +171,10 @@ bool submission::pass(point target) noexcept {
         return true;
     }
     try {
-        if (!host_waits_ && is_behind(target)) {
+        if (const auto theirs = host_waits_ ? nullptr : ordered_behind(target)) {
             passed_.push_back(target);
             // Whoever knows later that this stream is over finds at once that the other is.
-            if (const auto theirs = submissions::find(target.timeline)) {
-                theirs->lane_->prepare(target.at);
-            }
+            theirs->lane_->prepare(target.at);
             return true;
         }
         event_ref event;

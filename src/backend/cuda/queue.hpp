@@ -62,7 +62,7 @@ private:
 
     void pass_on(bool may_block) noexcept;
     [[nodiscard]] bool pass(point target) noexcept;
-    [[nodiscard]] bool is_behind(point target) const noexcept;
+    [[nodiscard]] std::shared_ptr<submission> ordered_behind(point target) const noexcept;
     [[nodiscard]] bool find_event(point target, event_ref& event);
     [[nodiscard]] bool hold_until(timeline& line, epoch at) noexcept;
     [[nodiscard]] bool pass_work_on(bool may_block) noexcept;
