@@ -11,6 +11,7 @@
 
 #include "events.hpp"
 #include "interpreter.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
 
@@ -59,7 +60,7 @@ public:
 
 private:
     int descriptor_;
-    std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
     std::size_t expected_ = 0;
     std::vector<std::uint64_t> over_;
 };

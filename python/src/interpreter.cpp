@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +12,7 @@
 #include <string_view>
 #include <thread>
 
+#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
 namespace weir::python {
@@ -41,8 +41,8 @@ std::atomic<std::thread::id> ending_on{};
 
 /// Who runs Python, or is to. Lives for ever, since threads of streams outlive the interpreter.
 struct visitors {
-    std::mutex mutex;  ///< guards what follows; a leaf in the lock order
-    std::condition_variable changed;
+    detail::mutex mutex;  ///< guards what follows; a leaf in the lock order
+    detail::condition_variable changed;
     std::uint64_t inside = 0;    ///< run Python now
     std::uint64_t expected = 0;  ///< are in a stream, and not over
 };

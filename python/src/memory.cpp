@@ -14,6 +14,7 @@
 #include "devices.hpp"
 #include "interpreter.hpp"
 #include "reference.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 #include "weir/memory_resource.hpp"
 #include "work.hpp"
@@ -75,7 +76,7 @@ private:
     struct shared {
         explicit shared(reference to) noexcept : sink(std::move(to)) {}
         reference sink;
-        std::mutex mutex;  ///< guards lines; a leaf in the lock order
+        detail::mutex mutex;  ///< guards lines; a leaf in the lock order
         std::vector<std::string> lines;
     };
     void deliver() const {

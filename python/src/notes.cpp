@@ -9,6 +9,7 @@
 
 #include "checking.hpp"
 #include "site.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::python {
 
@@ -27,7 +28,7 @@ std::vector<note>& of_thread() {
 }
 
 struct shared_notes {
-    std::mutex mutex;  ///< guards all; a leaf in the lock order
+    detail::mutex mutex;  ///< guards all; a leaf in the lock order
     std::vector<note> all;
     std::atomic<bool> any{false};  ///< alone: a call that does not see it yet leaves them to the next one
 };

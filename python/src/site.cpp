@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "weir/detail/mutex.hpp"
+
 namespace weir::python {
 
 namespace {
@@ -119,7 +121,7 @@ struct stacks {
                               });
         }
     };
-    std::mutex mutex;  ///< guards what follows; a leaf in the lock order
+    detail::mutex mutex;  ///< guards what follows; a leaf in the lock order
     std::unordered_set<const stack*, same_calls, same_calls> by_calls;
     std::unordered_map<const void*, const stack*> by_file;
 };
@@ -203,7 +205,7 @@ std::span<const source_location> kept_stack(const source_location& where) {
 
 const char* interned(std::string_view text) {
     struct texts {
-        std::mutex mutex;  ///< guards all; a leaf in the lock order
+        detail::mutex mutex;  ///< guards all; a leaf in the lock order
         std::unordered_set<std::string> all;
     };
     static auto* const known = new texts;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever

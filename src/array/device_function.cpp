@@ -14,6 +14,7 @@
 #include "backend/cuda/driver.hpp"
 #include "backend/cuda/loaded_module.hpp"
 #include "runtime/device_state.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
 
@@ -70,12 +71,13 @@ void refuse_device_lambda(const on& where) {
 }
 
 const device_function& loaded_function(const device& on, const void* symbol, const runtime_lookup& runtime) {
-    static auto* const mutex = new std::mutex;  // guards `all`; before the driver's own
+    static auto* const mutex = new detail::mutex;  // guards `all`; before the driver's own
     static auto* const all = new std::map<std::pair<int, const void*>, std::unique_ptr<const device_function>>;
     if (on.kind() != device_kind::cuda) {
         throw argument_error("a kernel that nvcc compiled runs on CUDA devices, and " + on.name() +
                              (on.state().stands_for_cuda() ? " is simulated" : " is none"));
     }
+    on.state().expect_usable();
     const std::pair key(on.id(), symbol);
     {
         const std::lock_guard lock(*mutex);

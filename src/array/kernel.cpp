@@ -22,7 +22,7 @@ namespace gpu = backend::cuda;
 
 /// The context of a device for kernels. Throws argument_error.
 gpu::device_context& context_for(const device& on, const std::string& name) {
-    runtime::fork_guard::expect_not_forked();
+    runtime::fork_guard::expect_usable();
     if (on.state().stands_for_cuda()) {
         throw argument_error(
             "the kernel " + name + " cannot be made for " + on.name() +
@@ -34,6 +34,7 @@ gpu::device_context& context_for(const device& on, const std::string& name) {
                              ": CUDA C++, PTX and cubins run on CUDA devices alone, and never on simulated ones; "
                              "parallel_for and host_task take code for the others");
     }
+    on.state().expect_usable();
     return gpu::context_of(on.state().driver());
 }
 

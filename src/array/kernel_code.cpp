@@ -5,6 +5,8 @@
 
 #include "backend/timeline.hpp"
 #include "runtime/device_state.hpp"
+#include "runtime/fork.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
 namespace weir::detail {
@@ -17,7 +19,7 @@ using backend::cuda::in_relaxed_context;
 
 /// What nobody has any more and what is still loaded. Lives for ever.
 struct retired_kernels {
-    std::mutex mutex;  ///< guards `first`; a leaf in the lock order
+    detail::mutex mutex;  ///< guards `first`; a leaf in the lock order
     kernel_code* first = nullptr;
 
     void add(kernel_code* one) noexcept {
@@ -46,8 +48,15 @@ retired_kernels& retired() {
     return *all;
 }
 
+// So that no fork finds it half made.
+[[maybe_unused]] const auto& made_at_start = retired();
+
 struct retire {
-    void operator()(kernel_code* one) const noexcept { retired().add(one); }
+    void operator()(kernel_code* one) const noexcept {
+        if (!runtime::fork_guard::is_refused()) {  // else a thread that is gone may hold the lock
+            retired().add(one);
+        }
+    }
 };
 
 /// Whether everything that Weir has enqueued on the device up to now is over.

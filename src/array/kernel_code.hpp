@@ -13,6 +13,7 @@
 #include "backend/cuda/device_context.hpp"
 #include "backend/cuda/driver_api.hpp"
 #include "backend/cuda/loaded_module.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/kernel.hpp"
 
 namespace weir::detail {
@@ -53,7 +54,7 @@ private:
     std::array<std::size_t, 3> most_threads_{};   ///< of a block, along each axis
     int max_threads_ = 0;                         ///< of a block
     std::size_t own_shared_ = 0;                  ///< bytes that the kernel itself declares
-    mutable std::mutex mutex_;                    ///< of those who raise shared_; a leaf in the lock order
+    mutable detail::mutex mutex_;                 ///< of those who raise shared_; a leaf in the lock order
     mutable std::atomic<std::size_t> shared_{0};  ///< bytes that a launch may ask for
     std::optional<std::vector<std::size_t>> parameter_bytes_;
 };

@@ -1,6 +1,10 @@
 #include "backend/host_driven.hpp"
 
 #include <algorithm>
+#include <new>
+
+#include "backend/fork_part.hpp"
+#include "weir/detail/fork_section.hpp"
 
 namespace weir::backend {
 
@@ -33,6 +37,15 @@ void driving_hosts::news() noexcept {
     changed_.notify_all();
 }
 
+void driving_hosts::begin_child() noexcept {
+    ::new (&mutex_) detail::mutex;  // made anew, not destroyed: threads that are gone may be inside
+    ::new (&changed_) detail::condition_variable;
+    devices_.fill(nullptr);
+    count_ = 0;
+    next_ = 0;
+    driver_ = {};
+}
+
 bool driving_hosts::step(lock& held) noexcept {
     driver_ = std::this_thread::get_id();
     bool ran = false;
@@ -50,6 +63,7 @@ bool driving_hosts::step(lock& held) noexcept {
 }
 
 void driving_hosts::wait(timeline& line, point target) noexcept {
+    const detail::fork_section whole;
     struct waiting final : waiter {
         driving_hosts* of = nullptr;
         bool over = false;
@@ -91,6 +105,7 @@ void driving_hosts::wait(timeline& line, point target) noexcept {
 }
 
 void driving_hosts::step_once() noexcept {
+    const detail::fork_section whole;
     lock held(mutex_);
     const std::thread::id before = driver_;
     if (before != std::thread::id() && before != std::this_thread::get_id()) {
@@ -104,5 +119,17 @@ void driving_hosts::step_once() noexcept {
         driver_ = before;
     }
 }
+
+namespace {
+
+class driving_hosts_part final : public fork_part {
+    void begin_child() noexcept override { driving_hosts::instance().begin_child(); }
+};
+driving_hosts_part part;
+
+// So that no fork finds them half made.
+[[maybe_unused]] const driving_hosts& made_at_start = driving_hosts::instance();
+
+}  // namespace
 
 }  // namespace weir::backend

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -10,6 +9,7 @@
 
 #include "backend/timeline.hpp"
 #include "frontier/point.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::backend {
 
@@ -48,15 +48,18 @@ public:
     /// Makes one step, unless another thread drives already: so that those who only ask, again and again, get on too.
     void step_once() noexcept;
 
+    /// In the child of a fork, where no device of the parent goes on.
+    void begin_child() noexcept;
+
 private:
     static constexpr std::size_t most = 16;
-    using lock = std::unique_lock<std::mutex>;
+    using lock = std::unique_lock<detail::mutex>;
 
     driving_hosts() = default;
     [[nodiscard]] bool step(lock& held) noexcept;
 
-    std::mutex mutex_;  ///< guards what follows; a leaf in the lock order, open while a device makes a step
-    std::condition_variable changed_;
+    detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order, open while a device makes a step
+    detail::condition_variable changed_;
     std::array<host_driven*, most> devices_{};
     std::size_t next_ = 0;    ///< the device whose turn it is
     std::thread::id driver_;  ///< who drives

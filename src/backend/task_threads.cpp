@@ -5,6 +5,8 @@
 #include <new>
 #include <thread>
 
+#include "backend/fork_part.hpp"
+
 namespace weir::backend {
 
 namespace {
@@ -63,23 +65,52 @@ void task_threads::schedule_surely(blocking_work& one) noexcept {
     push(one);
 }
 
+void task_threads::begin_child() noexcept {
+    // Made anew, not destroyed: a thread that is gone may have held the lock for a look, or waits at the condition.
+    ::new (&mutex_) detail::mutex;
+    ::new (&wake_) detail::condition_variable;
+    idle_ = 0;
+    stayed_before_fork_ = stayed_before_fork_ || one_stays_;
+    one_stays_ = false;
+}
+
+void task_threads::resume() {
+    if (stayed_before_fork_) {
+        keep_one();
+    }
+}
+
 void task_threads::work(bool stays) noexcept {
     std::unique_lock lock(mutex_);
     for (;;) {
         const auto found = [&] { return !waiting_.empty(); };
         if (stays) {
-            wake_.wait(lock, found);
-        } else if (!wake_.wait_for(lock, patience_of_threads, found)) {
+            wake_.sleep(lock, found);
+        } else if (!wake_.sleep_for(lock, patience_of_threads, found)) {
             --idle_;
             return;
         }
         blocking_work* const one = waiting_.pop();
         --idle_;
+        const detail::fork_section awake;
         lock.unlock();
         one->run_blocking();
         lock.lock();
         ++idle_;
     }
 }
+
+namespace {
+
+class task_threads_part final : public fork_part {
+    void begin_child() noexcept override { task_threads::instance().begin_child(); }
+    void resume() override { task_threads::instance().resume(); }
+};
+task_threads_part part;
+
+// So that no fork finds them half made.
+[[maybe_unused]] const task_threads& made_at_start = task_threads::instance();
+
+}  // namespace
 
 }  // namespace weir::backend

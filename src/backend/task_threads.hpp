@@ -1,10 +1,10 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <mutex>
 
 #include "backend/fifo.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::backend {
 
@@ -36,17 +36,23 @@ public:
     /// The same as `schedule`; if no thread can be started, it runs later, on one that there is. After `keep_one`.
     void schedule_surely(blocking_work& one) noexcept;
 
+    /// In the child of a fork, which has none of the threads.
+    void begin_child() noexcept;
+    /// Starts again the one that stays, if there was one. Throws std::system_error.
+    void resume();
+
 private:
     task_threads() = default;
     void work(bool stays) noexcept;
     void push(blocking_work& one) noexcept;
     [[nodiscard]] bool have_one_idle() noexcept;
 
-    std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
-    std::condition_variable wake_;
+    detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    detail::condition_variable wake_;
     fifo<blocking_work> waiting_;
     std::size_t idle_ = 0;
     bool one_stays_ = false;
+    bool stayed_before_fork_ = false;
 };
 
 }  // namespace weir::backend

@@ -8,7 +8,9 @@
 #include "backend/backend.hpp"
 #include "backend/host_driven.hpp"
 #include "backend/spin.hpp"
+#include "weir/detail/fork_section.hpp"
 #include "weir/detail/interruption.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::backend {
 
@@ -42,6 +44,7 @@ bool timeline::wait(waiter& who, epoch at) noexcept {
     if (completed() >= at) {
         return false;
     }
+    const detail::fork_section whole;
     who.wanted = at;
     add(who, who);  // before the look at completed_: see complete(). From here on `who` may be gone.
     if (completed_.load(std::memory_order_seq_cst) >= at) {
@@ -95,6 +98,7 @@ void timeline::insert(waiter& who) noexcept {
 }
 
 void timeline::tell(epoch at) noexcept {
+    const detail::fork_section whole;  // those who are told are in nobody else's hands
     // Those who came last are first in the list.
     waiter* in_order = nullptr;
     for (waiter* one = newcomers_.exchange(nullptr, std::memory_order_seq_cst); one != nullptr;) {
@@ -186,8 +190,8 @@ namespace {
 
 /// A thread that sleeps until it is told.
 struct blocked : waiter {
-    std::mutex mutex;
-    std::condition_variable over;
+    detail::mutex mutex;
+    detail::condition_variable over;
     bool is_over = false;
     virtual ~blocked() = default;
     void reached() noexcept override {
@@ -221,6 +225,10 @@ struct abandonable final : blocked {
 
 thread_local void (*current_check)() = nullptr;
 
+// So that no fork finds them half made.
+[[maybe_unused]] const timeline_table& table_at_start = timeline_table::instance();
+[[maybe_unused]] const bool spins_at_start = worth_spinning();
+
 }  // namespace
 
 void timeline_table::host_wait(point p) const {
@@ -228,6 +236,7 @@ void timeline_table::host_wait(point p) const {
     if (line.completed() >= p.at) {
         return;
     }
+    const detail::fork_section whole;  // who waits is known to the timeline
     if (driving_hosts::needed()) {
         driving_hosts::instance().wait(line, p);
         return;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -11,6 +10,7 @@
 
 #include "frontier/point.hpp"
 #include "order/mark.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::backend {
 
@@ -133,7 +133,7 @@ private:
     static constexpr std::size_t most_chunks = 16384;
 
     std::atomic<timeline*> chunks_[most_chunks] = {};
-    std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
     std::vector<std::unique_ptr<timeline[]>> storage_;
     std::vector<timeline_id> free_;
     timeline_id next_ = 0;
@@ -148,13 +148,14 @@ public:
     explicit watched_sleep(point target) noexcept : target_(target), watch_(timeline_table::instance().watch()) {}
 
     template <class Over>
-    void until(std::unique_lock<std::mutex>& held, std::condition_variable& changed, Over&& over) {
+    void until(std::unique_lock<detail::mutex>& held, detail::condition_variable& changed, Over&& over) {
         until(held, changed, over, nullptr);
     }
 
     /// The same, with `check` called under no lock now and then; what it throws ends the sleep.
     template <class Over>
-    void until(std::unique_lock<std::mutex>& held, std::condition_variable& changed, Over&& over, void (*check)()) {
+    void until(std::unique_lock<detail::mutex>& held, detail::condition_variable& changed, Over&& over,
+               void (*check)()) {
         if (watch_.every.count() == 0 && check == nullptr) {
             changed.wait(held, over);
             return;

@@ -5,6 +5,7 @@
 
 #include "backend/cuda/driver_api.hpp"
 #include "backend/native.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::calls {
 
@@ -137,7 +138,7 @@ std::shared_ptr<const cufft_plan> cufft_provider::prepare(const cufft_layout& la
 
 cufft_provider& cufft_provider::of(const backend::cuda::context& in) {
     // Never destroyed: transforms may be pending until the very end.
-    static std::mutex mutex;  // guards the list; a leaf in the lock order
+    static detail::mutex mutex;  // guards the list; a leaf in the lock order
     static auto* const all = new std::map<const backend::cuda::context*, std::unique_ptr<cufft_provider>>();
     const std::lock_guard lock(mutex);
     std::unique_ptr<cufft_provider>& one = (*all)[&in];

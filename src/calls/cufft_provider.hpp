@@ -9,6 +9,7 @@
 #include "backend/cuda/context.hpp"
 #include "calls/cufft_layout.hpp"
 #include "calls/cufft_library.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::calls {
 
@@ -46,7 +47,7 @@ private:
     const cufft_functions* library_;
     cufft_layout layout_;
     std::size_t workspace_bytes_ = 0;
-    mutable std::mutex mutex_;  ///< guards idle_ and made_; a leaf in the lock order
+    mutable detail::mutex mutex_;  ///< guards idle_ and made_; a leaf in the lock order
     mutable std::vector<cufft_handle> idle_;
     mutable std::size_t made_ = 0;
 };
@@ -68,7 +69,7 @@ private:
     static constexpr std::size_t most_kept = 256;
 
     const backend::cuda::context* in_;
-    std::mutex mutex_;  ///< guards kept_; a leaf in the lock order
+    detail::mutex mutex_;  ///< guards kept_; a leaf in the lock order
     std::map<cufft_layout, std::shared_ptr<const cufft_plan>> kept_;
 };
 

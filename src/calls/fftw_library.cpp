@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "calls/shared_library.hpp"
+#include "weir/detail/fork_section.hpp"
 
 namespace weir::calls {
 
@@ -34,6 +35,7 @@ fftw_functions<T> open() {
 
 template <class T>
 const fftw_functions<T>& fftw() {
+    const detail::fork_section whole;  // else a child could wait for a thread that opens it, and that it does not have
     // If opening throws, the next call tries again.
     static const fftw_functions<T> functions = open<T>();
     return functions;

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <string>
 
+#include "weir/detail/fork_section.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
 namespace weir::calls {
@@ -11,8 +13,8 @@ namespace {
 
 /// The planner of FFTW, making and destroying, takes one thread at a time in the whole process. A leaf in the lock order,
 /// never held while a transform is executed.
-std::mutex& planner() {
-    static std::mutex mutex;
+detail::mutex& planner() {
+    static detail::mutex mutex;
     return mutex;
 }
 
@@ -109,6 +111,7 @@ private:
 };
 
 fftw_provider& fftw_of_the_process() {
+    const detail::fork_section whole;
     // Never destroyed: transforms may be pending until the very end.
     static auto* const provider = new fftw_provider();
     return *provider;

@@ -6,6 +6,7 @@
 
 #include "calls/fft_provider.hpp"
 #include "calls/fftw_library.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::calls {
 
@@ -30,7 +31,7 @@ private:
 
     const fftw_functions<float>* single_ = nullptr;
     const fftw_functions<double>* double_ = nullptr;
-    std::mutex mutex_;  ///< guards kept_; a leaf in the lock order
+    detail::mutex mutex_;  ///< guards kept_; a leaf in the lock order
     std::map<fft_problem, std::shared_ptr<const fft_transform>> kept_;
 };
 

@@ -17,6 +17,7 @@
 #include "frontier/point.hpp"
 #include "runtime/observer.hpp"
 #include "weir/check.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/source_location.hpp"
 
 namespace weir::check {
@@ -97,7 +98,7 @@ private:
 
     const check_options options_;
     const std::shared_ptr<const runtime::verdicts::teller> warn_;  ///< null: the standard error output
-    mutable std::mutex mutex_;                                     ///< guards what follows; a leaf in the lock order
+    mutable detail::mutex mutex_;                                  ///< guards what follows; a leaf in the lock order
     program_order order_;
     event_history events_;
     freed_memory freed_;

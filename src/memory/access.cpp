@@ -7,6 +7,7 @@
 #include "backend/timeline.hpp"
 #include "frontier/point.hpp"
 #include "order/mode.hpp"
+#include "runtime/device_state.hpp"
 #include "runtime/failures.hpp"
 #include "runtime/foreign_visit.hpp"
 #include "runtime/fork.hpp"
@@ -74,7 +75,10 @@ bool nothing_pending(runtime::resource& of, const order::footprint& where, order
 
 void wait_for_conflicts(runtime::resource& of, const order::footprint& where, order::access_mode mode,
                         const source_location& from) {
-    runtime::fork_guard::expect_not_forked();
+    runtime::fork_guard::expect_usable();
+    if (of.memory_of() != nullptr) {
+        of.memory_of()->expect_usable();
+    }
     const ordering_mode ordering =
         order::effective_mode(of.ordering(), std::nullopt, runtime::scope_ordering(), runtime::process_ordering());
     const bool hazards = ordering == ordering_mode::automatic || runtime::observers::want_safety();

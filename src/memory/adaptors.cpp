@@ -9,6 +9,7 @@
 #include "order/history.hpp"
 #include "runtime/stream_state.hpp"
 #include "weir/detail/intrusive.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 #include "weir/memory_resource.hpp"
 
@@ -87,7 +88,7 @@ private:
     }
 
     const resource_ptr upstream_;
-    mutable std::mutex mutex_;  ///< guards counts_; a leaf in the lock order
+    mutable detail::mutex mutex_;  ///< guards counts_; a leaf in the lock order
     figures counts_;
 };
 

@@ -2,10 +2,12 @@
 
 #include <utility>
 
+#include "backend/cuda/driver_api.hpp"
 #include "backend/timeline.hpp"
 #include "memory/lent_memory.hpp"
 #include "memory/pool.hpp"
 #include "order/mark.hpp"
+#include "runtime/device_state.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/observer.hpp"
 
@@ -18,14 +20,16 @@ backend::memory_source& block::source() const noexcept {
 }
 
 void block::tell_released() const noexcept {
-    if (!runtime::fork_guard::forked()) {
+    if (!runtime::fork_guard::is_refused()) {
         runtime::observers::tell([&](runtime::observer& one) { one.released(id()); });
     }
 }
 
 void block::last_owner_gone() noexcept {
-    if (runtime::fork_guard::forked()) {
-        return;  // a thread that is gone may hold the locks: better leak than hang (rule L3)
+    if (runtime::fork_guard::is_refused() || device().stayed_behind() ||
+        (quarantine && backend::cuda::is_driver_of_parent())) {
+        // A thread that is gone may hold the locks, and a driver may be the parent's: better leak than hang (rule L3).
+        return;
     }
     // Told before anybody else can be told that the memory is theirs.
     runtime::observers::tell([&](runtime::observer& one) { one.dropped(id()); });

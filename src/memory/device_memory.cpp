@@ -5,6 +5,7 @@
 #include <string>
 
 #include "backend/cuda/driver.hpp"
+#include "backend/cuda/driver_api.hpp"
 #include "backend/cuda/host_memory.hpp"
 #include "backend/sim/host_memory.hpp"
 #include "backend/timeline.hpp"
@@ -12,6 +13,7 @@
 #include "runtime/fork.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/watchdog.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
 namespace weir::memory {
@@ -54,10 +56,14 @@ std::unique_ptr<backend::memory_source> shared_memory_of(runtime::device_state& 
 }  // namespace
 
 pool& shared_pool_of(runtime::device_state& device) {
+    device.expect_usable();
+    if (backend::cuda::is_driver_of_parent()) {
+        static_cast<void>(runtime::cuda_device(0));  // says so: what is in the pool is the driver's
+    }
     if (pool* const known = device.shared_pool.load(std::memory_order_acquire)) {
         return *known;
     }
-    static std::mutex
+    static detail::mutex
         making;  // guards the making of pools; the driver is called under it, which allocates nothing there
     const std::lock_guard lock(making);
     if (pool* const known = device.shared_pool.load(std::memory_order_relaxed)) {
@@ -98,7 +104,7 @@ detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, cons
 }
 
 detail::owner<block> allocate(pool& from, std::size_t bytes, runtime::stream_state& on, const source_location& where) {
-    runtime::fork_guard::expect_not_forked();
+    runtime::fork_guard::expect_usable();
     on.expect_open();
     block* taken = from.take_recent(bytes, on.timeline());
     if (taken == nullptr) {

@@ -96,7 +96,7 @@ void lent_memory::release() noexcept {
 detail::owner<block> lend(backend::memory_piece memory, std::size_t bytes, runtime::device_state& on,
                           std::unique_ptr<detail::lender> owner, const runtime::stream_info* stream,
                           const source_location& where, ends_in_order* ends) {
-    runtime::fork_guard::expect_not_forked();
+    runtime::fork_guard::expect_usable();
     if (bytes == 0) {
         let_go(std::move(owner));
         return {};

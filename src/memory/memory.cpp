@@ -16,6 +16,7 @@ statistics stats(device of, pool_kind which) {
 void limit(device of, std::size_t bytes) { pool_of(of.state()).set_limit(bytes); }
 
 void trim(device of) {
+    of.state().expect_usable();
     pool_of(of.state()).trim();
     if (pool* const shared = of.state().shared_pool.load(std::memory_order_acquire)) {
         shared->trim();

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -13,6 +12,7 @@
 #include "memory/bins.hpp"
 #include "memory/block.hpp"
 #include "memory/free_index.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/memory.hpp"
 
 namespace weir::memory {
@@ -86,7 +86,7 @@ public:
     [[nodiscard]] backend::memory_source& source() const noexcept { return *source_; }
 
 private:
-    using lock = std::unique_lock<std::mutex>;
+    using lock = std::unique_lock<detail::mutex>;
 
     std::unique_ptr<block> spare();
     void make_bins(frontiers::timeline_id line);
@@ -107,14 +107,14 @@ private:
     const order::watermarks* completed_;
     runtime::device_state* device_;
 
-    std::mutex mutex_;                         ///< guards all that follows
+    detail::mutex mutex_;                      ///< guards all that follows
     std::vector<std::unique_ptr<bins>> bins_;  ///< by timeline; null for those that never asked for memory
     std::size_t live_ = 0;
     std::size_t pending_ = 0;  ///< an upper bound: what becomes complete leaves it when somebody looks
     std::size_t quarantined_ = 0;
     std::size_t reserved_ = 0;  ///< had from the driver, or being asked for
     int driver_calls_ = 0;      ///< by threads that have opened the lock for them
-    std::condition_variable driver_called_;
+    detail::condition_variable driver_called_;
     std::size_t peak_ = 0;
     std::size_t limit_;  ///< what was asked for; the device may have less
     std::uint64_t frees_ = 0;

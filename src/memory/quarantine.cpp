@@ -2,17 +2,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <utility>
 
+#include "backend/cuda/driver_api.hpp"
 #include "backend/timeline.hpp"
 #include "memory/block.hpp"
 #include "memory/lent_memory.hpp"
 #include "memory/pool.hpp"
 #include "runtime/device_state.hpp"
 #include "weir/capture.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir {
 
@@ -59,17 +60,20 @@ struct ends_of_contexts {
 };
 
 struct shared_state {
-    std::mutex mutex;  ///< guards what follows; before the pools' and the contexts' own locks
+    detail::mutex mutex;  ///< guards what follows; before the pools' and the contexts' own locks
     ends_of_contexts last;
     quarantine_list held;
     quarantine_list ending;
-    std::condition_variable left;  ///< one has gone out of `ending`
+    detail::condition_variable left;  ///< one has gone out of `ending`
 };
 
 shared_state& state() {
     static auto* const one = new shared_state;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
     return *one;
 }
+
+// So that no fork finds it half made.
+[[maybe_unused]] const auto& made_at_start = state();
 
 /// Ends of all contexts as they are now. Under the lock. false if some context gives none.
 bool mark_contexts(shared_state& in, bool may_block) noexcept {
@@ -216,6 +220,9 @@ bool quarantined::await_one(const pool& of) {
 }
 
 void quarantined::release_held(bool may_block) noexcept {
+    if (backend::cuda::is_driver_of_parent()) {
+        return;  // in the child of a fork: it is the parent's, and stays where it is
+    }
     shared_state& all = state();
     const std::lock_guard lock(all.mutex);
     if (all.last.covers == drops.load(std::memory_order_seq_cst) || !mark_contexts(all, may_block)) {

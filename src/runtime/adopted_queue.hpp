@@ -1,13 +1,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "backend/backend.hpp"
 #include "frontier/point.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/native_queue.hpp"
 
 namespace weir::runtime {
@@ -40,7 +40,7 @@ private:
     class pause;
     class item;
 
-    using passing_lock = std::unique_lock<std::mutex>;
+    using passing_lock = std::unique_lock<detail::mutex>;
     void pass_on(std::unique_ptr<item> one, passing_lock& passing_on) noexcept;
     void give_up(std::unique_ptr<item> one, std::exception_ptr why, passing_lock& passing_on) noexcept;
     /// One operation is over. `this` may be gone then.
@@ -51,15 +51,15 @@ private:
     backend::queue_events* events_;
     std::unique_ptr<item> reserved_;  ///< guarded by the stream's lock
 
-    std::mutex list_mutex_;  ///< guards what follows; a leaf in the lock order
+    detail::mutex list_mutex_;  ///< guards what follows; a leaf in the lock order
     std::unique_ptr<item> first_;
     item* last_ = nullptr;
 
     /// Held while operations enter the native queue, so that they do so in the order of their epochs; guards `is_waiting_`.
     /// Nobody who holds another lock takes it.
-    std::mutex passing_on_;
+    detail::mutex passing_on_;
     bool is_waiting_ = false;  ///< somebody waits in place of the native queue, and passes on what comes afterwards
-    std::condition_variable waited_;
+    detail::condition_variable waited_;
     /// Operations submitted and not over.
     std::atomic<std::size_t> pending_{0};
 };

@@ -3,12 +3,14 @@
 #include <map>
 #include <mutex>
 
+#include "weir/detail/mutex.hpp"
+
 namespace weir::runtime {
 
 namespace {
 
 struct store {
-    std::mutex mutex;  ///< guards `streams`; before devices in the lock order
+    detail::mutex mutex;  ///< guards `streams`; before devices in the lock order
     std::map<native_identity, stream_state*> streams;
 };
 
@@ -16,6 +18,9 @@ store& all() {
     static auto* const one = new store;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
     return *one;
 }
+
+// So that no fork finds it half made.
+[[maybe_unused]] const auto& made_at_start = all();
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 #include "weir/testing.hpp"
 
@@ -16,7 +17,7 @@ namespace runtime::cuda_simulation {
 
 namespace {
 
-std::mutex deciding;         // guards `decided`; a leaf in the lock order
+detail::mutex deciding;      // guards `decided`; a leaf in the lock order
 std::optional<int> decided;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): trivially destroyed
 
 std::string range() { return "cuda:1 to cuda:" + std::to_string(most_devices); }

@@ -2,10 +2,12 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include "weir/detail/fork_section.hpp"
 
 namespace weir::runtime {
 
 void debug_log(std::string_view line) noexcept {
+    const detail::fork_section whole;
     static const bool wanted = [] {
         const char* const level = std::getenv("WEIR_LOG");
         return level != nullptr && std::string_view(level) == "debug";

@@ -1,6 +1,7 @@
 #include "runtime/device_state.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "order/mark.hpp"
 #include "runtime/failures.hpp"
@@ -15,6 +16,26 @@ namespace runtime {
 device_state::device_state(device_kind kind, int id, std::unique_ptr<backend::driver> driver,
                            const device_state* memory_space)
     : kind_(kind), id_(id), driver_(std::move(driver)), memory_space_(memory_space == nullptr ? this : memory_space) {}
+
+void device_state::begin_child() noexcept {
+    if (kind_ == device_kind::cpu || kind_ == device_kind::cpu_inline) {
+        return;
+    }
+    stayed_behind_ = true;
+    for (stream_state* one : streams_) {
+        one->closed.store(true, std::memory_order_relaxed);  // so that what enqueues asks no more than it does anyway
+    }
+}
+
+void device_state::refuse() const {
+    const std::string name(driver_->name());
+    throw state_error(name + " cannot be used in this process, which was forked from one that had used it: " +
+                      (kind_ == device_kind::cuda ? "CUDA's driver does not survive a fork"
+                                                  : "the threads of a simulated device stay with the parent") +
+                      ". Start the child as a new program (in Python, multiprocessing's method spawn), or fork before "
+                      "the first use of " +
+                      name + "; the CPU can be used here");
+}
 
 std::vector<frontiers::point> device_state::tails() const {
     const std::lock_guard lock(mutex_);
@@ -88,7 +109,8 @@ void device_state::remove(stream_state& stream) noexcept {
         streams_.pop_back();
         kinds_[static_cast<std::size_t>(stream.ordered_as())].fetch_sub(1, std::memory_order_relaxed);
         if (observers::any()) {
-            gone_.push_back(stream.tail().at);  // does not allocate: see add
+            const std::lock_guard stream_lock(stream.mutex);
+            gone_.push_back({stream.timeline(), stream.sequence.tail()});  // does not allocate: see add
         } else {
             gone_.clear();
         }
@@ -103,6 +125,7 @@ std::vector<frontiers::point> device_state::take_gone() {
 }
 
 stream_state& device_state::default_stream() {
+    expect_usable();
     const std::lock_guard lock(default_mutex_);
     if (!default_) {
         default_ = stream_state::make(*this, {}, "default");
@@ -123,6 +146,7 @@ std::string device::to_string() const {
 }
 
 void device::synchronize(source_location where) const {
+    state_->expect_usable();
     const std::vector<frontiers::point> tails = state_->ends(where);
     for (const frontiers::point& tail : tails) {
         runtime::host_wait(tail, where);

@@ -10,6 +10,7 @@
 #include "frontier/point.hpp"
 #include "runtime/stream_state.hpp"
 #include "weir/detail/intrusive.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/device.hpp"
 
 namespace weir::memory {
@@ -41,6 +42,15 @@ public:
     [[nodiscard]] backend::driver& driver() const noexcept { return *driver_; }
     /// Of all devices that can use this one's memory as their own, the one that stands for them.
     [[nodiscard]] const device_state& memory_space() const noexcept { return *memory_space_; }
+    /// Throws state_error if the device stayed with a process that this one was forked from.
+    void expect_usable() const {
+        if (stayed_behind_) {
+            refuse();
+        }
+    }
+    [[nodiscard]] bool stayed_behind() const noexcept { return stayed_behind_; }
+    /// In the child of a fork, while it has one thread: only the CPU goes on there.
+    void begin_child() noexcept;
     /// The tails of all streams at this moment.
     [[nodiscard]] std::vector<frontiers::point> tails() const;
     /// The same with what others have put into adopted streams. Call with no lock held.
@@ -68,17 +78,20 @@ public:
     std::atomic<memory::pool*> shared_pool{nullptr};
 
 private:
+    [[noreturn]] void refuse() const;
+
     device_kind kind_;
     int id_;
     std::unique_ptr<backend::driver> driver_;
     const device_state* memory_space_;
-    mutable std::mutex mutex_;  ///< guards streams_ and gone_; after buffers, before streams
+    bool stayed_behind_ = false;   ///< written while the process has one thread
+    mutable detail::mutex mutex_;  ///< guards streams_ and gone_; after buffers, before streams
     std::vector<stream_state*> streams_;
     /// How many of streams_ there are of each backend::implicit_order. Read without the lock: who makes a stream on another
     /// thread is not ordered with who asks.
     std::array<std::atomic<int>, 3> kinds_{};
     std::vector<frontiers::point> gone_;  ///< has room for all of streams_
-    std::mutex default_mutex_;            ///< guards default_; before mutex_
+    detail::mutex default_mutex_;         ///< guards default_; before mutex_
     detail::owner<stream_state> default_;
 };
 

@@ -12,9 +12,11 @@
 #include "backend/cpu/driver.hpp"
 #include "backend/cuda/driver.hpp"
 #include "backend/cuda/driver_api.hpp"
+#include "backend/fork_part.hpp"
 #include "backend/sim/driver.hpp"
 #include "runtime/cuda_simulation.hpp"
 #include "runtime/device_state.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
 namespace weir {
@@ -35,7 +37,7 @@ sim_list& sims() {
 
 /// Those of the driver that were asked for, by their numbers; null: not yet.
 struct gpu_list {
-    std::mutex making;  ///< guards `all`
+    detail::mutex making;  ///< guards `all`
     std::vector<device_state*> all;
 };
 
@@ -46,7 +48,7 @@ gpu_list& gpus() {
 
 /// Makes it if need be.
 device_state& simulated(int id, const char* prefix, int number) {
-    static std::mutex making;  // guards the making of devices
+    static detail::mutex making;  // guards the making of devices
     std::atomic<device_state*>& one = sims()[static_cast<std::size_t>(id)];
     if (device_state* const known = one.load(std::memory_order_acquire)) {
         return *known;
@@ -87,6 +89,12 @@ device_state& cuda_device(int id) {
         expect_number(id, stand_ins, "the simulated ones are");
         return simulated(device_state::first_stand_in + id, "cuda:", id);
     }
+    if (backend::cuda::is_driver_of_parent()) {
+        throw state_error(
+            "CUDA cannot be used in this process, which was forked from one that had used it: its driver does "
+            "not survive a fork. Start the child as a new program (in Python, multiprocessing's method "
+            "spawn), or fork before the first use of CUDA; the CPU can be used here");
+    }
     const backend::cuda::opened_driver& opened = backend::cuda::machine_driver();
     if (opened.api == nullptr) {
         throw device_error("there is no device cuda:" + std::to_string(id) + ": " + opened.why_not);
@@ -118,6 +126,32 @@ device_state& sim_device(int id) {
     return simulated(id, "sim:", id);
 }
 
+namespace {
+
+/// Devices other than the CPU stay with the parent.
+class devices_part final : public backend::fork_part {
+    void begin_child() noexcept override {
+        for (std::atomic<device_state*>& one : sims()) {
+            if (device_state* const known = one.load(std::memory_order_relaxed)) {
+                known->begin_child();
+            }
+        }
+        for (device_state* one : gpus().all) {
+            if (one != nullptr) {
+                one->begin_child();
+            }
+        }
+    }
+};
+devices_part part;
+
+// So that no fork finds them half made.
+[[maybe_unused]] const gpu_list& gpus_at_start = gpus();
+[[maybe_unused]] const device_state& cpu_at_start = cpu_device();
+[[maybe_unused]] const device_state& inline_at_start = inline_device();
+
+}  // namespace
+
 }  // namespace runtime
 
 device cpu() { return device(runtime::cpu_device()); }
@@ -130,14 +164,20 @@ device sim(int id) { return device(runtime::sim_device(id)); }
 
 std::vector<device> devices() {
     std::vector<device> all{cpu(), cpu_inline()};
+    const auto add = [&](const device& one) {
+        if (!one.state().stayed_behind()) {
+            all.push_back(one);
+        }
+    };
     const int stand_ins = runtime::cuda_simulation::devices();
-    const int cuda_devices = stand_ins > 0 ? stand_ins : backend::cuda::machine_driver().devices;
+    const bool are_gone = stand_ins == 0 && backend::cuda::is_driver_of_parent();
+    const int cuda_devices = stand_ins > 0 ? stand_ins : are_gone ? 0 : backend::cuda::machine_driver().devices;
     for (int id = 0; id < cuda_devices; ++id) {
-        all.push_back(cuda(id));
+        add(cuda(id));
     }
     for (int id = 0; id < runtime::most_sims; ++id) {
         if (auto* const known = runtime::sims()[static_cast<std::size_t>(id)].load(std::memory_order_acquire)) {
-            all.emplace_back(*known);
+            add(device(*known));
         }
     }
     return all;

@@ -87,7 +87,7 @@ event::event(const completion& of) : event() {
 }
 
 void event::record(const stream_ref& on, source_location where) {
-    runtime::fork_guard::expect_not_forked();
+    runtime::fork_guard::expect_usable();
     runtime::stream_state& stream = on.state();
     const std::shared_ptr<runtime::time_noted> time =
         state_->timing ? std::make_shared<runtime::time_noted>() : nullptr;

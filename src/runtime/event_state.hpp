@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "order/mark.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::runtime {
 
@@ -22,7 +23,7 @@ struct event_state {
 
     const std::uint64_t id;  ///< never used again
     const bool timing;
-    std::mutex mutex;           ///< guards what follows; before the streams in the lock order
+    detail::mutex mutex;        ///< guards what follows; before the streams in the lock order
     order::mark recorded;       ///< what was recorded last; epoch 0 if nothing was
     bool of_operation = false;  ///< what was recorded last is the end of one operation, not a stream's tail
 

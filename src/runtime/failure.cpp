@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "weir/detail/mutex.hpp"
+
 namespace weir::runtime {
 
 namespace {
@@ -82,11 +84,14 @@ public:
     }
 
 private:
-    std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
     std::array<std::shared_ptr<failure>, 16> kept_;
     const std::shared_ptr<failure> last_ = make_empty();
     bool last_is_used_ = false;
 };
+
+// So that no fork finds it half made.
+[[maybe_unused]] const kept_failures& made_at_start = kept_failures::instance();
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 
 #include "backend/backend.hpp"
 #include "runtime/reserved_map.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::runtime {
 
@@ -27,7 +28,7 @@ struct entry {
 using entries = reserved_map<key, entry>::map;
 
 struct store {
-    std::mutex mutex;  ///< guards what follows; a leaf in the lock order
+    detail::mutex mutex;  ///< guards what follows; a leaf in the lock order
     reserved_map<key, entry> list;
     std::uint64_t serial = 0;
     std::uint64_t awaited = 0;
@@ -43,6 +44,9 @@ store& all() {
     static auto* const one = new store;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
     return *one;
 }
+
+// So that no fork finds it half made.
+[[maybe_unused]] const auto& made_at_start = all();
 
 key key_of(frontiers::point at) noexcept { return {at.timeline, at.at}; }
 

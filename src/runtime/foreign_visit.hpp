@@ -6,6 +6,7 @@
 
 #include "order/plan.hpp"
 #include "runtime/stream_state.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/package.hpp"
 #include "weir/stream.hpp"
@@ -70,7 +71,7 @@ private:
 
     std::vector<met> packages_;
     std::vector<peer> peers_;
-    std::vector<std::unique_lock<std::mutex>> locks_;
+    std::vector<std::unique_lock<detail::mutex>> locks_;
     bool must_block_ = false;
 };
 

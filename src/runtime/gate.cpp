@@ -3,6 +3,7 @@
 #include "runtime/device_state.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/stream_state.hpp"
+#include "weir/detail/fork_section.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/error.hpp"
 #include "weir/testing.hpp"
@@ -16,12 +17,15 @@ backend::timeline_table& timelines() { return backend::timeline_table::instance(
 gate::gate() : timeline_(timelines().acquire()), opening_(timelines().completed(timeline_) + 1) {}
 
 gate::~gate() {
+    if (runtime::fork_guard::is_refused()) {
+        return;  // nobody waits for it here, and a thread that is gone may hold the lock
+    }
     open();
     timelines().release(timeline_);
 }
 
 void gate::hold(const stream_ref& stream, source_location where) {
-    runtime::fork_guard::expect_not_forked();
+    runtime::fork_guard::expect_usable();
     runtime::stream_state& held = stream.state();
     if (held.device().kind() == device_kind::cpu_inline) {
         throw state_error(
@@ -48,6 +52,7 @@ void gate::hold(const stream_ref& stream, source_location where) {
 void gate::open() noexcept {
     if (!is_open_) {
         is_open_ = true;
+        const detail::fork_section whole;
         timelines().at(timeline_).complete(opening_);
     }
 }

@@ -10,7 +10,7 @@
 namespace weir::runtime {
 
 void host_wait(frontiers::point p, const source_location& where) {
-    fork_guard::expect_not_forked();
+    fork_guard::expect_usable();
     {
         const watchdog::waits_in here(where);
         backend::timeline_table::instance().host_wait(p);

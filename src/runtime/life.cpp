@@ -5,12 +5,15 @@
 #include <mutex>
 #include <vector>
 
+#include "runtime/fork.hpp"
+#include "weir/detail/mutex.hpp"
+
 namespace weir::runtime {
 
 namespace {
 
 struct lives {
-    std::mutex mutex;  ///< guards what follows; a leaf in the lock order
+    detail::mutex mutex;  ///< guards what follows; a leaf in the lock order
     life* free = nullptr;
     std::vector<std::unique_ptr<life[]>> all;
 };
@@ -19,6 +22,9 @@ lives& shared() {
     static auto* const one = new lives;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
     return *one;
 }
+
+// So that no fork finds it half made.
+[[maybe_unused]] const auto& made_at_start = shared();
 
 constexpr std::size_t at_once = 64;
 
@@ -42,6 +48,9 @@ life& life::take() {
 
 void life::give_back() noexcept {
     owner.store(0, std::memory_order_relaxed);
+    if (fork_guard::is_refused()) {
+        return;  // a thread that is gone may hold the lock
+    }
     lives& kept = shared();
     const std::lock_guard lock(kept.mutex);
     next_ = kept.free;

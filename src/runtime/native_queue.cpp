@@ -1,9 +1,10 @@
 #include "weir/native_queue.hpp"
 
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <utility>
+
+#include "weir/detail/mutex.hpp"
 
 namespace weir {
 
@@ -29,8 +30,8 @@ public:
     }
 
 private:
-    std::mutex mutex_;
-    std::condition_variable over_;
+    detail::mutex mutex_;
+    detail::condition_variable over_;
     bool is_over_ = false;
 };
 

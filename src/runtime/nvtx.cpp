@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include "weir/detail/fork_section.hpp"
 
 namespace weir::runtime {
 
@@ -144,6 +145,7 @@ nvtx_range::mode nvtx_range::find() noexcept {
 }
 
 void nvtx_range::begin(const char* label) noexcept {
+    const detail::fork_section whole;  // else a child could wait for a thread that finds it, and that it does not have
     static const mode found = find();
     mode_.store(found, std::memory_order_release);
     if (found == mode::on && label != nullptr) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/device_state.hpp"
+#include "runtime/fork.hpp"
 #include "weir/device.hpp"
 #include "weir/error.hpp"
 
@@ -35,6 +36,9 @@ void observers::enter(observer& one) {
 }
 
 void observers::remove(observer& one) noexcept {
+    if (fork_guard::is_refused()) {
+        return;  // nothing is observed here any more, and a thread that is gone may hold the lock
+    }
     const std::lock_guard lock(mutex_);
     auto* const slot = std::find(std::begin(list_), std::end(list_), &one);
     if (slot == std::end(list_)) {

@@ -17,6 +17,7 @@
 #include "order/plan.hpp"
 #include "weir/completion.hpp"
 #include "weir/detail/footprint.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/ordering.hpp"
 #include "weir/source_location.hpp"
@@ -227,7 +228,7 @@ public:
 private:
     static void enter(observer& one);
 
-    static inline std::shared_mutex mutex_;  ///< guards list_; last in the lock order but for the observers' own
+    static inline detail::shared_mutex mutex_;  ///< guards list_; last in the lock order but for the observers' own
     static inline observer* list_[most] = {};
     static inline std::atomic<int> count_{0};
     static inline std::atomic<int> safety_{0};

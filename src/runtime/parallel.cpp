@@ -10,6 +10,7 @@
 #include "order/mark.hpp"
 #include "runtime/stream_state.hpp"
 #include "weir/completion.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/ordering.hpp"
 
 namespace weir {
@@ -57,9 +58,12 @@ private:
         std::uint64_t launching;
         stream joined;
     };
-    std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
     std::vector<entry> idle_;
 };
+
+// So that no fork finds it half made.
+[[maybe_unused]] const stream_pool& made_at_start = stream_pool::instance();
 
 stream made_or_pooled(const stream_ref& from, std::size_t number) {
     std::optional<stream> pooled = stream_pool::instance().take(from.unique_id(), from.priority());

@@ -9,6 +9,7 @@
 #include "backend/backend.hpp"
 #include "order/box.hpp"
 #include "runtime/reserved_map.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::runtime {
 
@@ -129,7 +130,7 @@ private:
 using resources = reserved_map<std::uint64_t, poisoned>::map;
 
 struct store {
-    std::mutex mutex;  ///< guards what follows; a leaf in the lock order
+    detail::mutex mutex;  ///< guards what follows; a leaf in the lock order
     reserved_map<std::uint64_t, poisoned> list;
     /// Set where not even the reserve was enough to say which resource: then all are taken for poisoned, for good. A
     /// result that is not valid must not pass for one that is.
@@ -140,6 +141,9 @@ store& all() {
     static auto* const one = new store;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
     return *one;
 }
+
+// So that no fork finds it half made.
+[[maybe_unused]] const auto& made_at_start = all();
 
 void drop(store& from, resources::iterator which) noexcept {
     from.list.entries().erase(which);

@@ -9,8 +9,11 @@
 #include <thread>
 #include <utility>
 
+#include "backend/fork_part.hpp"
 #include "runtime/debug_log.hpp"
 #include "runtime/fork.hpp"
+#include "weir/detail/fork_section.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
 namespace weir::runtime {
@@ -22,6 +25,9 @@ std::atomic<retired*> newest{nullptr};  ///< the list, last pushed first
 std::atomic<int> asleep{0};             ///< 1 while the thread sleeps; whoever makes it 0 wakes it
 std::atomic<int> held_count{0};
 std::atomic<bool> ended{false};
+std::atomic<bool> started{false};
+std::atomic<bool> was_started{false};  ///< in this process or one that it was forked from
+detail::mutex starting;                // guards the start alone
 retired* left_over = nullptr;  ///< what came too late; kept in sight, so that a leak checker takes it for what it is
 
 }  // namespace
@@ -29,17 +35,18 @@ retired* left_over = nullptr;  ///< what came too late; kept in sight, so that a
 void retired::reached() noexcept { reaper::queue(*this); }
 
 void reaper::start() {
-    fork_guard::expect_not_forked();
-    static std::atomic<bool> started{false};
+    fork_guard::expect_usable();
+    start_thread();
+}
+
+void reaper::start_thread() {
     if (started.load(std::memory_order_acquire)) {
         return;
     }
-    static std::mutex mutex;  // guards the start alone
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(starting);
     if (started.load(std::memory_order_relaxed)) {
         return;
     }
-    fork_guard::arm();
     // Runs before the destructors of what the program has made static up to now: they find releases at rest.
     static const bool ends = std::atexit([] { end(); }) == 0;
     if (!ends) {
@@ -50,15 +57,18 @@ void reaper::start() {
     } catch (const std::system_error& refused) {
         throw out_of_memory(std::string("no thread could be started for releasing memory: ") + refused.what());
     }
+    was_started.store(true, std::memory_order_relaxed);
     started.store(true, std::memory_order_release);
 }
 
 void reaper::push(retired& one) noexcept {
+    const detail::fork_section whole;
     held_count.fetch_add(1, std::memory_order_relaxed);
     queue(one);
 }
 
 void reaper::push_when_over(retired& one) noexcept {
+    const detail::fork_section whole;
     held_count.fetch_add(1, std::memory_order_relaxed);
     if (!waits(one)) {
         queue(one);
@@ -66,7 +76,7 @@ void reaper::push_when_over(retired& one) noexcept {
 }
 
 void reaper::queue(retired& one) noexcept {
-    if (fork_guard::forked()) {
+    if (fork_guard::is_refused()) {
         return;
     }
     // Sequentially consistent, as are the looks in run(): either the thread sees the newcomer before it sleeps, or this
@@ -80,12 +90,15 @@ void reaper::queue(retired& one) noexcept {
 }
 
 void reaper::run() noexcept {
+    auto awake = std::make_optional<detail::fork_section>();  // but while it sleeps
     for (;;) {
         retired* list = newest.exchange(nullptr, std::memory_order_acquire);
         if (list == nullptr) {
             asleep.store(1, std::memory_order_seq_cst);
             if (newest.load(std::memory_order_seq_cst) == nullptr) {
+                awake.reset();
                 asleep.wait(1, std::memory_order_seq_cst);
+                awake.emplace();
             }
             asleep.store(0, std::memory_order_seq_cst);
             continue;
@@ -104,6 +117,27 @@ void reaper::run() noexcept {
         }
     }
 }
+
+void reaper::begin_child() noexcept {
+    started.store(false, std::memory_order_relaxed);
+    asleep.store(0, std::memory_order_relaxed);
+}
+
+void reaper::resume() {
+    if (was_started.load(std::memory_order_relaxed)) {
+        start_thread();
+    }
+}
+
+namespace {
+
+class reaper_part final : public backend::fork_part {
+    void begin_child() noexcept override { reaper::begin_child(); }
+    void resume() override { reaper::resume(); }
+};
+reaper_part part;
+
+}  // namespace
 
 void reaper::serve(retired& one) noexcept {
     if (ended.load(std::memory_order_acquire)) {
@@ -141,7 +175,7 @@ void reaper::end() noexcept {
 std::size_t reaper::held() noexcept { return static_cast<std::size_t>(held_count.load(std::memory_order_acquire)); }
 
 std::size_t reaper::leaked() noexcept {
-    return ended.load(std::memory_order_acquire) || fork_guard::forked() ? held() : 0;
+    return ended.load(std::memory_order_acquire) || fork_guard::is_refused() ? held() : 0;
 }
 
 void reaper::wait_until_empty() noexcept {

@@ -44,11 +44,11 @@ private:
 /// release that blocks holds up the others.
 ///
 /// At the process's exit nothing waits: from the moment when exit handlers run nothing is released any more, what is left
-/// leaks and is counted. The same in a forked child, which has no such thread.
+/// leaks and is counted. The same in a forked child that cannot use Weir.
 class reaper {
 public:
     /// Starts the thread. Idempotent. To be called before there is anything to retire, since it can fail: throws
-    /// std::bad_alloc, out_of_memory (no thread can be had), state_error (forked child).
+    /// std::bad_alloc, out_of_memory (no thread can be had), state_error (a forked child that cannot use Weir).
     static void start();
 
     /// Takes `one`. Never allocates, takes no lock, and does not block: any thread may call, a driver's own in a callback
@@ -61,14 +61,22 @@ public:
 
     /// What was taken and not let go of yet.
     [[nodiscard]] static std::size_t held() noexcept;
-    /// What will never be let go of, since the process ends or this is a forked child: `held` from then on, else 0.
+    /// What will never be let go of, since the process ends or this is such a child: `held` from then on, else 0.
     [[nodiscard]] static std::size_t leaked() noexcept;
+
+    /// @{
+    /// In the child of a fork, which has no such thread yet: what was taken stays in the list until `resume`. Throws
+    /// out_of_memory, std::bad_alloc.
+    static void begin_child() noexcept;
+    static void resume();
+    /// @}
 
     /// Blocks until everything taken up to now is let go of. For tests: what is held must be over, or get over.
     static void wait_until_empty() noexcept;
 
 private:
     friend class retired;
+    static void start_thread();
     static void queue(retired& one) noexcept;
     static void run() noexcept;
     static void serve(retired& one) noexcept;

@@ -11,6 +11,7 @@
 #include "runtime/life.hpp"
 #include "runtime/ordering.hpp"
 #include "runtime/package_ties.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/device.hpp"
 
 namespace weir::runtime {
@@ -55,7 +56,7 @@ public:
     resource& operator=(const resource&) = delete;
 
     /// Guards `history`, `views` and `packages`. First in the lock order; several are locked by address (rule O8).
-    std::mutex mutex;
+    detail::mutex mutex;
     order::history history;
     host_views views;
     package_ties packages;

@@ -18,7 +18,7 @@ namespace {
 /// stream's tail waits for it too. `event` is for observers, 0 if there is none.
 void wait_for(runtime::stream_state& stream, const order::mark& target, std::uint64_t event,
               const source_location& where) {
-    runtime::fork_guard::expect_not_forked();
+    runtime::fork_guard::expect_usable();
     stream.follow_device_order(where);
     const order::watermarks& completed = backend::timeline_table::instance();
     std::unique_lock lock(stream.mutex);

@@ -2,8 +2,11 @@
 
 #include <map>
 #include <mutex>
+#include <span>
 
+#include "backend/fork_part.hpp"
 #include "frontier/point.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::runtime {
 
@@ -15,6 +18,9 @@ public:
     /// Throws std::bad_alloc.
     static void add(frontiers::timeline_id timeline, stream_state& stream);
     static void remove(frontiers::timeline_id timeline) noexcept;
+
+    /// Before a fork (backend::fork_part::look): a stream that has work which is not over.
+    [[nodiscard]] static backend::fork_part::finding look_for_work(std::span<char> who) noexcept;
 
     /// Calls `visit(stream_state&)` for each stream; none of them goes meanwhile. Owners of streams must not be dropped in
     /// it.
@@ -42,7 +48,7 @@ public:
 
 private:
     struct registry {
-        std::mutex mutex;  ///< guards streams; after devices, before streams
+        detail::mutex mutex;  ///< guards streams; after devices, before streams
         std::map<frontiers::timeline_id, stream_state*> streams;
     };
     static registry& instance();

@@ -1,7 +1,9 @@
 #include "runtime/stream_state.hpp"
 
+#include <cstdio>
 #include <utility>
 
+#include "backend/fork_part.hpp"
 #include "runtime/adopted_queue.hpp"
 #include "runtime/adopted_streams.hpp"
 #include "runtime/device_state.hpp"
@@ -33,8 +35,8 @@ detail::owner<stream_state> stream_state::make(device_state& device, const backe
 
 detail::owner<stream_state> stream_state::make(device_state& device, const backend::queue_options& how,
                                                std::string name, const native_source* native) {
-    fork_guard::expect_not_forked();
-    fork_guard::arm();
+    fork_guard::expect_usable();
+    device.expect_usable();
     failures::arm();
     poison::arm();
     watchdog::arm();
@@ -137,6 +139,9 @@ void* stream_state::hand_out() {
 }
 
 void stream_state::last_owner_gone() noexcept {
+    if (fork_guard::is_refused() || device_->stayed_behind()) {
+        return;  // a thread that is gone may hold the locks, and the driver is the parent's: better leak than hang (rule L3)
+    }
     // Nothing is pending: the queue was an owner while it had work. From here on the timeline may get another stream.
     const frontiers::timeline_id timeline = info_.timeline;
     std::unique_ptr<retired_owner> owner = std::move(native_owner_);
@@ -155,12 +160,13 @@ void stream_state::last_owner_gone() noexcept {
 
 void stream_state::expect_open() const {
     if (closed.load(std::memory_order_acquire)) {
+        device_->expect_usable();
         throw state_error("the stream \"" + name_ + "\" is closed: make a new one with weir::stream(device)");
     }
 }
 
 order::mark stream_state::tail() {
-    fork_guard::expect_not_forked();
+    fork_guard::expect_usable();
     const std::lock_guard lock(mutex);
     return sequence.record();
 }
@@ -202,11 +208,12 @@ void stream_state::follow(stream_state& other, const source_location& where) {
 }
 
 order::mark stream_state::now(const source_location& where) {
+    device_->expect_usable();
     follow_device_order(where);
     if (!is_shared()) {
         return tail();
     }
-    fork_guard::expect_not_forked();
+    fork_guard::expect_usable();
     order::mark end;
     {
         const std::lock_guard lock(mutex);
@@ -242,7 +249,8 @@ void stream_state::publish_end(const order::mark& end) {
 }
 
 bool stream_state::idle(const source_location& where) {
-    fork_guard::expect_not_forked();
+    fork_guard::expect_usable();
+    device_->expect_usable();
     if (is_shared() && !(native_ != nullptr ? native_->idle() : queue->is_idle())) {
         return false;
     }
@@ -265,6 +273,44 @@ void stream_registry::add(frontiers::timeline_id timeline, stream_state& stream)
     registry& all = instance();
     const std::lock_guard lock(all.mutex);
     all.streams.emplace(timeline, &stream);
+}
+
+namespace {
+
+/// Whether a stream has work that is not over.
+class streams_part final : public backend::fork_part {
+    finding look(std::span<char> who) noexcept override { return stream_registry::look_for_work(who); }
+};
+streams_part part;
+
+// So that no fork finds it half made.
+[[maybe_unused]] const bool made_at_start = (stream_registry::each([](const stream_state&) {}), true);
+
+}  // namespace
+
+backend::fork_part::finding stream_registry::look_for_work(std::span<char> who) noexcept {
+    using finding = backend::fork_part::finding;
+    registry& all = instance();
+    const std::unique_lock lock(all.mutex, std::try_to_lock);
+    if (!lock) {
+        return finding::unknown;
+    }
+    finding found = finding::quiet;
+    for (const auto& [timeline, stream] : all.streams) {
+        if (stream->device().stayed_behind()) {
+            continue;
+        }
+        const std::unique_lock stream_lock(stream->mutex, std::try_to_lock);
+        if (!stream_lock) {
+            found = finding::unknown;
+        } else if (stream->completed() < stream->sequence.tail()) {
+            const stream_info& its = stream->info();
+            std::snprintf(who.data(), who.size(), "in the stream \"%.*s\" of %.*s", static_cast<int>(its.name.size()),
+                          its.name.data(), static_cast<int>(its.device.size()), its.device.data());
+            return finding::busy;
+        }
+    }
+    return found;
 }
 
 void stream_registry::remove(frontiers::timeline_id timeline) noexcept {

@@ -18,6 +18,7 @@
 #include "runtime/pending.hpp"
 #include "runtime/retired_owner.hpp"
 #include "weir/detail/intrusive.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/device.hpp"
 #include "weir/native_queue.hpp"
 
@@ -62,7 +63,7 @@ public:
 
     /// Guards `sequence`, `queue`, what enters them, and `pending`. In the lock order after buffers and devices; among
     /// streams by id.
-    std::mutex mutex;
+    detail::mutex mutex;
     order::sequencer sequence;
     pending_operations pending;
     std::unique_ptr<backend::queue> queue;

@@ -190,7 +190,11 @@ void expect_reachable(const stream_state& stream, const submission& what) {
             other = memory;
         }
     }
-    if (other == nullptr || what.kind == work_kind::host_task) {
+    if (other == nullptr) {
+        return;
+    }
+    other->expect_usable();
+    if (what.kind == work_kind::host_task) {
         return;
     }
     // One side of a copy is the stream's own; what a copy does not declare is memory of the host.
@@ -204,7 +208,7 @@ void expect_reachable(const stream_state& stream, const submission& what) {
 
 completion submit(stream_state& stream, const submission& what) {
     const nvtx_range range(what.from.label);
-    fork_guard::expect_not_forked();
+    fork_guard::expect_usable();
     const order::watermarks& completed = backend::timeline_table::instance();
     expect_runnable(stream, what);
     expect_reachable(stream, what);

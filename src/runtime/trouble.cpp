@@ -15,6 +15,7 @@
 #include "runtime/poison.hpp"
 #include "runtime/stream_registry.hpp"
 #include "runtime/stream_state.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::runtime {
 
@@ -68,7 +69,7 @@ void leave_what_matters(poison::numbers& resources, failures::dependencies& poin
 
 /// How often to look: in vain less and less often, since each look goes through all that is pending.
 struct patience {
-    std::mutex looking;                  ///< of the one that looks; before all others in the lock order
+    detail::mutex looking;               ///< of the one that looks; before all others in the lock order
     std::atomic<std::uint32_t> skip{0};  ///< calls to leave out
     std::atomic<std::uint32_t> next{1};  ///< how many after the next look in vain
 

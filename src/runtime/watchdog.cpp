@@ -11,6 +11,7 @@
 #include "backend/timeline.hpp"
 #include "frontier/point.hpp"
 #include "runtime/standstill.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/watchdog.hpp"
 
 namespace weir {
@@ -31,13 +32,16 @@ struct settings {
 };
 
 struct shared_settings {
-    std::mutex mutex;  ///< guards now; a leaf in the lock order
+    detail::mutex mutex;  ///< guards now; a leaf in the lock order
     settings now;
 };
 shared_settings& shared() {
     static auto* const one = new shared_settings;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
     return *one;
 }
+
+// So that no fork finds it half made.
+[[maybe_unused]] const auto& made_at_start = shared();
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 

@@ -6,6 +6,7 @@
 #include "runtime/observer.hpp"
 #include "runtime/stream_directory.hpp"
 #include "trace/log.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::trace {
 
@@ -45,7 +46,7 @@ private:
     [[nodiscard]] moment moment_of(frontiers::point p) const { return {directory_.stream_of(p), p.at}; }
 
     const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-    mutable std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    mutable detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
     log log_;
     runtime::stream_directory directory_;
     bool knows_all_streams_ = false;

@@ -12,6 +12,7 @@
 
 #include "runtime/observer.hpp"
 #include "runtime/stream_directory.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
 namespace weir {
@@ -163,7 +164,7 @@ private:
     }
 
     const std::shared_ptr<const runtime::verdicts::teller> sink_;
-    std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
     runtime::stream_directory directory_;
     std::unordered_map<std::uint64_t, known_stream> streams_;
 };

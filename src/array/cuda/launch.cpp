@@ -12,6 +12,7 @@
 #include "backend/cuda/driver.hpp"
 #include "backend/native.hpp"
 #include "runtime/device_state.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::array_kernels {
 
@@ -42,7 +43,7 @@ public:
 
 private:
     using key = std::pair<const context*, description>;
-    std::shared_mutex mutex_;  ///< guards all_; a leaf in the lock order
+    detail::shared_mutex mutex_;  ///< guards all_; a leaf in the lock order
     std::map<key, function_handle> all_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "weir/detail/fork_section.hpp"
+
 namespace weir::backend::cpu {
 
 /// What one thread of the program has to run before its outermost call returns.
@@ -74,7 +76,10 @@ void inline_queue::reserve(std::size_t waits, const detail::task_ref& work) {
     recorded_queue::reserve(waits, work);
 }
 
-void inline_queue::flush(point upto) noexcept { inline_thread::current().flush(*this, upto); }
+void inline_queue::flush(point upto) noexcept {
+    const detail::fork_section whole;  // who has the queue in hands is the only one who has
+    inline_thread::current().flush(*this, upto);
+}
 
 /// Whether there is work at the front, once the waits before it are over.
 bool inline_queue::look_and_wait() noexcept {

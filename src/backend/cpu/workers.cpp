@@ -6,7 +6,9 @@
 #include <string>
 #include <system_error>
 
+#include "backend/fork_part.hpp"
 #include "backend/spin.hpp"
+#include "weir/detail/fork_section.hpp"
 #include "weir/error.hpp"
 
 namespace weir::backend::cpu {
@@ -42,6 +44,7 @@ void workers::start() {
         return;
     }
     const std::lock_guard lock(start_mutex_);
+    were_started_.store(true, std::memory_order_relaxed);
     try {
         while (started_.load(std::memory_order_relaxed) < count_) {
             std::thread([this] { work(); }).detach();
@@ -52,7 +55,17 @@ void workers::start() {
     }
 }
 
+void workers::begin_child() noexcept {
+    // Made anew, not destroyed: a thread that is gone may have held the lock for a look, or waits at the condition.
+    ::new (&mutex_) detail::mutex;
+    ::new (&wake_) detail::condition_variable;
+    started_.store(0, std::memory_order_relaxed);
+    sleeping_ = 0;
+    looking_.store(false, std::memory_order_relaxed);
+}
+
 void workers::push(run_list& ready) noexcept {
+    const detail::fork_section whole;  // notified under no lock
     bool wake = false;
     {
         const std::lock_guard lock(mutex_);
@@ -87,6 +100,7 @@ void workers::offer() noexcept {
 }
 
 runnable* workers::take() noexcept {
+    const detail::fork_section whole;
     bool more = false;
     runnable* one = nullptr;
     {
@@ -127,6 +141,7 @@ bool workers::linger(runnable& with) noexcept {
 }
 
 void workers::work() noexcept {
+    const detail::fork_section awake;  // but while it sleeps
     run_list mine;
     kept_back = &mine;
     for (;;) {
@@ -143,9 +158,26 @@ void workers::work() noexcept {
         }
         std::unique_lock lock(mutex_);
         ++sleeping_;
-        wake_.wait(lock, [&] { return !ready_.empty(); });
+        wake_.sleep(lock, [&] { return !ready_.empty(); });
         --sleeping_;
     }
 }
+
+namespace {
+
+class workers_part final : public fork_part {
+    void begin_child() noexcept override { workers::instance().begin_child(); }
+    void resume() override {
+        if (workers::instance().were_started()) {
+            workers::instance().start();
+        }
+    }
+};
+workers_part part;
+
+// So that no fork finds them half made.
+[[maybe_unused]] const workers& made_at_start = workers::instance();
+
+}  // namespace
 
 }  // namespace weir::backend::cpu

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <mutex>
 #include <thread>
 
 #include "backend/fifo.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::backend::cpu {
 
@@ -52,6 +52,10 @@ public:
 
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
 
+    /// In the child of a fork, which has none of the threads, while they are forgotten. Whether there were any.
+    void begin_child() noexcept;
+    [[nodiscard]] bool were_started() const noexcept { return were_started_.load(std::memory_order_relaxed); }
+
 private:
     workers() noexcept;
     void work() noexcept;
@@ -62,11 +66,12 @@ private:
     [[nodiscard]] bool look_for_work(Found&& found) noexcept;
 
     std::size_t count_;
-    std::mutex start_mutex_;  ///< guards the starting of threads
+    detail::mutex start_mutex_;  ///< guards the starting of threads
     std::atomic<std::size_t> started_{0};
+    std::atomic<bool> were_started_{false};  ///< in this process or one that it was forked from
 
-    std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
-    std::condition_variable wake_;
+    detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    detail::condition_variable wake_;
     run_list ready_;
     std::size_t sleeping_ = 0;
     std::atomic<std::size_t> waiting_{0};  ///< entries of ready_, for the one that looks without the lock

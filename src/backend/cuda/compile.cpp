@@ -11,6 +11,7 @@
 #include "backend/cuda/context.hpp"
 #include "backend/cuda/loaded_module.hpp"
 #include "backend/native.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
 namespace weir::backend::cuda {
@@ -56,14 +57,14 @@ struct key_order {
 
 /// One kernel, perhaps still being made.
 struct made_kernel {
-    std::mutex mutex;  ///< guards the rest; held while the kernel is compiled, so that it is compiled once
+    detail::mutex mutex;  ///< guards the rest; held while the kernel is compiled, so that it is compiled once
     std::unique_ptr<loaded_module> code;
     function_handle function = nullptr;
 };
 
 /// All of them. Lives for ever.
 struct all_kernels {
-    std::mutex mutex;  ///< guards `made`, not what its entries have; before none
+    detail::mutex mutex;  ///< guards `made`, not what its entries have; before none
     std::map<owned_key, std::shared_ptr<made_kernel>, key_order> made;
 
     std::shared_ptr<made_kernel> entry(const kernel_key& key) {

@@ -9,6 +9,7 @@
 #include "backend/cuda/event_pool.hpp"
 #include "backend/timeline.hpp"
 #include "frontier/point.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::backend::cuda {
 
@@ -43,8 +44,9 @@ private:
 
     device_context* in_;
     timeline* line_;
-    std::mutex completing_;  ///< of the thread that completes; before mutex_
-    std::mutex mutex_;  ///< guards what follows, and that events are recorded in their order; a leaf in the lock order
+    detail::mutex completing_;  ///< of the thread that completes; before mutex_
+    detail::mutex
+        mutex_;  ///< guards what follows, and that events are recorded in their order; a leaf in the lock order
     epoch last_;
     std::deque<recorded> events_;
 };

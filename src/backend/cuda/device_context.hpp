@@ -10,6 +10,7 @@
 #include "backend/cuda/context.hpp"
 #include "backend/cuda/event_pool.hpp"
 #include "backend/cuda/staging.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::backend::cuda {
 
@@ -56,7 +57,7 @@ public:
 
 private:
     stream_handle own_stream_ = nullptr;
-    std::mutex base_mutex_;  ///< guards base_; a leaf in the lock order
+    detail::mutex base_mutex_;  ///< guards base_; a leaf in the lock order
     std::shared_ptr<const clock_base> base_;
     mutable std::atomic<result> error_{success};  ///< what is noted: no one changes the context
 };

@@ -2,8 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <cstdint>
 #include <cstdlib>
 
+#include "backend/fork_gate.hpp"
+#include "weir/detail/fork_section.hpp"
 #include "weir/error.hpp"
 
 namespace weir::backend::cuda {
@@ -159,12 +162,22 @@ opened_driver open() {
     return start(api, file);
 }
 
+constexpr std::uint64_t nobody = ~std::uint64_t{0};
+std::uint64_t opened_in = nobody;  ///< the process that opened the driver
+
 }  // namespace
 
 const opened_driver& machine_driver() {
-    static const auto* const opened = new opened_driver(open());  // lives for ever
+    const detail::fork_section whole;  // else a child could wait for a thread that opens it, and that it does not have
+    static const auto* const opened = [] {
+        const auto* const made = new opened_driver(open());  // lives for ever
+        opened_in = made->api == nullptr ? nobody : fork_gate::generation();
+        return made;
+    }();
     return *opened;
 }
+
+bool is_driver_of_parent() noexcept { return opened_in != nobody && opened_in != fork_gate::generation(); }
 
 std::string describe(const driver_api& api, result what) {
     const char* name = nullptr;

@@ -224,6 +224,9 @@ struct opened_driver {
 /// ever. Any thread; never throws for want of a driver or a device.
 [[nodiscard]] const opened_driver& machine_driver();
 
+/// Whether a process opened it that this one was forked from: CUDA does not survive a fork, and nothing of it may be called.
+[[nodiscard]] bool is_driver_of_parent() noexcept;
+
 /// Throws weir::device_error, or weir::out_of_memory, which names the call, unless `what` is success.
 void expect(const driver_api& api, result what, const char* call);
 /// "CUDA_ERROR_INVALID_VALUE (invalid argument)".

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/cuda/context.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::backend::cuda {
 
@@ -65,7 +66,7 @@ private:
 
     const context* of_;
     unsigned flags_;
-    mutable std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    mutable detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
     pooled_event* free_ = nullptr;
     std::vector<pooled_event*> all_;
 };

@@ -86,7 +86,7 @@ void host_bodies::work() noexcept {
         {
             std::unique_lock lock(mutex_);
             if (waiting.empty()) {
-                changed_.wait(lock, [&] { return !fresh_.empty(); });
+                changed_.sleep(lock, [&] { return !fresh_.empty(); });
             }
             waiting.insert(waiting.end(), fresh_.begin(), fresh_.end());
             fresh_.clear();

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -8,6 +7,7 @@
 
 #include "backend/cuda/context.hpp"
 #include "backend/cuda/driver_api.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::backend::cuda {
 
@@ -37,8 +37,8 @@ private:
     std::unique_ptr<call> make_call();
 
     const context* of_;
-    std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
-    std::condition_variable changed_;
+    detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    detail::condition_variable changed_;
     std::vector<std::unique_ptr<call>> free_;
     std::vector<call*> fresh_;
 };

@@ -7,6 +7,7 @@
 
 #include "backend/acting.hpp"
 #include "backend/cuda/watcher.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
 namespace weir::backend::cuda {
@@ -331,7 +332,7 @@ void lane::tell_times(epoch upto) noexcept {
     if (untold_.load(std::memory_order_acquire) == 0) {
         return;
     }
-    static std::mutex
+    static detail::mutex
         telling;  // one thread at a time, since it goes from stream to stream; before the lanes' own locks
     const std::lock_guard lock(telling);
     std::vector<std::pair<std::shared_ptr<lane>, epoch>>

@@ -13,6 +13,7 @@
 #include "backend/cuda/device_context.hpp"
 #include "backend/cuda/driver_api.hpp"
 #include "frontier/point.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::backend::cuda {
 
@@ -143,7 +144,7 @@ private:
     std::atomic<epoch> last_;           ///< enqueued
     std::atomic<bool> is_busy_{false};  ///< the owner was told to stay
 
-    std::mutex mutex_;             ///< guards what follows; a leaf in the lock order
+    detail::mutex mutex_;          ///< guards what follows; a leaf in the lock order
     std::deque<recorded> events_;  ///< in the order of their epochs
     std::deque<kept> kept_;
     std::deque<times> times_;

@@ -10,6 +10,7 @@
 #include "backend/cuda/context.hpp"
 #include "backend/native.hpp"
 #include "backend/spin.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
 namespace weir::backend::cuda {
@@ -33,7 +34,7 @@ struct body_call {
 };
 
 struct registry {
-    std::mutex mutex;  ///< guards what follows; a leaf in the lock order
+    detail::mutex mutex;  ///< guards what follows; a leaf in the lock order
     std::vector<std::shared_ptr<submission>> by_timeline;
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/cuda/context.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::backend::cuda {
 
@@ -59,7 +60,7 @@ private:
     void put(std::byte* memory) noexcept;
 
     const context* of_;
-    std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
     std::vector<void*> free_;
     std::size_t made_ = 0;
 };

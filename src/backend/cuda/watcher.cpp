@@ -31,6 +31,9 @@ watcher::watcher() {
 }
 
 void watcher::end() noexcept {
+    if (fork_gate::generation() != generation_) {
+        return;  // in the child of a fork: the thread is the parent's
+    }
     std::unique_lock lock(mutex_);
     is_over_ = true;
     changed_.notify_all();
@@ -129,9 +132,9 @@ void watcher::work() noexcept {
                 looks = 0;
                 const auto called = [&] { return is_over_ || in_a_hurry_ || !fresh_.empty() || !fresh_ends_.empty(); };
                 if (lanes_.empty() && ends_.empty()) {
-                    changed_.wait(lock, called);
+                    changed_.sleep(lock, called);
                 } else {
-                    changed_.wait_for(lock, now_and_then, [&] { return is_over_ || in_a_hurry_; });
+                    changed_.sleep_for(lock, now_and_then, [&] { return is_over_ || in_a_hurry_; });
                 }
             }
             if (is_over_) {

@@ -1,13 +1,15 @@
 #pragma once
 
-#include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "backend/cuda/lane.hpp"
+#include "backend/fork_gate.hpp"
 #include "backend/timeline.hpp"
 #include "frontier/point.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::backend::cuda {
 
@@ -35,8 +37,9 @@ private:
     [[nodiscard]] bool look_at_all() noexcept;
     void end() noexcept;
 
-    std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
-    std::condition_variable changed_;
+    std::uint64_t generation_ = fork_gate::generation();  ///< whose the thread is
+    detail::mutex mutex_;                                 ///< guards what follows; a leaf in the lock order
+    detail::condition_variable changed_;
     std::vector<std::shared_ptr<lane>> fresh_;
     std::vector<context_end*> fresh_ends_;
     bool in_a_hurry_ = false;

@@ -159,7 +159,7 @@ void engines::work() noexcept {
             }
         }
         ++sleeping_;
-        wake_.wait(held);
+        wake_.sleep(held);
         --sleeping_;
     }
 }

@@ -3,13 +3,13 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <mutex>
 
 #include "backend/fifo.hpp"
 #include "backend/host_driven.hpp"
 #include "backend/sim/random.hpp"
+#include "weir/detail/mutex.hpp"
 #include "weir/detail/simulation.hpp"
 
 namespace weir::backend::sim {
@@ -60,7 +60,7 @@ public:
 
 private:
     static constexpr std::size_t kinds = 3;
-    using lock = std::unique_lock<std::mutex>;
+    using lock = std::unique_lock<detail::mutex>;
 
     void work() noexcept;
     [[nodiscard]] bool is_free(std::size_t kind) const noexcept;
@@ -75,9 +75,9 @@ private:
     void start_all(lock& held) noexcept;
     [[nodiscard]] sim_queue* end_next() noexcept;
 
-    mutable std::mutex mutex_;  ///< guards what follows; a leaf in the lock order
-    std::condition_variable wake_;
-    std::condition_variable rested_;  ///< no queue has work any more
+    mutable detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    detail::condition_variable wake_;
+    detail::condition_variable rested_;  ///< no queue has work any more
     testing::sim_settings settings_;
     random_numbers choices_;
     fifo<sim_queue> unexamined_;

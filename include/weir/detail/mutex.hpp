@@ -1,0 +1,142 @@
+// The locks of Weir: a fork finds out whether one is held. Layer: backend.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <shared_mutex>
+
+#include "weir/detail/fork_section.hpp"
+
+namespace weir::detail {
+
+/// std::mutex; who holds it, or waits for it, is in a fork_section. So no child that may use Weir has one that is held by a
+/// thread which it does not have.
+class mutex {
+public:
+    constexpr mutex() noexcept = default;
+    mutex(const mutex&) = delete;
+    mutex& operator=(const mutex&) = delete;
+    ~mutex() = default;
+
+    void lock() {
+        fork_section::enter();
+        mutex_.lock();
+    }
+    [[nodiscard]] bool try_lock() {
+        fork_section::enter();
+        if (mutex_.try_lock()) {
+            return true;
+        }
+        fork_section::leave();
+        return false;
+    }
+    void unlock() {
+        mutex_.unlock();
+        fork_section::leave();
+    }
+
+private:
+    friend class condition_variable;
+    std::mutex mutex_;
+};
+
+/// std::shared_mutex in the same way.
+class shared_mutex {
+public:
+    shared_mutex() = default;
+    shared_mutex(const shared_mutex&) = delete;
+    shared_mutex& operator=(const shared_mutex&) = delete;
+    ~shared_mutex() = default;
+
+    void lock() {
+        fork_section::enter();
+        mutex_.lock();
+    }
+    void unlock() {
+        mutex_.unlock();
+        fork_section::leave();
+    }
+    void lock_shared() {
+        fork_section::enter();
+        mutex_.lock_shared();
+    }
+    void unlock_shared() {
+        mutex_.unlock_shared();
+        fork_section::leave();
+    }
+
+private:
+    std::shared_mutex mutex_;
+};
+
+/// std::condition_variable for such a mutex. `wait` stays in the section, as a thread of the program's does, for which a fork
+/// cannot know what it waits for; `sleep` leaves it, for threads of Weir's that have nothing to do.
+class condition_variable {
+public:
+    void notify_one() noexcept { changed_.notify_one(); }
+    void notify_all() noexcept { changed_.notify_all(); }
+
+    void wait(std::unique_lock<mutex>& held) {
+        const adopted raw(held);
+        changed_.wait(raw.lock);
+    }
+    template <class Over>
+    void wait(std::unique_lock<mutex>& held, Over over) {
+        const adopted raw(held);
+        changed_.wait(raw.lock, over);
+    }
+    template <class Rep, class Period, class Over>
+    bool wait_for(std::unique_lock<mutex>& held, const std::chrono::duration<Rep, Period>& time, Over over) {
+        const adopted raw(held);
+        return changed_.wait_for(raw.lock, time, over);
+    }
+
+    /// Sleeps once, perhaps for no reason.
+    void sleep(std::unique_lock<mutex>& held) {
+        sleep_by(held, [&](std::unique_lock<std::mutex>& lock) { changed_.wait(lock); });
+    }
+    template <class Over>
+    void sleep(std::unique_lock<mutex>& held, Over over) {
+        while (!over()) {
+            sleep(held);
+        }
+    }
+    /// The same for a time; what `over` says at its end.
+    template <class Rep, class Period, class Over>
+    bool sleep_for(std::unique_lock<mutex>& held, const std::chrono::duration<Rep, Period>& time, Over over) {
+        const auto end = std::chrono::steady_clock::now() + time;
+        bool in_time = true;
+        while (!over() && in_time) {
+            sleep_by(held, [&](std::unique_lock<std::mutex>& lock) {
+                in_time = changed_.wait_until(lock, end) == std::cv_status::no_timeout;
+            });
+        }
+        return over();
+    }
+
+private:
+    struct adopted {
+        mutable std::unique_lock<std::mutex> lock;
+        explicit adopted(std::unique_lock<mutex>& held) : lock(held.mutex()->mutex_, std::adopt_lock) {}
+        adopted(const adopted&) = delete;
+        adopted& operator=(const adopted&) = delete;
+        ~adopted() { lock.release(); }
+    };
+
+    template <class Wait>
+    void sleep_by(std::unique_lock<mutex>& held, Wait&& wait) {
+        const adopted raw(held);
+        const fork_section::rest resting;
+        wait(raw.lock);
+        while (!resting.try_return()) {
+            raw.lock.unlock();  // others may need it to get out of their sections
+            fork_section::rest::wait_for_fork();
+            raw.lock.lock();
+        }
+    }
+
+    std::condition_variable changed_;
+};
+
+}  // namespace weir::detail
