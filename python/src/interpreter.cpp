@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -20,6 +21,7 @@ namespace weir::python {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace nb::literals;
 
 /// How long the interpreter's exit waits for tasks none of which gets on.
 constexpr auto patience = 10s;
@@ -49,6 +51,18 @@ struct visitors {
 visitors& all() {
     static auto* const one = new visitors;  // NOLINT(cppcoreguidelines-owning-memory)
     return *one;
+}
+
+// So that no fork finds it half made.
+[[maybe_unused]] const visitors& made_at_start = all();
+
+/// One who came before a fork is not counted in the child.
+void count_down(std::uint64_t& count) noexcept { count -= count == 0 ? 0 : 1; }
+
+/// In the child of a fork (rule L3): those who ran Python, and what was to run it, stay with the parent.
+void begin_child() noexcept {
+    ::new (&all()) visitors;  // made anew, not destroyed: threads that are gone may be inside
+    notes::begin_child();
 }
 
 /// Waits until `over`, as long as something gets on; false if nothing does any more.
@@ -131,7 +145,7 @@ void interpreter::take_gil_back_after_wait(PyThreadState* state) noexcept {
     }
     PyEval_RestoreThread(state);
     const std::lock_guard lock(everybody.mutex);
-    --everybody.inside;
+    count_down(everybody.inside);
     everybody.changed.notify_all();
 }
 
@@ -145,6 +159,11 @@ void interpreter::watch_exit(nb::module_& m, void (*last)() noexcept) {
         say_what_leaks();
     });
     nb::module_::import_("atexit").attr("register")(m.attr("_shut_down"));
+    m.def("_begin_child", begin_child);
+    nb::module_ os = nb::module_::import_("os");
+    if (nb::hasattr(os, "register_at_fork")) {
+        os.attr("register_at_fork")("after_in_child"_a = m.attr("_begin_child"));
+    }
 }
 
 visit::visit() {
@@ -159,7 +178,7 @@ visit::visit() {
 visit::~visit() {
     visitors& everybody = all();
     const std::lock_guard lock(everybody.mutex);
-    --everybody.inside;
+    count_down(everybody.inside);
     everybody.changed.notify_all();
 }
 
@@ -173,7 +192,7 @@ expected_visit::~expected_visit() {
     if (counts_) {
         visitors& everybody = all();
         const std::lock_guard lock(everybody.mutex);
-        --everybody.expected;
+        count_down(everybody.expected);
         everybody.changed.notify_all();
     }
 }

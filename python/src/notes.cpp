@@ -4,6 +4,7 @@
 
 #include <iterator>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,9 @@ shared_notes& of_others() {
     return *one;
 }
 
+// So that no fork finds them half made.
+[[maybe_unused]] const shared_notes& made_at_start = of_others();
+
 void say_one(const note& one) {
     if (one.kind == note_kind::log) {
         nb::module_::import_("weir._logging").attr("said")(one.text);
@@ -62,6 +66,10 @@ std::vector<note> take() {
 }
 
 }  // namespace
+
+void notes::begin_child() noexcept {
+    ::new (&of_others()) shared_notes;  // made anew, not destroyed: a thread that is gone may hold the lock
+}
 
 void notes::leave(note_kind kind, std::string text) {
     if (depth != 0) {

@@ -23,6 +23,9 @@ public:
     /// Counts who may leave something.
     static void want(int more) noexcept { wanted_.fetch_add(more, std::memory_order_relaxed); }
 
+    /// In the child of a fork: what was left for others is the parent's to say.
+    static void begin_child() noexcept;
+
 private:
     friend class note_taking;
     static inline std::atomic<int> wanted_{0};

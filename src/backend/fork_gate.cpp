@@ -32,9 +32,8 @@ constinit std::atomic<int> gate{0};
 constinit std::atomic<const presence*> forking{nullptr};
 constinit std::uint64_t forks = 0;  // written in a child that has one thread
 
-// Initial-exec: every lock comes by here.
-[[gnu::tls_model("initial-exec")]] constinit thread_local presence* mine = nullptr;
-[[gnu::tls_model("initial-exec")]] constinit thread_local bool thread_ends = false;
+constinit thread_local presence* mine = nullptr;
+constinit thread_local bool thread_ends = false;
 
 int membarrier(int command) noexcept { return static_cast<int>(::syscall(SYS_membarrier, command, 0U, 0)); }
 
