@@ -1,6 +1,7 @@
 """The code of the page on Python (docs/python.md): each part of the package once."""
 
 import asyncio
+import multiprocessing
 import pickle
 
 import numpy as np
@@ -84,3 +85,16 @@ except weir.OperationError as error:
     print(error.label, type(error.__cause__).__name__)
 
 print(pickle.loads(pickle.dumps(x)).shape)  # by value
+
+# --- fork
+table = weir.arange(1000, dtype="float64")
+
+
+def share_of(i: int) -> float:
+    return float(table[i::4].sum())
+
+
+for device in weir.devices():
+    device.synchronize()  # nothing may be pending at the fork
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    print(pool.map(share_of, range(4)))

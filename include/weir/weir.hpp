@@ -13,8 +13,10 @@
 ///  - a call that enqueues work returns once it is enqueued, and neither it nor a question waits for work of a device.
 ///    On `cpu:inline`, which has no queues, what is enqueued runs in the call (rule S8);
 ///  - std::bad_alloc and out_of_memory may be thrown by whatever needs memory. A call that throws has done nothing;
-///  - what uses a stream throws state_error if it is closed, or if this process was forked from one that had used Weir
-///    (rule L3).
+///  - what uses a stream throws state_error if it is closed;
+///  - in the child of a fork the CPU goes on with what the parent had, if nothing was pending at the fork and no other thread
+///    was in a call of Weir; else whatever enqueues, waits or allocates throws state_error (rule L3). Devices other than the
+///    CPU stay with the parent that had used them: there, too, a state_error says so.
 ///
 /// A `source_location` at the end of a function's parameters is the line of the program that reports and timelines name;
 /// leave it out. Rules such as O2 are those of the pages "How ordering works" and "The memory model".

@@ -172,7 +172,7 @@ def test_beside_threads_that_are_at_work() -> None:
         for one in threads:
             one.start()
         x = weir.ones(10)
-        ends = [child(lambda: float((x + x).numpy()[0])) for _ in range(100)]
+        ends = [child(lambda: float((x + x).numpy()[0])) for _ in range(40)]
         over.set()
         for one in threads:
             one.join()

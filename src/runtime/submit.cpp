@@ -20,6 +20,7 @@
 #include "runtime/ordering.hpp"
 #include "runtime/resource.hpp"
 #include "runtime/stream_state.hpp"
+#include "weir/detail/fork_section.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/error.hpp"
 
@@ -27,7 +28,8 @@ namespace weir::runtime {
 
 namespace {
 
-/// The distinct resources of an operation, locked in the order of their addresses (rule O8) while it lives.
+/// The distinct resources of an operation, locked in the order of their addresses (rule O8) while it lives. Within a
+/// fork_section.
 class locked_resources {
 public:
     explicit locked_resources(std::span<const access_request> accesses) {
@@ -46,7 +48,7 @@ public:
         }
         list_ = list;
         for (std::size_t i = 0; i < count_; ++i) {
-            list_[i]->mutex.lock();
+            list_[i]->mutex.within_section().lock();
         }
     }
     ~locked_resources() { unlock(); }
@@ -55,7 +57,7 @@ public:
 
     void unlock() noexcept {
         for (; count_ > 0; --count_) {
-            list_[count_ - 1]->mutex.unlock();
+            list_[count_ - 1]->mutex.within_section().unlock();
         }
     }
 
@@ -222,8 +224,9 @@ completion submit(stream_state& stream, const submission& what) {
         visit->enter(&stream, what.from.where);
     }
     stream.follow_device_order(what.from.where);
+    const detail::fork_section whole;  // one for all locks
     locked_resources resources(what.accesses);
-    std::unique_lock stream_lock(stream.mutex, std::defer_lock);
+    std::unique_lock stream_lock(stream.mutex.within_section(), std::defer_lock);
     if (visit) {
         visit->lock(stream);
     } else {

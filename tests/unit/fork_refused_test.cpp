@@ -5,6 +5,7 @@
 #include <atomic>
 #include <latch>
 #include <map>
+#include <memory>
 #include <thread>
 #include <vector>
 

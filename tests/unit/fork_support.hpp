@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <functional>
@@ -19,13 +20,21 @@ inline constexpr int threw = 99;
 
 enum class ending { at_once, as_programs_do };
 
+/// What the exit handlers of a child end with, before a leak checker counts what belonged to threads of the parent.
+inline int status_of_this_child = -1;
+inline const bool ends_before_leak_checker = std::atexit([] {
+                                                 if (status_of_this_child >= 0) {
+                                                     ::_exit(status_of_this_child);
+                                                 }
+                                             }) == 0;
+
 /// Starts `body` in a forked child, which ends with what it returns. One that hangs is killed.
 inline pid_t start_child(const std::function<int()>& body, ending how = ending::at_once) {
     const pid_t child = ::fork();
     if (child != 0) {
         return child;
     }
-    ::alarm(15);
+    ::alarm(10);
     int result = threw;
     try {
         result = body();
@@ -35,6 +44,7 @@ inline pid_t start_child(const std::function<int()>& body, ending how = ending::
     if (how == ending::at_once) {
         ::_exit(result);
     }
+    status_of_this_child = result;
     std::exit(result);
 }
 

@@ -1,4 +1,4 @@
-// What a fork must not cut through. Layer: backend.
+// What a fork must not cut through. Layer: base.
 #pragma once
 
 #include "weir/export.hpp"

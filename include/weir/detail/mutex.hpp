@@ -1,4 +1,4 @@
-// The locks of Weir: a fork finds out whether one is held. Layer: backend.
+// The locks of Weir: a fork finds out whether one is held. Layer: base.
 #pragma once
 
 #include <chrono>
@@ -35,6 +35,9 @@ public:
         mutex_.unlock();
         fork_section::leave();
     }
+
+    /// The same lock for who is in a section for all of the time anyway, where each nanosecond counts.
+    [[nodiscard]] std::mutex& within_section() noexcept { return mutex_; }
 
 private:
     friend class condition_variable;

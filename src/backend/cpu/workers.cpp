@@ -68,7 +68,7 @@ void workers::push(run_list& ready) noexcept {
     const detail::fork_section whole;  // notified under no lock
     bool wake = false;
     {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(mutex_.within_section());
         std::size_t added = 0;
         while (runnable* const one = ready.pop()) {
             ready_.push(*one);
@@ -104,7 +104,7 @@ runnable* workers::take() noexcept {
     bool more = false;
     runnable* one = nullptr;
     {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(mutex_.within_section());
         one = ready_.pop();
         if (one != nullptr) {
             waiting_.store(waiting_.load(std::memory_order_relaxed) - 1, std::memory_order_seq_cst);
