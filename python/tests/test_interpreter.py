@@ -37,6 +37,30 @@ WAITS = {
 }
 
 
+def test_simulated_devices_stand_for_cuda_devices() -> None:
+    done = run(
+        """
+        import weir
+        weir.Device("sim:0")
+        for kind in ("cuda", "sim", "cpu"):
+            print(*(one.name for one in weir.devices(kind)))
+        s = weir.Stream("cuda:1")
+        weir.zeros(4, stream=s)
+        print(s.device.kind, s.handle, s.record().handle)
+        try:
+            weir.devices("gpu")
+        except weir.ArgumentError as error:
+            print(error)
+        """,
+        WEIR_SIMULATE="cuda:2",
+    )
+    expect_clean(
+        done,
+        "cuda:0 cuda:1\ncuda:0 cuda:1 sim:0\ncpu\nsim 0 0\n"
+        'there are no devices of the kind "gpu": pass "cpu", "cpu:inline", "cuda", "sim", or nothing for all devices\n',
+    )
+
+
 @pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS.keys())
 def test_ctrl_c_ends_a_wait(wait: str) -> None:
     done = run(

@@ -43,6 +43,7 @@ def test_c1_the_aliases_are_the_same() -> None:
     assert stream.query() is True
     stream.sync()
     assert (stream.cuda_stream, stream.ptr, stream.handle) == (0, 0, 0)
+    assert event.handle == 0
     assert stream.__cuda_stream__() == (0, 0)
     stream.destroy()
     assert not stream
