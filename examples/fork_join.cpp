@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
     const weir::device device = weir::device::from_name(argc > 1 ? argv[1] : "cpu");  // "cpu", "cpu:inline", "sim:0"
     constexpr std::int64_t n = 1000;
     const weir::stream s(device);
+    const weir::use current(s);
     std::vector<weir::array> parts;
     for (int i = 0; i < 3; ++i) {
         parts.push_back(weir::zeros(n, weir::dtype::float64, s));
