@@ -1,7 +1,7 @@
 """What a call from Python costs: nanoseconds, beside NumPy, and beside torch and CuPy where they are installed.
 
-Prints the median of several runs for each call. Compare figures of one run only. On a machine with a GPU a second table has
-calls on cuda:0 beside those of cuda.core, CuPy and torch; of what is missing a line says why.
+Prints the median of several runs for each call. Compare figures of one run only. On a machine with a GPU a second
+table has calls on cuda:0 beside those of cuda.core, CuPy and torch; of what is missing a line says why.
 
     ./run bench python
 """

@@ -1,6 +1,7 @@
 """The same few calls on a CUDA device through Weir and through other packages, for python_overhead.py.
 
-Each package that cannot be used here says why. Weir's launches are tracked: they order themselves, and keep their memory.
+Each package that cannot be used here says why. Weir's launches are tracked: they order themselves, and keep what they
+use alive.
 """
 
 from __future__ import annotations
