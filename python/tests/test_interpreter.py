@@ -94,6 +94,50 @@ def test_other_threads_run_while_one_waits(device: weir.Device) -> None:
     opened.join()
 
 
+ENQUEUES = {
+    "an operation on what the host sees": "x.__iadd__(1)",
+    "a copy": "weir.copy(y, x)",
+    "a host task": "weir.host_task(print, weir.In(x))",
+    "a stream without a queue": "weir.Stream('cpu:inline').wait(event)",
+    "a transform": "weir.fft.fft(x)",
+}
+
+
+@pytest.mark.parametrize("call", ENQUEUES.values(), ids=ENQUEUES.keys())
+def test_s1_other_threads_run_while_a_call_enqueues(call: str) -> None:
+    """These calls return when what they enqueue is over. The thread that opens the gate gets the GIL from such a call
+    and from nothing else: if the call kept it, neither would ever end."""
+    done = run(
+        f"""
+        import faulthandler, sys, threading, weir
+        from weir.testing import Gate
+        faulthandler.dump_traceback_later(60, exit=True)
+        stream, gate = weir.Stream(), Gate()
+        x, y = weir.zeros(4, stream=stream), weir.zeros(4, stream=stream)
+        stream.synchronize()
+        view = x.numpy()
+        gate.hold(stream)
+        event = stream.record()
+        begin, opened = threading.Lock(), []
+        begin.acquire()
+        def open_gate():
+            with begin:
+                opened.append(True)
+                gate.open()
+        thread = threading.Thread(target=open_gate)
+        thread.start()
+        sys.setswitchinterval(10_000)  # no thread gives way to another of its own accord
+        with stream:
+            begin.release()
+            assert not opened
+            {call}
+            assert opened
+        thread.join()
+        """
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_exit_is_clean_whatever_is_left() -> None:
     expect_clean(
         run(

@@ -71,7 +71,7 @@ def drop_two_that_are_in_use(gate: Gate, device: weir.Device, nbytes: int) -> No
 
 def test_allocation_at_the_limit() -> None:
     """L1: memory that is dropped while work uses it is waited for, if there is no other. Nothing is taken."""
-    with weir.testing.simulated("sim:0", memory=1 << 20) as device:
+    with weir.testing.simulated("sim:5", memory=1 << 20) as device:
         s = weir.Stream(device)
         with Gate() as gate:
             drop_two_that_are_in_use(gate, device, 3 << 17)
@@ -88,7 +88,7 @@ def test_allocation_at_the_limit() -> None:
 
 def test_allocation_within_an_operation() -> None:
     """The operation that was to have the memory is not enqueued, and what it reads is as it was."""
-    with weir.testing.simulated("sim:0", memory=1 << 20) as device:
+    with weir.testing.simulated("sim:5", memory=1 << 20) as device:
         s = weir.Stream(device)
         x = weir.ones(3 << 14, dtype="uint8", stream=s)
         s.synchronize()

@@ -1,9 +1,10 @@
 """The logger "weir": at its level DEBUG it is told of each device-side wait that Weir inserts, and why.
 
 Waits are noted only while that level is enabled, which depends on the levels of all loggers above and on
-`logging.disable`. Nothing public tells of a change to these, and to ask at each call into Weir would cost as much as the
-call. But loggers keep a cache of which levels are enabled, `_cache`, and `logging` clears it whenever any level changes:
-that is the moment to look again. Where a logger has no such cache, waits are noted always, and the logger leaves them out.
+`logging.disable`. Nothing public tells of a change to these, and to ask at each call into Weir would cost as much as
+the call. But loggers keep a cache of which levels are enabled, `_cache`, and `logging` clears it whenever any level
+changes: that is the moment to look again. Where a logger has no such cache, waits are noted always, and the logger
+leaves them out.
 """
 
 from __future__ import annotations
