@@ -8,6 +8,7 @@
 #include "backend/backend.hpp"
 #include "backend/host_driven.hpp"
 #include "backend/spin.hpp"
+#include "backend/waiting_host.hpp"
 #include "weir/detail/interruption.hpp"
 
 namespace weir::backend {
@@ -246,6 +247,7 @@ void timeline_table::host_wait(point p) const {
     if (const driver* const asked = line.whom_to_ask(); asked != nullptr && asked->await(p)) {
         return;
     }
+    const waiting_host self_waits;
     // Costs less than a sleep and a wake where little is left to wait for.
     if (spin_until([&] { return line.completed() >= p.at; }, false)) {
         return;

@@ -242,7 +242,7 @@ completion submit(stream_state& stream, const submission& what) {
             seen_by_host = seen_by_host || access.target->views.conflict_with(access.where, access.mode);
         }
     }
-    order::clock after = plan.clock_after();
+    order::clock after = plan.waits().empty() && !visit ? nullptr : plan.clock_after();
     if (visit) {
         visit->prepare({{stream.timeline(), stream.sequence.tail() + 1}, after}, completed);
     }
