@@ -105,7 +105,7 @@ TEST_F(S6Cuda, StreamsSayWhetherTheyBlock) {
     EXPECT_TRUE(stream(cpu(), {.blocking = true}).blocking()) << "kept where it means nothing";
     EXPECT_EQ(stream::adopt(number(0), cuda()), legacy_);
     // The driver is asked of streams of others.
-    const gpu::device_context& in = gpu::context_of(cuda().state().driver());
+    const gpu::device_context& in = cuda_context();
     const gpu::in_context here(in);
     for (const unsigned flags : {gpu::stream_default, gpu::stream_non_blocking}) {
         gpu::stream_handle raw = nullptr;
