@@ -32,7 +32,12 @@ public:
     }
     /// Producer: room for one record, within what was reserved.
     [[nodiscard]] void* push(std::size_t bytes) noexcept {
-        void* const at = data(tail_) + written_;
+        std::byte* const at = data(tail_) + written_;
+        if (written_ + fetched_ahead + bytes <= tail_->capacity) {
+            for (std::size_t i = 0; i < bytes; i += cache_line) {
+                fetch_for_writing(at + fetched_ahead + i);
+            }
+        }
         written_ += static_cast<std::uint32_t>(rounded(bytes));
         return at;
     }
@@ -44,6 +49,8 @@ public:
         // Looks at what the producer writes only when all it saw is used up: each look costs both of them.
         return read_ < seen_ ? data(head_) + read_ : look();
     }
+    /// Consumer: whether there is one that `front` gives without a look at what the producer writes.
+    [[nodiscard]] bool has_seen() const noexcept { return read_ < seen_; }
     /// Consumer: drops the oldest record, which took `bytes`.
     void pop(std::size_t bytes) noexcept { read_ += static_cast<std::uint32_t>(rounded(bytes)); }
 
@@ -60,6 +67,20 @@ private:
     static void destroy(segment* one) noexcept;
     static std::byte* data(segment* one) noexcept { return one->data; }
 
+    /// The consumer has read what lies there now, so that a write has to wait until the consumer's processor gives it up;
+    /// and the next atomic change of anything, which the producer makes for each record, waits for that write.
+    static void fetch_for_writing(const std::byte* at) noexcept {
+#if defined(__x86_64__)
+        // Not __builtin_prefetch, which fetches for reading where the compiler may not use this instruction. Processors
+        // that lack it do nothing.
+        asm volatile("prefetchw %0" : : "m"(*at));
+#else
+        __builtin_prefetch(at, 1);
+#endif
+    }
+
+    static constexpr std::size_t cache_line = 64;
+    static constexpr std::size_t fetched_ahead = 512;  ///< some records: as long as it takes the other one to answer
     static constexpr std::size_t first_capacity = 1024;
     static constexpr std::size_t largest_capacity = 32768;
 

@@ -71,7 +71,9 @@ protected:
     }
     /// Passes waits that are over. `self` is told when the first that is not is over.
     [[nodiscard]] ahead look(waiter& self) noexcept;
-    /// Whether anything was submitted that is not worked off.
+    /// Whether there is anything to work off that was seen by an earlier look at what is submitted.
+    [[nodiscard]] bool sees_records() const noexcept { return records_.has_seen(); }
+    /// Whether anything was submitted that is not worked off. Looks, if it sees nothing.
     [[nodiscard]] bool has_records() noexcept { return records_.front() != nullptr; }
     /// What kind of work lies at the front, of which `look` has said that it is work.
     [[nodiscard]] runtime::work_kind kind_ahead() noexcept { return front().work; }

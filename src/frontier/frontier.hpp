@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "frontier/point.hpp"
@@ -42,7 +43,8 @@ public:
     /// Raises this frontier to cover `p`. Keeps the larger of two epochs.
     void merge(point p);
 
-    /// Raises this frontier to cover everything that `other` covers. Keeps the larger of two epochs, each.
+    /// Raises this frontier to cover everything that `other` covers. Keeps the larger of two epochs, each. If memory runs
+    /// out, it covers some of it.
     void merge(const frontier& other);
 
     /// Drops every point for which `complete(point)` holds: what is complete counts as ordered (rule O10).
@@ -94,6 +96,7 @@ private:
 
     [[nodiscard]] bool is_tree() const noexcept { return !many_.empty(); }
     void become_tree();
+    [[nodiscard]] bool raise(std::span<const point> by) noexcept;
     void merge_trees(const frontier& other);
 
     template <class Keep>

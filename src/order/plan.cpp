@@ -105,10 +105,11 @@ clock plan::clock_after() const {
     // Whoever is ordered after this stream's last operation knows all that this stream knows; and once that operation is
     // over, so is all that it is ordered after.
     const point last{self_, tail_};
+    // How far the stream is has to come from another processor: asked last.
     const bool implied =
-        completed_->is_complete(last) || std::any_of(waits_.begin(), waits_.end(), [&](const wait& issued) {
-            return issued.target.known && issued.target.known->covers(last);
-        });
+        std::any_of(waits_.begin(), waits_.end(),
+                    [&](const wait& issued) { return issued.target.known && issued.target.known->covers(last); }) ||
+        completed_->is_complete(last);
     const frontier* const first = !implied ? known_->get() : waits_[0].target.known.get();
     const auto merged = first != nullptr ? std::make_shared<frontier>(*first) : std::make_shared<frontier>();
     for (const wait& issued : waits_) {

@@ -128,7 +128,7 @@ stream_state& device_state::default_stream() {
     expect_usable();
     const std::lock_guard lock(default_mutex_);
     if (!default_) {
-        default_ = stream_state::make(*this, {}, "default");
+        default_ = stream_state::make_default(*this);
     }
     return *default_;
 }

@@ -32,7 +32,7 @@ public:
         }
     }
     [[nodiscard]] bool conflict_with(const order::footprint& where, order::access_mode mode) const noexcept {
-        return std::any_of(views_.begin(), views_.end(), [&](const view& one) {
+        return !views_.empty() && std::any_of(views_.begin(), views_.end(), [&](const view& one) {
             const bool writes = one.mode == order::access_mode::write || mode == order::access_mode::write;
             return writes && order::overlap(one.where, where);
         });

@@ -249,7 +249,7 @@ completion submit(stream_state& stream, const submission& what) {
             seen_by_host = seen_by_host || access.target->views.conflict_with(access.where, access.mode);
         }
     }
-    order::clock after = plan.clock_after();
+    order::clock after = plan.waits().empty() && !visit ? nullptr : plan.clock_after();
     if (visit) {
         visit->prepare({{stream.timeline(), stream.sequence.tail() + 1}, after}, completed);
     }
@@ -286,7 +286,7 @@ completion submit(stream_state& stream, const submission& what) {
     }
 
     if (seen_by_host || (visit && visit->must_block())) {
-        host_wait(end.at, what.from.where);
+        host_wait_or_end(end.at, what.from.where);
     }
     if (observed) {
         verdicts::settle();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+
 #include "backend/cpu/workers.hpp"
 #include "backend/recorded_queue.hpp"
 #include "backend/task_threads.hpp"
@@ -16,12 +18,25 @@ public:
 private:
     /// How many operations a worker runs before it lets others have a turn.
     static constexpr int turn = 256;
+    /// A worker that has run all it saw looks for more no sooner than so long after the look before, ...
+    static constexpr std::chrono::nanoseconds pause{4000};
+    /// ... unless such a pause brought fewer operations than this: then so many looks come without.
+    static constexpr int worth_a_pause = 4;
+    static constexpr int most_looks_at_once = 16;
 
     void schedule() noexcept override { workers::instance().schedule(*this); }
     void run() noexcept override;
     void run_blocking() noexcept override;
     [[nodiscard]] bool has_work() noexcept override { return has_records(); }
     void reached() noexcept override { schedule(); }
+    /// All operations that a worker saw have run. Whether there are more, perhaps after some microseconds.
+    [[nodiscard]] bool find_more() noexcept;
+
+    // Of the worker that runs it.
+    std::chrono::steady_clock::time_point looked_at_;
+    bool has_paused_ = false;  ///< before it looked
+    int brought_ = 0;          ///< operations that ran since
+    int looks_at_once_ = 0;    ///< still to come without a pause
 };
 
 }  // namespace weir::backend::cpu

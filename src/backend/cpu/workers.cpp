@@ -8,6 +8,7 @@
 
 #include "backend/fork_part.hpp"
 #include "backend/spin.hpp"
+#include "backend/waiting_host.hpp"
 #include "weir/detail/fork_section.hpp"
 #include "weir/error.hpp"
 
@@ -118,10 +119,15 @@ runnable* workers::take() noexcept {
 }
 
 template <class Found>
-bool workers::look_for_work(Found&& found) noexcept {
+bool workers::look_for_work(time_point look_from, Found&& found) noexcept {
     bool nobody = false;
     if (!worth_spinning() || !looking_.compare_exchange_strong(nobody, true, std::memory_order_seq_cst)) {
         return false;
+    }
+    if (look_from != time_point()) {
+        while (!waiting_host::any() && std::chrono::steady_clock::now() < look_from) {
+            relax();
+        }
     }
     const bool any = spin_until([&] { return waiting_.load(std::memory_order_seq_cst) != 0 || found(); }, true);
     looking_.store(false, std::memory_order_seq_cst);
@@ -129,8 +135,10 @@ bool workers::look_for_work(Found&& found) noexcept {
     return any || waiting_.load(std::memory_order_seq_cst) != 0;
 }
 
-bool workers::linger(runnable& with) noexcept {
-    if (!kept_back->empty() || !look_for_work([&] { return with.has_work(); }) || !with.has_work()) {
+bool workers::has_other_work() noexcept { return !kept_back->empty(); }
+
+bool workers::linger(runnable& with, time_point look_from) noexcept {
+    if (!look_for_work(look_from, [&] { return with.has_work(); }) || !with.has_work()) {
         return false;
     }
     // Whoever pushed something else while this looked has relied on it. It goes on with `with`, so another has to come.
@@ -153,7 +161,7 @@ void workers::work() noexcept {
             one->run();
             continue;
         }
-        if (look_for_work([] { return false; })) {
+        if (look_for_work(time_point(), [] { return false; })) {
             continue;
         }
         std::unique_lock lock(mutex_);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <thread>
@@ -32,6 +33,8 @@ using run_list = fifo<runnable>;
 /// operations.
 class workers {
 public:
+    using time_point = std::chrono::steady_clock::time_point;
+
     /// The ones of the process; never destroyed, so that streams may be used until the very end.
     static workers& instance() noexcept;
 
@@ -46,9 +49,13 @@ public:
     /// Offers to the other workers what the calling worker has kept back. Called before each operation.
     static void offer() noexcept;
 
-    /// Called by a worker that runs `with`, which has no work left: stays with it for some microseconds, as long as
-    /// nothing else waits for a worker. Whether it got more work; what follows closely need not be scheduled then.
-    [[nodiscard]] bool linger(runnable& with) noexcept;
+    /// Whether the calling worker has kept something back.
+    [[nodiscard]] static bool has_other_work() noexcept;
+
+    /// Called by a worker that runs `with`, which has no work left, and that has kept nothing back: stays with it for some
+    /// microseconds, as long as nothing else waits for a worker. Whether it got more work; what follows closely need not be
+    /// scheduled then. First waits until `look_from`, or a thread of the host waits.
+    [[nodiscard]] bool linger(runnable& with, time_point look_from) noexcept;
 
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
 
@@ -61,9 +68,10 @@ private:
     void work() noexcept;
     void push(run_list& ready) noexcept;
     runnable* take() noexcept;
-    /// Looks for work without sleeping, unless another worker does, until there is some, or `found()`.
+    /// Looks for work without sleeping, unless another worker does, until there is some, or `found()`. First waits until
+    /// `look_from`, or a thread of the host waits; not at all if that is no time.
     template <class Found>
-    [[nodiscard]] bool look_for_work(Found&& found) noexcept;
+    [[nodiscard]] bool look_for_work(time_point look_from, Found&& found) noexcept;
 
     std::size_t count_;
     detail::mutex start_mutex_;  ///< guards the starting of threads
