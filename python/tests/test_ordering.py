@@ -70,7 +70,7 @@ READERS: dict[str, Callable[[weir.Array], weir.Array]] = {
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
 def test_o1_what_reads_comes_after_what_writes(device: weir.Device, reader: Callable[[weir.Array], weir.Array]) -> None:
     """On another stream, which is held. The control leaves the order to the program, which has none."""
-    right, wrong = (reader(weir.full(4, value, device=device)).tolist() for value in (7, 0))
+    right, wrong = (reader(weir.full(4, float(value), device=device)).tolist() for value in (7, 0))
     assert right != wrong
     for mode in ("auto", "manual"):
         load, compute = weir.Stream(device), weir.Stream(device)
