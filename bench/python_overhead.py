@@ -1,6 +1,7 @@
 """What a call from Python costs: nanoseconds, beside NumPy, and beside torch and CuPy where they are installed.
 
-Prints the median of several runs for each call. Compare figures of one run only.
+Prints the median of several runs for each call. Compare figures of one run only. On a machine with a GPU a second
+table has calls on cuda:0 beside those of cuda.core, CuPy and torch; of what is missing a line says why.
 
     ./run bench python
 """
@@ -15,6 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import python_peers
 import weir
 
 
@@ -35,8 +37,6 @@ def nothing() -> None:
 
 
 Add = Callable[..., None]
-
-NOTHING = 'extern "C" __global__ void nothing(const float* x, float* y, float a, long long n) {}'
 
 
 def add_work(add: Add) -> None:
@@ -60,7 +60,7 @@ def add_work(add: Add) -> None:
         }
         if device == "cuda:0":
             try:
-                kernel = weir.Kernel(NOTHING, "nothing", "in float* x, inout float* y, float a, int64 n")
+                kernel = weir.Kernel(python_peers.KERNEL, "nothing", python_peers.SIGNATURE)
             except weir.MissingLibrary:
                 continue
             x, y = weir.ones(16, "float32", stream=s), weir.ones(16, "float32", stream=s)
@@ -173,11 +173,17 @@ def main() -> None:
             packages.append(package)
         table.setdefault(name, {})[package] = nanoseconds(call, options.calls, options.runs, settle)
     peers = [package for package in packages if not package.startswith("weir")]
-    print(f"{'ns a call':16}" + "".join(f"{package:>16}" for package in packages) + "    weir cpu as a multiple of each peer")
+    print(
+        f"{'ns a call':16}"
+        + "".join(f"{package:>16}" for package in packages)
+        + "    weir cpu as a multiple of each peer"
+    )
     for name, row in table.items():
         costs = "".join(f"{row[package]:16.0f}" if package in row else f"{'':16}" for package in packages)
         ratios = [f"{row['weir cpu'] / row[peer]:.2f} of {peer}" for peer in peers if peer in row and "weir cpu" in row]
         print(f"{name:16}{costs}    {', '.join(ratios)}")
+    calls = min(options.calls, 400)  # the driver's queue does not fill up
+    python_peers.report(lambda call, settle: nanoseconds(call, calls, options.runs, settle))
 
 
 if __name__ == "__main__":

@@ -33,6 +33,11 @@ void stale_event(const stream& a, const stream& b, const array& x, const array& 
     copy(b, y, x);  // stale-event. Record after the fill: e.record(a);
 }
 
+void default_stream(const stream& b, const array& x, const array& y) {
+    fill(weir::current_stream(weir::cpu()), x, 1);  // nobody has made a stream current: Weir's default stream
+    copy(b, y, x);                                  // default-stream. Give both the same one, or order the two
+}
+
 double host(const stream& a, const array& x) {
     fill(a, x, 1);
     const double first = x.read<double>()[0];  // host. Add before it: a.synchronize();
@@ -114,6 +119,7 @@ int main(int argc, char** argv) {
     weir::cpu().synchronize();
     const bool all = found(watch([&] { read_after_write(w.a, w.b, w.x, w.y); }), "RAW") &&
                      found(watch([&] { stale_event(w.a, w.b, w.x, w.y); }), "stale-event") &&
+                     found(watch([&] { default_stream(w.b, w.x, w.y); }), "default-stream") &&
                      found(watch([&] { host(w.a, w.x); }), "host") &&
                      found(watch([&] { use_after_free(w.a, w.b); }), "use-after-free") &&
                      found(watch([&] { early_reuse(w.a, w.b, w.c); }), "use-after-free");

@@ -22,7 +22,7 @@ step() {
     local start=$SECONDS
     say "$1"
     chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-        LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive bash -euc "cd /root/weir; $1" </dev/null ||
+        LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive ${PIP_CERT:+"PIP_CERT=/etc/pip-cert.crt"} bash -euc "cd /root/weir; $1" </dev/null ||
         fail "this failed: $1"
     times+=("$(printf '%5d s  %s' $((SECONDS - start)) "$1")")
 }
@@ -73,6 +73,8 @@ mount -t proc proc "$root/proc"
 mount -t devpts devpts "$root/dev/pts"
 mount -t tmpfs none "$root/dev/shm"
 cp --dereference /etc/resolv.conf "$root/etc/resolv.conf"
+# Whom pip must trust here, where that is not whom it trusts by itself.
+[ -z "${PIP_CERT:-}" ] || cp --dereference "$PIP_CERT" "$root/etc/pip-cert.crt"
 git clone --quiet --no-checkout . "$root/root/weir"
 git -C "$root/root/weir" checkout --quiet --detach "$(git rev-parse HEAD)"
 say "$(git log -1 --format='%h %s')"

@@ -64,13 +64,16 @@ struct race {
     ///    use.
     ///  - "stale-event": the second access comes after a wait for an event, and would come after the first one if that wait
     ///    had taken another record of the same event: it was recorded before the first access, again later, or not yet.
+    ///  - "default-stream": one of the two runs on a default stream (Weir's of a device, where work goes that is given no
+    ///    stream; the driver's legacy one; the driver's of a thread), and the other does not, or on another kind of them.
     ///  - "host": the host touches what an operation may still use.
     ///  - "RAW", "WAR", "WAW": read after write and so on, in the order of enqueueing.
     std::string kind;
     std::string certainty;  ///< "definite": the two do touch the same bytes; "possible": they may, it is hard to see
     race_access first;      ///< the access that was enqueued first
     race_access second;     ///< the other
-    std::string reason;     ///< of a stale event: which wait took which record; otherwise empty
+    std::string
+        reason;  ///< of a stale event: which wait took which record; of a default stream: which; otherwise empty
     /// Code that adds the missing edge, streams called by their names: each line in the language of the file that it is for,
     /// which is C++ unless the file is one of Python's.
     std::string mend;

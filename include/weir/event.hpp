@@ -54,6 +54,12 @@ public:
     /// Whether it was made with timing.
     [[nodiscard]] bool is_timed() const noexcept;
 
+    /// The driver's event that is over when the recorded moment is, or a little later, since it is made when it is first asked
+    /// for: a CUevent, to wait for or to ask, not to record. Null if nothing was recorded, or on devices without such events.
+    /// Good until this event is recorded again, or gone. Blocks while the work waits for another device (rule O9). Throws
+    /// device_error, state_error (in a host task, which must not wait for that), std::bad_alloc.
+    [[nodiscard]] void* native_handle() const;
+
     /// What was recorded last. Empty if nothing was. Never blocks on a device.
     [[nodiscard]] completion recorded() const;
 

@@ -57,6 +57,8 @@ public:
     ~simulated();
     simulated(const simulated&) = delete;
     simulated& operator=(const simulated&) = delete;
+    /// Blocks until what is pending on the device is over.
+    void await_idle() const;
 
 private:
     runtime::device_state* device_;

@@ -29,10 +29,17 @@ std::string kind_name(const device& of) {
     return "unknown";
 }
 
+/// A simulated device that stands for a CUDA device is one of both kinds: a program that asks for CUDA devices finds it.
 std::vector<device> devices_of_kind(const std::optional<std::string>& kind) {
     std::vector<device> all = devices();
+    if (kind && *kind != "cpu" && *kind != "cpu:inline" && *kind != "cuda" && *kind != "sim") {
+        throw argument_error("there are no devices of the kind \"" + *kind +
+                             "\": pass \"cpu\", \"cpu:inline\", \"cuda\", \"sim\", or nothing for all devices");
+    }
     if (kind) {
-        std::erase_if(all, [&](const device& one) { return kind_name(one) != *kind; });
+        std::erase_if(all, [&](const device& one) {
+            return kind_name(one) != *kind && !(*kind == "cuda" && one.name().starts_with("cuda:"));
+        });
     }
     return all;
 }
@@ -101,8 +108,8 @@ void bind_devices(nb::module_& m) {
              [](const device& self) { return nb::make_tuple(nb::type<device>(), nb::make_tuple(self.name())); });
     m.def("devices", devices_of_kind, nb::arg("kind") = nb::none(),
           nb::sig("def devices(kind: str | None = None, /) -> list[Device]"),
-          "All devices, or those of a kind: the CPU, \"cpu:inline\", each CUDA device, and the simulated ones that "
-          "were asked for.");
+          "All devices, or those of a kind: the CPU, \"cpu:inline\", each CUDA device or what stands for it "
+          "(WEIR_SIMULATE), and the simulated ones that were asked for.");
 }
 
 }  // namespace weir::python

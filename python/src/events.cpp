@@ -2,6 +2,7 @@
 
 #include "bind.hpp"
 
+#include <cstdint>
 #include <utility>
 
 #include "devices.hpp"
@@ -27,6 +28,10 @@ bool is_done(const py_event& self) {
 void keep(const event& after, nb::handle objects) {
     reference kept{nb::borrow(objects)};
     released([&] { keep_alive(after, std::move(kept)); });
+}
+
+std::uintptr_t handle_of(const py_event& self) {
+    return reinterpret_cast<std::uintptr_t>(released([what = self.get()] { return what.native_handle(); }));
 }
 
 py_event make_event(nb::handle on, bool timing) { return {device_from(on), timing}; }
@@ -104,8 +109,11 @@ void bind_events(nb::module_& m) {
             nb::sig("def keeps(self, *objects: object) -> Self"),
             "Keeps the objects alive until the recorded moment is over, then lets go of them once. Returns the event.")
         .def_prop_ro(
-            "handle", [](const py_event& self) { return static_cast<void>(self.get()), 0; },
-            "The driver's handle; 0: Weir's events are positions in streams, and no objects of a driver.")
+            "handle", handle_of,
+            "On CUDA the driver's event, a CUevent, as an integer: for others to wait for or to ask, not to record. It "
+            "is made when it is first asked for, so that it may be over a little later, and is good until this event "
+            "is recorded again, closed or gone. Blocks while the work waits for another device; Ctrl-C ends that. 0 on "
+            "other devices, and if nothing was recorded.")
         .def("close", &py_event::close, "Any later use is a StateError. What was told to wait for it still does.")
         .def("destroy", &py_event::close, "The same as close().")
         .def("__bool__", &py_event::is_open)

@@ -62,7 +62,7 @@ int get_buffer(PyObject* self, Py_buffer* to, int flags) noexcept {
         if (!nb::inst_ready(self)) {
             throw exchange_error("an array that was never made");
         }
-        const auto& x = nb::cast<const array&>(nb::handle(self));
+        const array& x = *nb::inst_ptr<array>(nb::handle(self));
         expect_exportable(x, flags);
         auto made = std::make_unique<exported>();
         made->shape.assign(x.shape().extents().begin(), x.shape().extents().end());

@@ -85,21 +85,34 @@ decltype(auto) without_gil(F&& fn) {
     }
 }
 
-/// Calls `fn` without the GIL: whatever may put work into a stream (rule S1).
-template <class F>
-decltype(auto) released(F&& fn) {
+/// Calls `fn` without the GIL. Where it has to wait, signals are answered meanwhile: Ctrl-C ends the wait, and the call.
+template <void (*TakeBack)(PyThreadState*) noexcept, class F>
+decltype(auto) answering(F&& fn) {
     drain();
-    return without_gil(std::forward<F>(fn));
+    return without_gil<TakeBack>([&]() -> decltype(auto) {
+        const weir::detail::interruptible answers(check_signals);
+        if constexpr (std::is_void_v<std::invoke_result_t<F>>) {
+            std::forward<F>(fn)();
+            answers.expect_not_ended();
+        } else {
+            decltype(auto) result = std::forward<F>(fn)();
+            answers.expect_not_ended();
+            return result;
+        }
+    });
 }
 
-/// The same for calls that wait: signals are answered meanwhile, so that Ctrl-C ends the wait.
+/// For whatever may put work into a stream (rule S1). It waits where it must: for room at the memory limit, in the streams of
+/// a device without queues, for views that the host has of what changes.
+template <class F>
+decltype(auto) released(F&& fn) {
+    return answering<interpreter::take_gil_back>(std::forward<F>(fn));
+}
+
+/// For calls whose purpose is to wait.
 template <class F>
 decltype(auto) waiting(F&& fn) {
-    drain();
-    return without_gil<interpreter::take_gil_back_after_wait>([&]() -> decltype(auto) {
-        const weir::detail::interruptible answers(check_signals);
-        return std::forward<F>(fn)();
-    });
+    return answering<interpreter::take_gil_back_after_wait>(std::forward<F>(fn));
 }
 
 }  // namespace weir::python

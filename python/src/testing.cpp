@@ -45,7 +45,12 @@ public:
     py_simulated(device of, testing::sim_settings settings) : device_(of), settings_(std::move(settings)) {}
     py_simulated(const py_simulated&) = delete;
     py_simulated& operator=(const py_simulated&) = delete;
-    ~py_simulated() { leave(); }
+    ~py_simulated() {
+        if (active_) {
+            const nb::gil_scoped_release no_gil;  // waits for what is pending
+            active_.reset();
+        }
+    }
 
     void enter() {
         if (active_) {
@@ -55,8 +60,10 @@ public:
     }
     void leave() {
         if (active_) {
-            const nb::gil_scoped_release no_gil;  // waits for what is pending
-            active_.reset();
+            waiting([&] {
+                active_->await_idle();
+                active_.reset();
+            });
         }
     }
     [[nodiscard]] const device& which() const noexcept { return device_; }

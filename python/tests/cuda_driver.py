@@ -29,6 +29,14 @@ class CudaDriver:
         self._library.weir_fake_calls.restype = ctypes.c_ulonglong
         return int(self._library.weir_fake_calls(None if name is None else name.encode()))
 
+    def hold(self, stream: int) -> int:
+        """What enters the stream from now on does not run before `open` of what this gives (of the fake)."""
+        self._library.weir_fake_hold.restype = ctypes.c_ulonglong
+        return int(self._library.weir_fake_hold(ctypes.c_void_p(stream)))
+
+    def open(self, held: int) -> None:
+        self._library.weir_fake_open(ctypes.c_ulonglong(held))
+
     def create_stream(self, *, blocking: bool = False) -> int:
         self._call("cuCtxSetCurrent", self._context)
         stream = ctypes.c_void_p()
@@ -38,6 +46,22 @@ class CudaDriver:
 
     def destroy_stream(self, stream: int) -> None:
         self._call("cuStreamDestroy_v2", ctypes.c_void_p(stream))
+
+    def wait_event(self, stream: int, event: int) -> None:
+        self._call("cuCtxSetCurrent", self._context)
+        self._call("cuStreamWaitEvent", ctypes.c_void_p(stream), ctypes.c_void_p(event), 0)
+
+    def is_over(self, event: int) -> bool:
+        self._call("cuCtxSetCurrent", self._context)
+        status = self._library.cuEventQuery(ctypes.c_void_p(event))
+        assert status in (0, 600), status
+        return bool(status == 0)
+
+    def is_idle(self, stream: int) -> bool:
+        self._call("cuCtxSetCurrent", self._context)
+        status = self._library.cuStreamQuery(ctypes.c_void_p(stream))
+        assert status in (0, 600), status
+        return bool(status == 0)
 
     def synchronize(self, stream: int) -> None:
         self._call("cuCtxSetCurrent", self._context)

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import weir
 from cuda_driver import CudaDriver
+from eventually import eventually
+from interrupting import interrupt
 from weir.testing import Gate
 
 
@@ -77,8 +79,7 @@ def test_s5_the_owner_is_kept_as_long_as_the_stream_works(handle: int) -> None:
     stream.synchronize()
     del stream
     gc.collect()
-    while seen() is not None:
-        weir.current_stream()
+    eventually(lambda: seen() is None)
 
 
 def test_an_owner_can_be_named(handle: int) -> None:
@@ -92,8 +93,7 @@ def test_an_owner_can_be_named(handle: int) -> None:
     gc.collect()
     assert seen() is not None
     del stream
-    while seen() is not None:
-        weir.current_stream()
+    eventually(lambda: seen() is None)
 
 
 def test_work_is_ordered_with_an_adopted_stream(handle: int, driver: CudaDriver) -> None:
@@ -108,6 +108,69 @@ def test_work_is_ordered_with_an_adopted_stream(handle: int, driver: CudaDriver)
     event.wait()
     stream.wait(event)
     stream.synchronize()
+
+
+def test_an_events_handle_is_the_drivers(driver: CudaDriver, handle: int, cuda: weir.Device) -> None:
+    """Others wait for it, and ask it, as for one of their own."""
+    if not driver.is_fake:
+        pytest.skip("only the fake driver has gates in its own streams")
+    s = weir.Stream(cuda)
+    x = weir.zeros(4, device=cuda, stream=s)
+    s.synchronize()
+    for record in (lambda: weir.fill(x, 3, stream=s), s.record):
+        held = driver.hold(s.handle)
+        event = record()
+        native = event.handle
+        assert native != 0
+        assert event.handle == native
+        driver.wait_event(handle, native)
+        assert not driver.is_over(native)
+        assert not driver.is_idle(handle)
+        driver.open(held)
+        driver.synchronize(handle)
+        assert driver.is_over(native)
+        event.wait()
+    after = s.record()
+    after.wait()
+    held = driver.hold(s.handle)
+    weir.fill(x, 4, stream=s)
+    eventually(lambda: driver.is_over(after.handle))  # whatever the stream does by now
+    assert not driver.is_idle(s.handle)
+    driver.open(held)
+    s.synchronize()
+
+
+def test_an_events_handle_stays_its_own(driver: CudaDriver, cuda: weir.Device) -> None:
+    """As long as the event lives, and is not recorded again, no other moment gets the driver's event."""
+    s = weir.Stream(cuda)
+    x = weir.zeros(4, device=cuda, stream=s)
+    events = [weir.fill(x, value, stream=s) for value in range(3)]
+    handles = [event.handle for event in events]
+    for _ in range(10):
+        again = weir.fill(x, 3, stream=s)
+        assert again.handle not in handles
+        again.wait()
+    assert [event.handle for event in events] == handles
+    events[0].record(s)
+    assert events[0].handle not in handles[1:]
+    events[1].close()
+    with pytest.raises(weir.StateError, match="closed"):
+        _ = events[1].handle
+    assert weir.Event(cuda).handle == 0
+    s.synchronize()
+
+
+def test_an_events_handle_waits_for_the_other_device(driver: CudaDriver, cuda: weir.Device) -> None:
+    """O9: until the driver has the work, there is no event of it."""
+    s, t = weir.Stream(), weir.Stream(cuda)
+    with Gate() as gate:
+        gate.hold(s)
+        t.wait(s)
+        event = t.record()
+        interrupt(lambda: event.handle)
+    assert event.handle != 0
+    t.synchronize()
+    eventually(lambda: driver.is_over(event.handle))  # the driver's event comes behind what Weir itself asks about
 
 
 def test_the_default_streams_are_adopted_by_their_numbers(cuda: weir.Device) -> None:

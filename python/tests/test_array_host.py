@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import signal
 import sys
 import threading
-import types
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 import weir
+from interrupting import interrupt
 from weir.testing import Gate
 
 WAIT = 60  # seconds: only a test that fails waits so long
@@ -287,17 +286,6 @@ def test_interrupting_a_wait(kind: str) -> None:
     """Ctrl-C ends a wait for elements; nothing is lost."""
     s = weir.Stream()
     x = weir.zeros(2, stream=s)
-    main = threading.main_thread().ident
-    assert main is not None
-    over = threading.Event()
-    seen = 0
-
-    def handler(_number: int, frame: types.FrameType | None) -> None:
-        nonlocal seen
-        if frame is not None and frame.f_code is wait.__code__:
-            seen += 1
-            if seen == 3:  # by then it is in the call, which would not come back
-                raise KeyboardInterrupt
 
     def wait() -> None:
         if kind == "copy to NumPy":
@@ -307,24 +295,11 @@ def test_interrupting_a_wait(kind: str) -> None:
         else:
             memoryview(x) if kind == "memoryview" else getattr(x, kind)()
 
-    def send() -> None:
-        while not over.wait(0.01):
-            signal.pthread_kill(main, signal.SIGINT)
-
-    before = signal.signal(signal.SIGINT, handler)
-    sender = threading.Thread(target=send)
-    try:
-        with Gate() as gate:
-            gate.hold(s)
-            weir.fill(x, 3, stream=s)
-            sender.start()
-            with pytest.raises(KeyboardInterrupt):
-                wait()
-            assert not x.ready
-    finally:
-        over.set()
-        sender.join()
-        signal.signal(signal.SIGINT, before)
+    with Gate() as gate:
+        gate.hold(s)
+        weir.fill(x, 3, stream=s)
+        interrupt(wait)
+        assert not x.ready
     assert x.tolist() == [3, 3]
 
 

@@ -70,6 +70,42 @@ def test_v1_both_lines_and_the_mend_in_python(device: weir.Device) -> None:
     assert str(race.kind) in str(race)
 
 
+def test_v1_a_call_that_was_not_given_its_stream(device: weir.Device) -> None:
+    """The kind says so, and the reason says which call it was."""
+    s = weir.Stream(device, name="s")
+    x, y = weir.zeros(8, stream=s), weir.zeros(8, stream=s)
+    s.synchronize()
+    with weir.check(assume="manual") as report:
+        weir.fill(x, 3)
+        line = here() - 1
+        weir.copy(y, x, stream=s)
+        with s:
+            weir.fill(y, 3)
+    assert [race.kind for race in report] == ["default-stream"]
+    assert report[0].reason == (
+        f"What test_check.py:{line} enqueued runs on Weir's default stream, where work goes that is given no stream."
+    )
+    assert report[0].reason in str(report)
+    assert report[0].mend.startswith("e = stream_default.record()")
+    device.synchronize()
+
+
+def test_v1_cudas_default_streams(cuda: weir.Device) -> None:
+    """The legacy one is ordered with blocking streams, not with others (S6)."""
+    kinds = []
+    for blocking in (True, False):
+        s, legacy = weir.Stream(cuda, blocking=blocking), weir.adopt(1, device=cuda)
+        x, y = weir.zeros(8, stream=s), weir.zeros(8, stream=s)
+        s.synchronize()
+        with weir.check(assume="manual") as report:
+            weir.fill(x, 3, stream=legacy)
+            weir.copy(y, x, stream=s)
+        kinds.append([race.kind for race in report])
+        cuda.synchronize()
+    assert kinds == [[], ["default-stream"]]
+    assert "the legacy default stream, which the driver orders with blocking streams only" in report[0].reason
+
+
 def test_v1_the_mended_program_is_silent(device: weir.Device) -> None:
     program = Program(device)
     with weir.check(assume="manual") as report:

@@ -10,7 +10,27 @@ import weakref
 import numpy as np
 import pytest
 import weir
+from eventually import eventually
 from weir.testing import Gate
+
+
+def test_l2_listed_arrays_live_until_the_task_is_over() -> None:
+    """Also those that it is not passed; the control is an array that it does not list."""
+    s = weir.Stream()
+    counted = weir.memory.counting()
+    with weir.memory.use(counted), Gate() as gate:
+        gate.hold(s)
+        x, y = weir.empty(8, stream=s), weir.empty(8, stream=s)
+        listed, other = weakref.ref(x), weakref.ref(y)
+        weir.host_task(lambda: None, reads=[x], stream=s)
+        assert counted.counts()["live"]["count"] == 2
+        del x, y
+        gc.collect()
+        assert listed() is not None
+        assert other() is None
+        assert counted.counts()["live"]["count"] == 1
+    s.synchronize()
+    eventually(lambda: listed() is None and counted.counts()["live"]["count"] == 0)
 
 
 def test_arrays_of_the_cpu_are_numpy_arrays_over_the_same_memory() -> None:

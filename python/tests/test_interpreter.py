@@ -37,6 +37,30 @@ WAITS = {
 }
 
 
+def test_simulated_devices_stand_for_cuda_devices() -> None:
+    done = run(
+        """
+        import weir
+        weir.Device("sim:0")
+        for kind in ("cuda", "sim", "cpu"):
+            print(*(one.name for one in weir.devices(kind)))
+        s = weir.Stream("cuda:1")
+        weir.zeros(4, stream=s)
+        print(s.device.kind, s.handle, s.record().handle)
+        try:
+            weir.devices("gpu")
+        except weir.ArgumentError as error:
+            print(error)
+        """,
+        WEIR_SIMULATE="cuda:2",
+    )
+    expect_clean(
+        done,
+        "cuda:0 cuda:1\ncuda:0 cuda:1 sim:0\ncpu\nsim 0 0\n"
+        'there are no devices of the kind "gpu": pass "cpu", "cpu:inline", "cuda", "sim", or nothing for all devices\n',
+    )
+
+
 @pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS.keys())
 def test_ctrl_c_ends_a_wait(wait: str) -> None:
     done = run(
@@ -68,6 +92,50 @@ def test_other_threads_run_while_one_waits(device: weir.Device) -> None:
     opened.start()
     event.wait()
     opened.join()
+
+
+ENQUEUES = {
+    "an operation on what the host sees": "x.__iadd__(1)",
+    "a copy": "weir.copy(y, x)",
+    "a host task": "weir.host_task(print, weir.In(x))",
+    "a stream without a queue": "weir.Stream('cpu:inline').wait(event)",
+    "a transform": "weir.fft.fft(x)",
+}
+
+
+@pytest.mark.parametrize("call", ENQUEUES.values(), ids=ENQUEUES.keys())
+def test_s1_other_threads_run_while_a_call_enqueues(call: str) -> None:
+    """These calls return when what they enqueue is over. The thread that opens the gate gets the GIL from such a call
+    and from nothing else: if the call kept it, neither would ever end."""
+    done = run(
+        f"""
+        import faulthandler, sys, threading, weir
+        from weir.testing import Gate
+        faulthandler.dump_traceback_later(60, exit=True)
+        stream, gate = weir.Stream(), Gate()
+        x, y = weir.zeros(4, stream=stream), weir.zeros(4, stream=stream)
+        stream.synchronize()
+        view = x.numpy()
+        gate.hold(stream)
+        event = stream.record()
+        begin, opened = threading.Lock(), []
+        begin.acquire()
+        def open_gate():
+            with begin:
+                opened.append(True)
+                gate.open()
+        thread = threading.Thread(target=open_gate)
+        thread.start()
+        sys.setswitchinterval(10_000)  # no thread gives way to another of its own accord
+        with stream:
+            begin.release()
+            assert not opened
+            {call}
+            assert opened
+        thread.join()
+        """
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_exit_is_clean_whatever_is_left() -> None:

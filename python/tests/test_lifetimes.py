@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 import weir
+from eventually import eventually
 from test_interpreter import expect_clean, run
 from weir.testing import Gate
 
@@ -84,7 +85,7 @@ def test_d3_second_way_an_event_that_keeps(device: weir.Device) -> None:
         assert ended == []
     event.wait()
     s.synchronize()
-    wait_until(lambda: ended == [0, 1])
+    eventually(lambda: ended == [0, 1])
 
 
 def test_d3_third_way_keep_alive(device: weir.Device) -> None:
@@ -102,13 +103,7 @@ def test_d3_third_way_keep_alive(device: weir.Device) -> None:
         settle()
         assert ended == []
     s.synchronize()
-    wait_until(lambda: ended == [0, 1, 1])
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """What a thread of Weir's lets go of is over soon after the event, not before it is told."""
-    while not condition():
-        settle()
+    eventually(lambda: ended == [0, 1, 1])
 
 
 def test_d4_control_what_nobody_keeps_is_gone_at_once() -> None:
@@ -144,7 +139,7 @@ def test_d4_kept_objects_are_let_go_of_exactly_once_from_several_threads(device:
     gate.open()
     for s in streams:
         s.synchronize()
-    wait_until(lambda: len(ended) >= 200)
+    eventually(lambda: len(ended) >= 200)
     assert sorted(ended) == list(range(200))
 
 
@@ -177,7 +172,7 @@ def test_d4_what_an_operation_that_failed_kept_is_let_go_of() -> None:
     event.keeps(Thing(lambda: ended.append(2)))
     with pytest.raises(weir.OperationError):
         event.wait()
-    wait_until(lambda: 2 in ended)
+    eventually(lambda: 2 in ended)
 
 
 def test_d1_an_empty_list_of_events_keeps_operands_alive(device: weir.Device) -> None:
@@ -191,7 +186,7 @@ def test_d1_an_empty_list_of_events_keeps_operands_alive(device: weir.Device) ->
         settle()
         assert alive() is not None
     s.synchronize()
-    wait_until(lambda: alive() is None)
+    eventually(lambda: alive() is None)
 
 
 def test_d5_events_handed_from_thread_to_thread_order(device: weir.Device) -> None:
@@ -282,7 +277,7 @@ def test_l3_a_destructor_that_a_task_brings_about_may_wait_for_its_stream() -> N
     weir.host_task(lambda given: None, Thing(end), stream=s)
     weir.host_task(lambda: Thing(end), stream=s)
     s.synchronize()
-    wait_until(lambda: len(ended) == 2)
+    eventually(lambda: len(ended) == 2)
 
 
 def test_l3_atexit_may_use_weir() -> None:

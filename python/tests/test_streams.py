@@ -10,6 +10,7 @@ import weakref
 
 import pytest
 import weir
+from eventually import eventually
 from weir.testing import Gate
 
 
@@ -43,6 +44,7 @@ def test_c1_the_aliases_are_the_same() -> None:
     assert stream.query() is True
     stream.sync()
     assert (stream.cuda_stream, stream.ptr, stream.handle) == (0, 0, 0)
+    assert event.handle == 0
     assert stream.__cuda_stream__() == (0, 0)
     stream.destroy()
     assert not stream
@@ -314,9 +316,7 @@ def test_keep_alive_and_keeps_let_go_after_the_event(device: weir.Device) -> Non
             gc.collect()
             assert seen() is not None
         event.wait()
-        while seen() is not None:  # let go of by whoever finds the event over
-            weir.current_stream()
-            event.done  # noqa: B018
+        eventually(lambda seen=seen, event=event: event.done and seen() is None)  # by whoever finds the event over
 
 
 def test_many_streams_and_events_are_made_and_dropped(device: weir.Device) -> None:

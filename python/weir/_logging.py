@@ -1,7 +1,10 @@
 """The logger "weir": at its level DEBUG it is told of each device-side wait that Weir inserts, and why.
 
-Waits are noted only while that level is enabled. Loggers keep a cache of which levels are, and `logging` clears it
-whenever any level changes: that is the moment to look again, so that calls into Weir need not ask.
+Waits are noted only while that level is enabled, which depends on the levels of all loggers above and on
+`logging.disable`. Nothing public tells of a change to these, and to ask at each call into Weir would cost as much as
+the call. But loggers keep a cache of which levels are enabled, `_cache`, and `logging` clears it whenever any level
+changes: that is the moment to look again. Where a logger has no such cache, waits are noted always, and the logger
+leaves them out.
 """
 
 from __future__ import annotations
@@ -31,5 +34,8 @@ def said(line: str) -> None:
     logger.debug(line, stacklevel=2)
 
 
-logger._cache = _Cache()  # type: ignore[attr-defined]
-look()
+if hasattr(logger, "_cache"):
+    logger._cache = _Cache()
+    look()
+else:
+    _log_waits(True)

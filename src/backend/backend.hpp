@@ -234,6 +234,10 @@ public:
     virtual void look_at_all() const noexcept {}
     /// Looks again and again, for a short time. Whether `wanted` is over.
     [[nodiscard]] virtual bool await(point /*wanted*/) const noexcept { return false; }
+    /// An event of the driver's that is over when `wanted` is, or a little later; who holds it keeps it from being used for
+    /// something else. Blocks until the driver has the work (rule O9). Null if the device has no such events.
+    /// Throws device_error, state_error (in code of a stream, which must not wait for that), std::bad_alloc.
+    [[nodiscard]] virtual std::shared_ptr<void> native_event(point /*wanted*/) const { return nullptr; }
     /// Somebody waits: from now on until `wanted` is over, somebody looks.
     virtual void hurry(point /*wanted*/) const noexcept {}
     /// @}

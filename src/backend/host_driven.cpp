@@ -1,6 +1,9 @@
 #include "backend/host_driven.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <new>
+#include <utility>
 
 namespace weir::backend {
 
@@ -49,37 +52,65 @@ bool driving_hosts::step(lock& held) noexcept {
     return ran;
 }
 
-void driving_hosts::wait(timeline& line, point target) noexcept {
-    struct waiting final : waiter {
-        driving_hosts* of = nullptr;
-        bool over = false;
-        void reached() noexcept override {
-            // Notifies under the lock: the waiting thread may end, and this object with it, as soon as it is free.
-            const std::lock_guard held(of->mutex_);
-            over = true;
-            of->changed_.notify_all();
-        }
-    };
+/// A thread that waits while it drives. It may go away before it is told.
+struct driving_hosts::waiting final : waiter {
+    driving_hosts* of = nullptr;
+    bool over = false;
+    std::shared_ptr<waiting> told_owner;  ///< of whoever tells, until it has told; null if it does not go away before
+    void reached() noexcept override {
+        const std::shared_ptr<waiting> self = std::move(told_owner);
+        // Notifies under the lock: the waiting thread may end, and this object with it, as soon as it is free.
+        const std::lock_guard held(of->mutex_);
+        over = true;
+        of->changed_.notify_all();
+    }
+};
+
+void driving_hosts::wait(timeline& line, point target, detail::interruptible* answers) {
     const std::thread::id me = std::this_thread::get_id();
     const std::thread::id nobody;
-    waiting self;
+    waiting staying;
+    std::shared_ptr<waiting> leaving;
+    if (answers != nullptr) {
+        try {
+            leaving = std::make_shared<waiting>();
+            leaving->told_owner = leaving;
+        } catch (const std::bad_alloc&) {
+            answers = nullptr;
+        }
+    }
+    waiting& self = leaving ? *leaving : staying;
     self.of = this;
     if (!line.wait(self, target.at)) {
+        self.told_owner.reset();
         return;
     }
     lock held(mutex_);
     watched_sleep sleep(target);
     // An operation that this thread runs as the driver may wait itself: then it drives from here.
     const bool within_a_step = driver_ == me;
+    if (within_a_step) {
+        answers = nullptr;
+    }
     while (!self.over) {
+        if (answers != nullptr) {
+            held.unlock();
+            if (!answers->may_go_on()) {
+                news();  // whoever slept because this one drove
+                answers->expect_not_ended();
+            }
+            held.lock();
+        }
         if (driver_ != nobody && driver_ != me) {
-            sleep.until(held, changed_, [&] { return self.over || driver_ == nobody; });
+            sleep.until(
+                held, changed_, [&] { return self.over || driver_ == nobody; }, answers);
             continue;
         }
         const std::uint64_t seen = news_;
         if (!step(held) && !self.over && news_ == seen) {
             changed_.notify_all();  // whoever slept because this one drove
-            sleep.until(held, changed_, [&] { return self.over || news_ != seen; });
+            sleep.until(
+                held, changed_, [&] { return self.over || news_ != seen; }, answers);
         }
     }
     if (within_a_step) {

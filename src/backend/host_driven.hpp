@@ -43,14 +43,16 @@ public:
     /// There may be something to run that could not run before.
     void news() noexcept;
 
-    /// Blocks until `line` has reached `target`, which is on it; drives meanwhile.
-    void wait(timeline& line, point target) noexcept;
+    /// Blocks until `line` has reached `target`, which is on it; drives meanwhile. Throws what `answers`, which may be null,
+    /// throws: it is asked between steps, but not by what waits within one.
+    void wait(timeline& line, point target, detail::interruptible* answers);
     /// Makes one step, unless another thread drives already: so that those who only ask, again and again, get on too.
     void step_once() noexcept;
 
 private:
     static constexpr std::size_t most = 16;
     using lock = std::unique_lock<std::mutex>;
+    struct waiting;
 
     driving_hosts() = default;
     [[nodiscard]] bool step(lock& held) noexcept;

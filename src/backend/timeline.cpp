@@ -207,20 +207,27 @@ struct abandonable final : blocked {
         blocked::reached();
     }
 
-    static void wait(timeline& line, point target, void (*check)()) {
-        const auto self = std::make_shared<abandonable>();
+    /// False if there is no memory for one.
+    static bool wait(timeline& line, point target, detail::interruptible& answers) {
+        std::shared_ptr<abandonable> self;
+        try {
+            self = std::make_shared<abandonable>();
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
         self->told_owner = self;
         if (!line.wait(*self, target.at)) {
             self->told_owner.reset();
-            return;
+            return true;
         }
         std::unique_lock lock(self->mutex);
         watched_sleep(target).until(
-            lock, self->over, [&] { return self->is_over; }, check);
+            lock, self->over, [&] { return self->is_over; }, &answers);
+        return true;
     }
 };
 
-thread_local void (*current_check)() = nullptr;
+thread_local detail::interruptible* innermost = nullptr;
 
 }  // namespace
 
@@ -229,8 +236,12 @@ void timeline_table::host_wait(point p) const {
     if (line.completed() >= p.at) {
         return;
     }
+    detail::interruptible* const answers = detail::interruptible::current();
+    if (answers != nullptr) {
+        answers->expect_not_ended();
+    }
     if (driving_hosts::needed()) {
-        driving_hosts::instance().wait(line, p);
+        driving_hosts::instance().wait(line, p, answers);
         return;
     }
     if (const driver* const asked = line.whom_to_ask(); asked != nullptr && asked->await(p)) {
@@ -241,8 +252,7 @@ void timeline_table::host_wait(point p) const {
     if (spin_until([&] { return line.completed() >= p.at; }, false)) {
         return;
     }
-    if (const auto check = detail::interruptible::check(); check != nullptr) {
-        abandonable::wait(line, p, check);
+    if (answers != nullptr && abandonable::wait(line, p, *answers)) {
         return;
     }
     blocked self;
@@ -252,12 +262,54 @@ void timeline_table::host_wait(point p) const {
     }
 }
 
+bool timeline_table::host_wait_or_end(point p) const noexcept {
+    try {
+        host_wait(p);
+        return true;
+    } catch (...) {
+        return false;  // the thread's interruptible knows
+    }
+}
+
 }  // namespace weir::backend
 
 namespace weir::detail {
 
-interruptible::interruptible(question asked) noexcept : before_(std::exchange(backend::current_check, asked)) {}
-interruptible::~interruptible() { backend::current_check = before_; }
-interruptible::question interruptible::check() noexcept { return backend::current_check; }
+interruptible::interruptible(question asked) noexcept
+    : asked_(asked), before_(std::exchange(backend::innermost, this)) {}
+
+interruptible::~interruptible() { backend::innermost = before_; }
+
+interruptible* interruptible::current() noexcept {
+    interruptible* const one = backend::innermost;
+    return one != nullptr && one->asked_ != nullptr ? one : nullptr;
+}
+
+void interruptible::ask() {
+    expect_not_ended();
+    try {
+        asked_();
+    } catch (...) {
+        ended_ = std::current_exception();
+        throw;
+    }
+}
+
+bool interruptible::may_go_on() noexcept {
+    if (ended_) {
+        return false;
+    }
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    if (now - std::chrono::nanoseconds(asked_at_) < backend::between_questions) {
+        return true;
+    }
+    asked_at_ = std::chrono::nanoseconds(now).count();
+    try {
+        ask();
+    } catch (...) {
+        return false;
+    }
+    return true;
+}
 
 }  // namespace weir::detail

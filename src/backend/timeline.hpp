@@ -11,6 +11,7 @@
 
 #include "frontier/point.hpp"
 #include "order/mark.hpp"
+#include "weir/detail/interruption.hpp"
 
 namespace weir::backend {
 
@@ -115,9 +116,11 @@ public:
     [[nodiscard]] epoch completed(timeline_id id) const noexcept override { return at(id).completed(); }
 
     /// Blocks the calling thread until `p` is over. All waiting of the host's comes by here, so that devices under a virtual
-    /// clock go on meanwhile (host_driven.hpp). Throws what the thread's detail::interruptible throws, and then, or at once,
-    /// std::bad_alloc; nothing without one.
+    /// clock go on meanwhile (host_driven.hpp). Throws what the thread's detail::interruptible throws, nothing without one.
     void host_wait(point p) const;
+    /// The same within the enqueueing of work, which must not be left half done: false if the thread's interruptible ended
+    /// the wait, which then throws at the end of the call.
+    [[nodiscard]] bool host_wait_or_end(point p) const noexcept;
     /// Whether `p` is over. Where it is not, devices under a virtual clock take a step before the answer: who asks again
     /// and again hears that it is some time. Call with no lock held.
     [[nodiscard]] bool host_ask(point p) const;
@@ -142,6 +145,9 @@ private:
     std::atomic<decltype(wait_watch::make)> watch_make_{nullptr};
 };
 
+/// How much time passes between two questions of a detail::interruptible.
+inline constexpr std::chrono::nanoseconds between_questions = std::chrono::milliseconds(50);
+
 /// Sleeps, under `held`, until `over()`, woken through `changed`; has those told who watch waits.
 class watched_sleep {
 public:
@@ -152,19 +158,20 @@ public:
         until(held, changed, over, nullptr);
     }
 
-    /// The same, with `check` called under no lock now and then; what it throws ends the sleep.
+    /// The same, with `answers` asked under no lock now and then; what it throws ends the sleep.
     template <class Over>
-    void until(std::unique_lock<std::mutex>& held, std::condition_variable& changed, Over&& over, void (*check)()) {
-        if (watch_.every.count() == 0 && check == nullptr) {
+    void until(std::unique_lock<std::mutex>& held, std::condition_variable& changed, Over&& over,
+               detail::interruptible* answers) {
+        if (watch_.every.count() == 0 && answers == nullptr) {
             changed.wait(held, over);
             return;
         }
         std::chrono::nanoseconds slept{0};
-        const std::chrono::nanoseconds nap = nap_length(check != nullptr);
+        const std::chrono::nanoseconds nap = nap_length(answers != nullptr);
         while (!changed.wait_for(held, nap, over)) {
             held.unlock();
-            if (check != nullptr) {
-                check();
+            if (answers != nullptr) {
+                answers->ask();
             }
             slept += nap;
             if (watch_.every.count() != 0 && slept >= watch_.every) {
@@ -177,11 +184,10 @@ public:
 
 private:
     [[nodiscard]] std::chrono::nanoseconds nap_length(bool checked) const noexcept {
-        constexpr std::chrono::nanoseconds between_checks = std::chrono::milliseconds(50);
         if (!checked) {
             return watch_.every;
         }
-        return watch_.every.count() == 0 ? between_checks : std::min(between_checks, watch_.every);
+        return watch_.every.count() == 0 ? between_questions : std::min(between_questions, watch_.every);
     }
 
     void look() noexcept {

@@ -298,6 +298,9 @@ void detector::complete(race& one, fault what, const past_access& first, const p
     } else if (const auto stale = stale_wait_before(first, second)) {
         one.kind = "stale-event";
         one.reason = reason_of(*stale);
+    } else if (second.who && order_.default_of(first.when.who) != order_.default_of(*second.who)) {
+        one.kind = "default-stream";
+        one.reason = reason_of(one, order_.default_of(first.when.who), order_.default_of(*second.who));
     } else {
         one.kind = second.who ? kind_of(first.mode, second.mode) : "host";
     }

@@ -29,6 +29,7 @@ agent program_order::of(const runtime::stream_info& stream) {
     stream_clock one;
     one.id = stream.id;
     one.name = stream.name;
+    one.default_of = stream.default_of;
     if (stream.queue != 0) {
         const auto [known, is_new] = by_queue_.try_emplace(stream.queue, made);
         if (!is_new) {

@@ -43,6 +43,7 @@ public:
     /// The number of a stream; a new one at first sight. A queue that was adopted before goes on where it was.
     agent of(const runtime::stream_info& stream);
     [[nodiscard]] const std::string& name(agent who) const noexcept { return streams_[who].name; }
+    [[nodiscard]] runtime::default_kind default_of(agent who) const noexcept { return streams_[who].default_of; }
     [[nodiscard]] std::uint64_t id(agent who) const noexcept { return streams_[who].id; }
 
     /// Which stream's moment a point is. None if that stream was never seen.
@@ -90,6 +91,7 @@ private:
     struct stream_clock {
         std::uint64_t id = 0;
         std::string name;
+        runtime::default_kind default_of = runtime::default_kind::none;
         frontiers::epoch tail = 0;
         clock now;                      ///< what comes next is ordered after this
         std::vector<version> versions;  ///< increasing `from`

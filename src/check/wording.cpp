@@ -147,6 +147,26 @@ std::string reason_of(const stale_wait& stale) {
     return text + ", which was made too early.";
 }
 
+std::string reason_of(const race& one, runtime::default_kind first, runtime::default_kind second) {
+    const auto sentence = [](const race_access& access, runtime::default_kind of) -> std::string {
+        const std::string runs = "What " + short_place(access) + " enqueued runs on ";
+        switch (of) {
+            case runtime::default_kind::none:
+                break;
+            case runtime::default_kind::device:
+                return runs + "Weir's default stream, where work goes that is given no stream.";
+            case runtime::default_kind::legacy:
+                return runs + "the legacy default stream, which the driver orders with blocking streams only.";
+            case runtime::default_kind::thread:
+                return runs + "the default stream of a thread, which the driver orders with the legacy one only.";
+        }
+        return {};
+    };
+    const std::string one_of_them = sentence(one.first, first);
+    const std::string other = sentence(one.second, second);
+    return one_of_them + (one_of_them.empty() || other.empty() ? "" : " ") + other;
+}
+
 std::string text_of(const race& one) {
     const bool numbers = same_name(one.first, one.second);
     std::string text = one.kind + " race on " + one.second.array;

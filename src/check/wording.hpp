@@ -3,6 +3,7 @@
 #include <string>
 
 #include "check/event_history.hpp"
+#include "runtime/observer.hpp"
 #include "weir/check.hpp"
 
 namespace weir::check {
@@ -13,6 +14,9 @@ namespace weir::check {
 
 /// Which record a wait took, and which it should have taken.
 [[nodiscard]] std::string reason_of(const stale_wait& stale);
+
+/// Which of the two runs on a default stream, and what that means.
+[[nodiscard]] std::string reason_of(const race& one, runtime::default_kind first, runtime::default_kind second);
 
 /// What is missing, and why it matters, in a sentence or two.
 [[nodiscard]] std::string summary_of(const race& one);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backend/acting.hpp"
+#include "weir/detail/interruption.hpp"
 
 namespace weir::runtime {
 
@@ -183,6 +184,7 @@ void adopted_queue::pass_on(std::unique_ptr<item> one, passing_lock& passing_on)
 /// must not wait for ever, and what follows must still come after what it was to wait for: so the host waits.
 void adopted_queue::give_up(std::unique_ptr<item> one, std::exception_ptr why, passing_lock& passing_on) noexcept {
     is_waiting_ = true;
+    const weir::detail::interruptible none(nullptr);
     passing_on.unlock();  // what is waited for may run code of the user's, which enqueues here
     const backend::timeline_table& lines = backend::timeline_table::instance();
     const bool is_wait = one->before && !one->has_work();

@@ -105,7 +105,7 @@ std::vector<frontiers::point> device_state::take_gone() {
 stream_state& device_state::default_stream() {
     const std::lock_guard lock(default_mutex_);
     if (!default_) {
-        default_ = stream_state::make(*this, {}, "default");
+        default_ = stream_state::make_default(*this);
     }
     return *default_;
 }

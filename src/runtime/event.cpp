@@ -100,6 +100,7 @@ void event::record(const stream_ref& on, source_location where) {
     state_->of_operation = false;
     state_->time = time;
     state_->device = &stream.device();
+    state_->native.reset();
     // Under the stream's lock: no operation comes between the moment and the news of it.
     runtime::observers::tell(
         [&](runtime::observer& one) { one.event_recorded(state_->id, stream.info(), at.at, where); });
@@ -162,6 +163,28 @@ std::string event::to_string() const {
         text += " on " + std::string(device->driver().name());
     }
     return text + (backend::timeline_table::instance().is_complete(at) ? ", over>" : ", not over>");
+}
+
+void* event::native_handle() const {
+    frontiers::point at;
+    {
+        const std::lock_guard lock(state_->mutex);
+        if (state_->native) {
+            return state_->native.get();
+        }
+        at = state_->recorded.at;
+    }
+    const backend::driver* const of = at.at == 0 ? nullptr : backend::timeline_table::instance().at(at.timeline).of();
+    if (of == nullptr) {
+        return nullptr;
+    }
+    runtime::fork_guard::expect_not_forked();
+    std::shared_ptr<void> made = of->native_event(at);
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->native && state_->recorded.at == at) {
+        state_->native = std::move(made);
+    }
+    return state_->native.get();
 }
 
 completion event::recorded() const {

@@ -29,6 +29,8 @@ struct event_state {
     std::shared_ptr<const time_noted> time;  ///< of what was recorded last, if that is timed
     const device_state* device = nullptr;    ///< where that was; null if nothing was, or it is not known
 
+    std::shared_ptr<void> native;  ///< the driver's event for what was recorded last, once that was asked for
+
     [[nodiscard]] order::mark get() {
         const std::lock_guard lock(mutex);
         return recorded;

@@ -6,6 +6,7 @@
 #include "runtime/observer.hpp"
 #include "runtime/trouble.hpp"
 #include "runtime/watchdog.hpp"
+#include "weir/detail/interruption.hpp"
 
 namespace weir::runtime {
 
@@ -19,6 +20,17 @@ void host_wait(frontiers::point p, const source_location& where) {
         ease_trouble();
     }
     observers::tell([&](observer& one) { one.host_waited(p, where); });
+}
+
+void host_wait_or_end(frontiers::point p, const source_location& where) {
+    try {
+        host_wait(p, where);
+    } catch (...) {
+        const weir::detail::interruptible* const answers = weir::detail::interruptible::current();
+        if (answers == nullptr || !answers->has_ended()) {
+            throw;
+        }
+    }
 }
 
 bool host_ask(frontiers::point p, const source_location& where) {

@@ -24,6 +24,14 @@
 namespace weir::runtime {
 
 /// A stream as observers see it. `id` is never used again; `timeline` may be, once all its work is over.
+/// Whose work a stream takes that was given no stream.
+enum class default_kind : std::uint8_t {
+    none,
+    device,  ///< Weir's: its default stream of the device
+    legacy,  ///< the driver's for all threads (handles 0 and 1)
+    thread,  ///< the driver's for one thread (handle 2)
+};
+
 struct stream_info {
     std::uint64_t id = 0;
     frontiers::timeline_id timeline = 0;
@@ -36,6 +44,7 @@ struct stream_info {
     std::uint64_t queue = 0;
     /// "legacy" or "blocking" if the device itself orders it with streams of the other kind (rule S6); else empty.
     std::string_view order = {};
+    default_kind default_of = default_kind::none;
 };
 
 /// When an operation ran, by two readings of its device's clock.

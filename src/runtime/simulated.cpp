@@ -6,6 +6,7 @@
 #include "backend/timeline.hpp"
 #include "frontier/point.hpp"
 #include "runtime/device_state.hpp"
+#include "weir/detail/interruption.hpp"
 #include "weir/error.hpp"
 #include "weir/testing.hpp"
 
@@ -45,10 +46,15 @@ simulated::simulated(device of, const sim_settings& settings) : device_(&of.stat
     driver.configure(settings);
 }
 
-simulated::~simulated() {
+void simulated::await_idle() const {
     for (const frontiers::point& tail : device_->tails()) {
         backend::timeline_table::instance().host_wait(tail);
     }
+}
+
+simulated::~simulated() {
+    const weir::detail::interruptible none(nullptr);
+    await_idle();
     driver_of(*device_).restore(std::move(before_));
 }
 

@@ -26,13 +26,26 @@ std::uint64_t next_stream_id() noexcept {
 
 }  // namespace
 
-detail::owner<stream_state> stream_state::make(device_state& device, const backend::queue_options& how,
-                                               std::string name) {
-    return make(device, how, std::move(name), nullptr);
+/// By the numbers that CUDA gives its default streams (rule S6).
+default_kind stream_state::default_of(const native_source& native) noexcept {
+    const auto number = reinterpret_cast<std::uintptr_t>(native.handle);
+    if (native.queue != nullptr || number > 2) {
+        return default_kind::none;
+    }
+    return number == 2 ? default_kind::thread : default_kind::legacy;
 }
 
 detail::owner<stream_state> stream_state::make(device_state& device, const backend::queue_options& how,
-                                               std::string name, const native_source* native) {
+                                               std::string name) {
+    return make(device, how, std::move(name), nullptr, default_kind::none);
+}
+
+detail::owner<stream_state> stream_state::make_default(device_state& device) {
+    return make(device, {}, "default", nullptr, default_kind::device);
+}
+
+detail::owner<stream_state> stream_state::make(device_state& device, const backend::queue_options& how,
+                                               std::string name, const native_source* native, default_kind default_of) {
     fork_guard::expect_not_forked();
     fork_guard::arm();
     failures::arm();
@@ -41,7 +54,8 @@ detail::owner<stream_state> stream_state::make(device_state& device, const backe
     const frontiers::timeline_id timeline = timelines().acquire(&device.driver());
     stream_state* fresh = nullptr;
     try {
-        fresh = new stream_state(device, timeline, how, std::move(name), native);  // NOLINT: owned by the next line
+        fresh = new stream_state(device, timeline, how, std::move(name), native,
+                                 default_of);  // NOLINT: owned by the next line
     } catch (...) {
         timelines().release(timeline);
         throw;
@@ -54,7 +68,7 @@ detail::owner<stream_state> stream_state::make(device_state& device, const backe
 }
 
 stream_state::stream_state(device_state& device, frontiers::timeline_id timeline, const backend::queue_options& how,
-                           std::string name, const native_source* native)
+                           std::string name, const native_source* native, default_kind default_of)
     : sequence(timeline, timelines().completed(timeline)),
       device_(&device),
       memory_space_(&device.memory_space()),
@@ -70,6 +84,7 @@ stream_state::stream_state(device_state& device, frontiers::timeline_id timeline
     }
     info_.name = name_;
     info_.device = device.driver().name();
+    info_.default_of = default_of;
     backend::timeline& line = timelines().at(timeline);
     if (native == nullptr) {
         queue = device.driver().make_queue(line, *this, how);
@@ -112,7 +127,7 @@ detail::owner<stream_state> stream_state::adopt(device_state& device, const nati
         kept = std::make_unique<retired_owner>(std::move(owner));
     }
     return adopted_streams::find_or_add(native.identity, kept, [&] {
-        return make(device, {}, "adopted queue " + std::to_string(native.identity.id), &native);
+        return make(device, {}, "adopted queue " + std::to_string(native.identity.id), &native, default_of(native));
     });
 }
 

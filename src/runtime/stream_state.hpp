@@ -45,6 +45,8 @@ class stream_state final : public detail::counted<stream_state, true>, private b
 public:
     /// Throws std::bad_alloc.
     static detail::owner<stream_state> make(device_state& device, const backend::queue_options& how, std::string name);
+    /// The default stream of a device. Throws std::bad_alloc.
+    static detail::owner<stream_state> make_default(device_state& device);
     /// The stream of a queue that others own: the one that there is, unless it is closed, else a new one. The queue's
     /// owner, if any, stays as long as the stream.
     static detail::owner<stream_state> adopt(native_queue& native, std::shared_ptr<void> owner);
@@ -128,9 +130,10 @@ public:
 private:
     friend class detail::counted<stream_state, true>;
     stream_state(device_state& device, frontiers::timeline_id timeline, const backend::queue_options& how,
-                 std::string name, const native_source* native);
+                 std::string name, const native_source* native, default_kind default_of);
     static detail::owner<stream_state> make(device_state& device, const backend::queue_options& how, std::string name,
-                                            const native_source* native);
+                                            const native_source* native, default_kind default_of);
+    [[nodiscard]] static default_kind default_of(const native_source& native) noexcept;
     static detail::owner<stream_state> adopt(device_state& device, const native_source& native,
                                              std::shared_ptr<void> owner);
     ~stream_state() = default;

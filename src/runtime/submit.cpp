@@ -279,7 +279,7 @@ completion submit(stream_state& stream, const submission& what) {
     }
 
     if (seen_by_host || (visit && visit->must_block())) {
-        host_wait(end.at, what.from.where);
+        host_wait_or_end(end.at, what.from.where);
     }
     if (observed) {
         verdicts::settle();

@@ -19,6 +19,7 @@
 
 #include "runtime/reaper.hpp"
 #include "support/scarce_memory.hpp"
+#include "support/scratch_folder.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
@@ -290,14 +291,11 @@ const step steps[] = {
      }},
     {"traced_to_a_file",
      [](world& w) {
-         const std::string name = ::testing::TempDir() + "weir_out_of_memory.json";
-         {
-             trace_scope trace(name);
-             fill(w.a, w.x, 1);
-             w.a.synchronize();
-             trace.close();
-         }
-         std::remove(name.c_str());
+         static const test::scratch_folder folder;
+         trace_scope trace(folder / "a.json");
+         fill(w.a, w.x, 1);
+         w.a.synchronize();
+         trace.close();
      }},
     {"pool",
      [](world& w) {
@@ -510,6 +508,23 @@ TEST(L6OutOfMemoryDeathTest, AtTheFirstUseOfEverythingToo) {
             return;
         }
     }
+}
+
+TEST(L6OutOfMemory, OfADeviceThatCannotBeMadeNothingIsLeft) {
+    long failures = 0;
+    const long live = test::live_allocations();
+    for (bool made = false; !made; failures += made ? 0 : 1) {
+        test::fail_allocation(failures + 1);
+        try {
+            static_cast<void>(sim(7));
+            made = true;
+        } catch (const std::bad_alloc&) {
+        }
+        test::fail_allocation(0);
+        ASSERT_TRUE(made || test::live_allocations() == live) << "allocation " << failures + 1;
+        ASSERT_LT(failures, 100) << "there is no end to it";
+    }
+    EXPECT_GE(failures, 2) << "the driver, and the device";
 }
 
 // --- the control --------------------------------------------------------------------------------------------------

@@ -78,6 +78,56 @@ TEST_F(Detector, F3_work_after_the_record_is_not_covered) {
     EXPECT_THAT(found(), ElementsAre("stale-event 2->3"));
 }
 
+TEST_F(Detector, V1_a_default_stream_and_another_are_a_kind_of_their_own) {
+    using runtime::default_kind;
+    auto& weirs = program_.make_stream("default", nullptr, 0, default_kind::device);
+    auto& other_devices = program_.make_stream("default", nullptr, 0, default_kind::device);
+    auto& legacy = program_.make_stream("legacy", nullptr, 1, default_kind::legacy);
+    auto& of_thread = program_.make_stream("thread", nullptr, 2, default_kind::thread);
+    program_.enqueue(weirs, 1, {writes(1)});
+    program_.enqueue(b_, 2, {reads(1)});
+    program_.enqueue(b_, 3, {writes(2)});
+    program_.enqueue(legacy, 4, {reads(2)});
+    program_.enqueue(legacy, 5, {writes(3)});
+    program_.enqueue(of_thread, 6, {reads(3)});
+    program_.enqueue(weirs, 7, {writes(4)});
+    program_.enqueue(other_devices, 8, {reads(4)});
+    program_.enqueue(a_, 9, {writes(5)});
+    program_.enqueue(b_, 10, {reads(5)});
+    EXPECT_THAT(found(), ElementsAre("default-stream 1->2", "default-stream 3->4", "default-stream 5->6", "RAW 7->8",
+                                     "RAW 9->10"));
+    const report all = detector_.report();
+    EXPECT_EQ(all.races()[0].reason,
+              "What program.cpp:1 enqueued runs on Weir's default stream, where work goes that is given no stream.");
+    EXPECT_EQ(all.races()[1].reason,
+              "What program.cpp:4 enqueued runs on the legacy default stream, which the driver orders with blocking "
+              "streams only.");
+    EXPECT_EQ(all.races()[2].reason,
+              "What program.cpp:5 enqueued runs on the legacy default stream, which the driver orders with blocking "
+              "streams only. What program.cpp:6 enqueued runs on the default stream of a thread, which the driver "
+              "orders with the legacy one only.");
+    EXPECT_EQ(all.races()[4].reason, "");
+}
+
+TEST_F(Detector, V1_a_stale_event_a_drop_and_the_host_are_more_specific_than_a_default_stream) {
+    auto& weirs = program_.make_stream("default", nullptr, 0, runtime::default_kind::device);
+    program_.enqueue(weirs, 1, {});
+    const auto event = program_.record(weirs, 7);
+    program_.enqueue(weirs, 2, {writes(1)});
+    program_.wait(b_, event, 7);
+    program_.enqueue(b_, 3, {reads(1)});
+    program_.host_accesses(writes(1), 4);
+    EXPECT_THAT(found(), ElementsAre("stale-event 2->3", "host 2->4", "host 3->4"));
+}
+
+TEST_F(Detector, V1_a_default_stream_that_is_ordered_is_no_race) {
+    auto& legacy = program_.make_stream("legacy", nullptr, 1, runtime::default_kind::legacy);
+    const auto written = program_.enqueue(legacy, 1, {writes(1)});
+    program_.wait(b_, written);
+    program_.enqueue(b_, 2, {reads(1)});
+    EXPECT_THAT(found(), IsEmpty());
+}
+
 TEST_F(Detector, F3_a_wait_before_any_record_orders_nothing) {
     program_.enqueue(a_, 1, {writes(1)});
     program_.wait(b_, {0, 0}, 7, false);

@@ -11,24 +11,15 @@
 #include <string>
 #include <vector>
 
+#include "support/scratch_folder.hpp"
+
 namespace weir::backend::cuda {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// An empty folder of the test's own.
 class kernel_cache_test : public ::testing::Test {
 protected:
-    kernel_cache_test() {
-        std::string name = (fs::temp_directory_path() / "weir-cache-XXXXXX").string();
-        if (::mkdtemp(name.data()) != nullptr) {
-            folder = name;
-        }
-    }
-    ~kernel_cache_test() override { fs::remove_all(folder); }
-
-    void SetUp() override { ASSERT_FALSE(folder.empty()); }
-
     [[nodiscard]] std::size_t files() const {
         return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
     }
@@ -38,7 +29,8 @@ protected:
         return {std::istreambuf_iterator<char>(from), {}};
     }
 
-    fs::path folder;
+    test::scratch_folder scratch;
+    const fs::path folder = scratch.path();
     const compiled_program program{std::string("\x7f"
                                                "ELF\0code",
                                                9),

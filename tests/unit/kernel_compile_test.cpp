@@ -16,6 +16,7 @@
 #include "backend/cuda/driver.hpp"
 #include "backend/cuda/nvidia_library.hpp"
 #include "runtime/device_state.hpp"
+#include "support/scratch_folder.hpp"
 #include "unit/kernel_support.hpp"
 #include "weir/error.hpp"
 #include "weir/testing.hpp"
@@ -34,20 +35,14 @@ using ::testing::StartsWith;
 /// Every test with an empty cache.
 class kernel_compile_test : public ::testing::Test {
 protected:
-    kernel_compile_test() {
-        std::string name = (fs::temp_directory_path() / "weir-kernels-XXXXXX").string();
-        if (::mkdtemp(name.data()) != nullptr) {
-            folder = name;
-            ::setenv("WEIR_CACHE_DIR", folder.c_str(), 1);
-        }
-    }
-    ~kernel_compile_test() override { fs::remove_all(folder); }
+    kernel_compile_test() { ::setenv("WEIR_CACHE_DIR", folder.c_str(), 1); }
 
     [[nodiscard]] static backend::cuda::device_context& context() {
         return backend::cuda::context_of(cuda(0).state().driver());
     }
 
-    fs::path folder;
+    scratch_folder scratch;
+    const fs::path folder = scratch.path();
 };
 
 template <class Error>

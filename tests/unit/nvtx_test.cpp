@@ -10,6 +10,7 @@
 #include <iterator>
 #include <string>
 
+#include "support/scratch_folder.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
@@ -41,8 +42,8 @@ std::string contents(const std::string& file) {
 outcome run_with(const std::string& environment) {
     std::array<char, 4096> self{};
     EXPECT_GT(readlink("/proc/self/exe", self.data(), self.size() - 1), 0);
-    const std::string log = ::testing::TempDir() + "weir_nvtx_" + std::to_string(getpid());
-    std::remove(log.c_str());
+    const test::scratch_folder folder;
+    const std::string log = folder / "calls";
     const std::string command = "env -u NVTX_INJECTION64_PATH -u WEIR_NVTX WEIR_FAKE_NVTX_LOG='" + log + "' " +
                                 environment + " '" + self.data() +
                                 "' --gtest_also_run_disabled_tests --gtest_filter=Nvtx.DISABLED_a_program 2>&1";
@@ -58,7 +59,6 @@ outcome run_with(const std::string& environment) {
     }
     EXPECT_EQ(pclose(child), 0) << found.said;
     found.calls = contents(log);
-    std::remove(log.c_str());
     return found;
 }
 

@@ -30,7 +30,8 @@ public:
 
     /// A new stream; on a timeline that had another one before if `after` is given; a queue that was adopted if its number
     /// is.
-    stream& make_stream(const std::string& name, const stream* after = nullptr, std::uint64_t queue = 0) {
+    stream& make_stream(const std::string& name, const stream* after = nullptr, std::uint64_t queue = 0,
+                        runtime::default_kind default_of = runtime::default_kind::none) {
         stream& made = streams_.emplace_back();
         made.name = name;
         made.info.id = streams_.size() + 10;  // not the number of the timeline
@@ -39,6 +40,7 @@ public:
         made.info.name = made.name;
         made.info.device = "cpu";
         made.info.queue = queue;
+        made.info.default_of = default_of;
         told_->stream_made(made.info);
         return made;
     }

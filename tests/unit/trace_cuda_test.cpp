@@ -16,6 +16,7 @@
 
 #include "support/evidence.hpp"
 #include "support/fake_cuda.hpp"
+#include "support/scratch_folder.hpp"
 #include "weir/weir.hpp"
 
 namespace weir::test {
@@ -194,8 +195,7 @@ TEST(TraceCuda, S6_order_that_the_driver_makes_is_proved) {
 }
 
 TEST(TraceCuda, V2_perfetto_and_the_page_show_what_the_log_has) {
-    const auto folder = std::filesystem::temp_directory_path() / "weir_trace_cuda";
-    std::filesystem::create_directories(folder);
+    const scratch_folder folder;
     {
         const trace_scope trace({folder / "a.weirlog", folder / "a.json", folder / "a.html"});
         const stream s(cuda(), {0, "gpu"});
@@ -227,7 +227,6 @@ TEST(TraceCuda, V2_perfetto_and_the_page_show_what_the_log_has) {
     EXPECT_NE(page.find(records(log, "execution").back()["start"].dump()), std::string::npos)
         << "the page holds the log";
     EXPECT_NE(page.find("\"device\":\"cuda:0\""), std::string::npos);
-    std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "observer_script.hpp"
+#include "support/scratch_folder.hpp"
 #include "trace/collector.hpp"
 #include "trace/log_reader.hpp"
 #include "trace/perfetto_writer.hpp"
@@ -27,21 +28,13 @@ using testing::writes;
 
 class TraceFiles : public ::testing::Test {
 protected:
-    TraceFiles() {
-        const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
-        folder_ = std::filesystem::temp_directory_path() / (std::string("weir_trace_") + test->name());
-        std::filesystem::remove_all(folder_);
-        std::filesystem::create_directories(folder_);
-    }
-    ~TraceFiles() override { std::filesystem::remove_all(folder_); }
-
     static std::string text_of(const std::filesystem::path& file) {
         std::ostringstream text;
         text << std::ifstream(file).rdbuf();
         return text.str();
     }
 
-    std::filesystem::path folder_;
+    test::scratch_folder folder_;
 };
 
 TEST_F(TraceFiles, V2_several_formats_by_their_endings) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "support/scratch_folder.hpp"
 #include "trace/log_reader.hpp"
 #include "trace/perfetto_writer.hpp"
 #include "weir/launch.hpp"
@@ -29,7 +30,7 @@ constexpr int operations = 8;
 class TraceOverlap : public ::testing::TestWithParam<int> {
 protected:
     TraceOverlap() {
-        trace_scope trace(file("weirlog"));
+        trace_scope trace(file());
         const testing::simulated device(sim(0), {.engines = GetParam(), .seed = 5, .virtual_clock = true});
         std::vector<stream> made;
         std::vector<array> arrays;
@@ -47,18 +48,13 @@ protected:
         arrays.clear();
         trace.close();
     }
-    ~TraceOverlap() override { std::filesystem::remove(file("weirlog")); }
 
-    static std::filesystem::path file(const std::string& ending) {
-        return std::filesystem::temp_directory_path() / ("weir_overlap_" + std::to_string(GetParam()) + "." + ending);
-    }
-
-    static trace::log logged() {
-        std::ifstream from(file("weirlog"));
+    [[nodiscard]] trace::log logged() const {
+        std::ifstream from(file());
         return trace::read_log(from);
     }
 
-    static std::vector<trace::execution> executions() {
+    [[nodiscard]] std::vector<trace::execution> executions() const {
         const trace::log log = logged();
         std::vector<trace::execution> found;
         for (const trace::record& one : log.records) {
@@ -68,6 +64,11 @@ protected:
         }
         return found;
     }
+
+private:
+    [[nodiscard]] std::filesystem::path file() const { return folder_ / "a.weirlog"; }
+
+    test::scratch_folder folder_;
 };
 
 TEST_P(TraceOverlap, V2_the_log_says_that_the_clock_is_virtual) {
@@ -77,7 +78,8 @@ TEST_P(TraceOverlap, V2_the_log_says_that_the_clock_is_virtual) {
 }
 
 TEST(TraceClock, V2_the_same_device_has_a_virtual_clock_for_a_time) {
-    const std::filesystem::path file = std::filesystem::temp_directory_path() / "weir_clocks.weirlog";
+    const test::scratch_folder folder;
+    const std::filesystem::path file = folder / "clocks.weirlog";
     {
         const stream s(sim(0));
         const stream other(cpu());
@@ -103,7 +105,6 @@ TEST(TraceClock, V2_the_same_device_has_a_virtual_clock_for_a_time) {
             clocks[ran->at.stream] += ran->by == trace::clock_kind::virtual_time ? 'v' : 's';
         }
     }
-    std::filesystem::remove(file);
     std::multiset<std::string> seen;
     for (const auto& [of, clock] : clocks) {
         seen.insert(clock);

@@ -1,6 +1,12 @@
 #include "backend/cpu/inline_queue.hpp"
 
+#include <cstddef>
+#include <memory>
+#include <utility>
 #include <vector>
+
+#include "backend/task_threads.hpp"
+#include "weir/detail/interruption.hpp"
 
 namespace weir::backend::cpu {
 
@@ -32,23 +38,79 @@ public:
         }
     }
 
+    /// Waits for what an operation comes after. False if the wait is ended: then the caller ends, too.
+    [[nodiscard]] bool wait(point target) noexcept {
+        if (timeline_table::instance().host_wait_or_end(target)) {
+            return true;
+        }
+        try {
+            leaving_ = std::make_unique<left_over>(target);
+            task_threads::instance().keep_one();
+            return false;
+        } catch (...) {
+            leaving_.reset();  // no other thread can be had
+        }
+        const detail::interruptible none(nullptr);
+        timeline_table::instance().host_wait(target);
+        return true;
+    }
+
 private:
     struct wanted {
         inline_queue* queue;  ///< null: another thread runs it
         point upto;
     };
 
+    /// What a thread leaves to another one when its wait is ended.
+    struct left_over final : blocking_work {
+        explicit left_over(point target) noexcept : first(target) {}
+        void run_blocking() noexcept override {
+            const std::unique_ptr<left_over> self(this);
+            current().take_over(*this);
+        }
+        point first;  ///< comes before everything else
+        std::vector<wanted> wants;
+        std::vector<inline_queue*> queues;
+    };
+
+    void take_over(left_over& from) noexcept {
+        wanted_.swap(from.wants);
+        queues_.swap(from.queues);
+        for (inline_queue* const each : queues_) {
+            each->runner_.store(this, std::memory_order_relaxed);
+        }
+        is_running_ = true;
+        timeline_table::instance().host_wait(from.first);
+        run_all();
+        is_running_ = false;
+    }
+
+    /// Everything that is left. Nobody runs the queues until the other thread does.
+    void leave() noexcept {
+        if (queues_.empty()) {  // only waits for what other threads run
+            wanted_.clear();
+            leaving_.reset();
+            return;
+        }
+        for (inline_queue* const each : queues_) {
+            each->runner_.store(nullptr, std::memory_order_relaxed);
+        }
+        leaving_->wants.swap(wanted_);
+        leaving_->queues.swap(queues_);
+        task_threads::instance().schedule_surely(*leaving_.release());
+    }
+
     /// In the order in which it was enqueued, so that what waits comes after what it waits for; then what other threads
     /// have put into the same queues meanwhile, for which they wait.
     void run_all() noexcept {
         for (std::size_t next = 0;;) {
             if (next < wanted_.size()) {
-                const wanted one = wanted_[next++];
-                if (one.queue == nullptr) {
-                    timeline_table::instance().host_wait(one.upto);
-                } else {
-                    one.queue->run_until(one.upto.at);
+                if (!satisfy(wanted_[next])) {
+                    wanted_.erase(wanted_.begin(), wanted_.begin() + static_cast<std::ptrdiff_t>(next));
+                    leave();
+                    return;
                 }
+                ++next;
                 continue;
             }
             wanted_.clear();
@@ -58,14 +120,38 @@ private:
             }
             inline_queue* const queue = queues_.back();
             queues_.pop_back();
-            if (!queue->run_one_or_rest()) {
+            const inline_queue::outcome found = queue->run_one_or_rest();
+            if (found != inline_queue::outcome::rests) {
                 queues_.push_back(queue);
+            }
+            if (found == inline_queue::outcome::ended) {
+                leave();
+                return;
             }
         }
     }
 
+    /// False if a wait was ended.
+    [[nodiscard]] bool satisfy(wanted one) noexcept {
+        if (one.queue == nullptr) {
+            return wait(one.upto);
+        }
+        while (one.queue->line().completed() < one.upto.at) {
+            switch (one.queue->run_one()) {
+                case inline_queue::outcome::ran:
+                    break;
+                case inline_queue::outcome::rests:
+                    return true;
+                case inline_queue::outcome::ended:
+                    return false;
+            }
+        }
+        return true;
+    }
+
     std::vector<wanted> wanted_;
     std::vector<inline_queue*> queues_;  ///< that this thread runs, and keeps until they rest
+    std::unique_ptr<left_over> leaving_;
     bool is_running_ = false;
 };
 
@@ -76,32 +162,31 @@ void inline_queue::reserve(std::size_t waits, const detail::task_ref& work) {
 
 void inline_queue::flush(point upto) noexcept { inline_thread::current().flush(*this, upto); }
 
-/// Whether there is work at the front, once the waits before it are over.
-bool inline_queue::look_and_wait() noexcept {
-    const ahead found = look_past([](point target) {
-        timeline_table::instance().host_wait(target);
-        return true;
-    });
-    return found == ahead::work;
-}
-
-void inline_queue::run_until(epoch upto) noexcept {
-    while (line().completed() < upto && look_and_wait()) {
-        execute();
+inline_queue::outcome inline_queue::run_one() noexcept {
+    switch (look_past([](point target) { return inline_thread::current().wait(target); })) {
+        case ahead::nothing:
+            return outcome::rests;
+        case ahead::waiting:
+            return outcome::ended;
+        case ahead::work:
+            break;
     }
+    const detail::interruptible none(nullptr);  // what waits within the operation is not the caller's to end
+    execute();
+    return outcome::ran;
 }
 
-bool inline_queue::run_one_or_rest() noexcept {
-    if (look_and_wait()) {
-        execute();
-        return false;
+inline_queue::outcome inline_queue::run_one_or_rest() noexcept {
+    const outcome found = run_one();
+    if (found != outcome::rests) {
+        return found;
     }
     runner_.store(nullptr, std::memory_order_relaxed);
     if (rest()) {
-        return true;
+        return outcome::rests;
     }
     runner_.store(&inline_thread::current(), std::memory_order_relaxed);
-    return false;
+    return outcome::ran;
 }
 
 }  // namespace weir::backend::cpu

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 #include "backend/recorded_queue.hpp"
 #include "backend/timeline.hpp"
@@ -12,7 +13,8 @@ namespace weir::backend::cpu {
 /// A stream of a device without queues: operations run at enqueue, on the thread that enqueues them (rule S8).
 ///
 /// Of several threads that enqueue at once, one runs the operations of all, and the others wait for their own. What an
-/// operation itself enqueues runs after it, on the same thread, in the order in which it was enqueued.
+/// operation itself enqueues runs after it, on the same thread, in the order in which it was enqueued. Where the wait of a
+/// thread is ended from within (detail::interruptible), another one runs what it has left.
 class inline_queue final : public recorded_queue {
 public:
     inline_queue(timeline& line, queue_events& events) : recorded_queue(line, events) {}
@@ -26,10 +28,15 @@ private:
 
     /// Nobody runs it yet: the next to flush does.
     void schedule() noexcept override { unclaimed_.store(true, std::memory_order_release); }
-    void run_until(epoch upto) noexcept;
-    /// Runs one operation, if there is any left; else rests. Whether it is done with.
-    [[nodiscard]] bool run_one_or_rest() noexcept;
-    [[nodiscard]] bool look_and_wait() noexcept;
+    enum class outcome : std::uint8_t {
+        ran,    ///< one operation
+        rests,  ///< there was none, and the queue may be gone
+        ended,  ///< a wait was
+    };
+
+    /// Runs one operation, if there is any left, once the waits before it are over.
+    [[nodiscard]] outcome run_one() noexcept;
+    [[nodiscard]] outcome run_one_or_rest() noexcept;
 
     std::atomic<bool> unclaimed_{false};
     std::atomic<const void*> runner_{nullptr};  ///< the inline_thread that runs it; each sees only itself for sure

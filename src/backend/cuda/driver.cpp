@@ -10,6 +10,7 @@
 #include "backend/cuda/transfer.hpp"
 #include "backend/cuda/watcher.hpp"
 #include "backend/spin.hpp"
+#include "weir/detail/interruption.hpp"
 #include "weir/error.hpp"
 
 namespace weir::backend::cuda {
@@ -166,6 +167,29 @@ void cuda_driver::hurry(point wanted) const noexcept {
         of->of()->prepare(wanted.at);
         watcher::instance().hurry(*of->of(), wanted.at);
     }
+}
+
+std::shared_ptr<void> cuda_driver::native_event(point wanted) const {
+    const in_relaxed_context here(context_);
+    event_ref event;
+    if (const auto of = submissions::find(wanted.timeline); of && !timeline_table::instance().is_complete(wanted)) {
+        if (!of->await_passed_on(wanted)) {
+            if (const auto* const answers = detail::interruptible::current(); answers != nullptr) {
+                answers->expect_not_ended();
+            }
+            throw state_error(
+                "the driver has no event yet for work that waits for another device, and a host task does not wait for "
+                "that: ask for the handle outside of the task");
+        }
+        event = of->of()->event_for(wanted.at);
+    }
+    if (!event) {
+        // It is over: any event will do that is over as well, at once.
+        event = context_.events.take();
+        context_.expect(context_.api().event_record(event.handle(), context_.own_stream()), "cuEventRecord");
+    }
+    const auto held = std::make_shared<event_ref>(std::move(event));
+    return {held, held->handle()};
 }
 
 device_context& context_of(driver& of) noexcept { return static_cast<cuda_driver&>(of).in(); }

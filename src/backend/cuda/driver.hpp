@@ -45,6 +45,7 @@ public:
     void look_at_all() const noexcept override;
     [[nodiscard]] bool await(point wanted) const noexcept override;
     void hurry(point wanted) const noexcept override;
+    [[nodiscard]] std::shared_ptr<void> native_event(point wanted) const override;
 
     [[nodiscard]] std::optional<point> mark_end_of_all() noexcept override { return end_.mark(); }
     [[nodiscard]] bool await_end_of_all() noexcept override { return end_.await(); }
@@ -58,7 +59,7 @@ public:
 
 private:
     std::string name_;
-    device_context context_;
+    mutable device_context context_;
     pieces pieces_;
     async_pool async_;
     mutable context_end end_;

@@ -10,6 +10,7 @@
 #include "backend/cuda/context.hpp"
 #include "backend/native.hpp"
 #include "backend/spin.hpp"
+#include "weir/detail/interruption.hpp"
 #include "weir/error.hpp"
 
 namespace weir::backend::cuda {
@@ -111,8 +112,12 @@ void submission::flush(point upto) noexcept {
 
 /// Another thread is at it, perhaps for longer. A body that enqueues here may be what that thread runs: it does not wait.
 void submission::await_others(point upto) noexcept {
+    detail::interruptible* const answers = detail::interruptible::current();
     while (lane_->submitted() < upto.at && acting_for::current().at == 0) {
         if (!spin_until([&] { return lane_->submitted() >= upto.at; }, true)) {
+            if (answers != nullptr && !answers->may_go_on()) {
+                return;
+            }
             std::this_thread::yield();
         }
     }
@@ -192,8 +197,8 @@ bool submission::pass(point target) noexcept {
 
 /// Whether this is told later, from when on another thread may pass on what is ahead.
 bool submission::hold_until(timeline& line, epoch at) noexcept {
-    if (is_shared_.load(std::memory_order_relaxed)) {
-        timeline_table::instance().host_wait({line.number(), at});
+    if (is_shared_.load(std::memory_order_relaxed) &&
+        timeline_table::instance().host_wait_or_end({line.number(), at})) {
         return false;
     }
     held_.store(true, std::memory_order_relaxed);

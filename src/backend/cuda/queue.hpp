@@ -47,6 +47,13 @@ public:
     void wait(point target) noexcept override { targets_.push_back(target); }
     void submit(epoch at, const operation& what) noexcept override;
     void flush(point upto) noexcept override;
+    /// Blocks until the driver has everything up to `upto`. False if it does not: the thread's waiting was ended, or it runs
+    /// code of a stream, which may be what that waits for.
+    [[nodiscard]] bool await_passed_on(point upto) noexcept {
+        flush(upto);
+        await_others(upto);
+        return lane_->submitted() >= upto.at;
+    }
     void share() noexcept override { is_shared_.store(true, std::memory_order_release); }
     /// Whether others may put work into the stream.
     [[nodiscard]] bool is_shared() const noexcept {

@@ -10,15 +10,11 @@
 
 namespace weir::backend::sim {
 
-sim_driver::sim_driver(std::string name)
-    : name_(std::move(name)),
-      engines_(new engines({})),  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
-      memory_(testing::sim_settings().memory) {}
+sim_driver::sim_driver(std::string name) : name_(std::move(name)), memory_(testing::sim_settings().memory) {}
 
 std::unique_ptr<queue> sim_driver::make_queue(timeline& line, queue_events& events, const queue_options& /*how*/) {
-    engines_->start_threads(engines_->settings());
-    return std::make_unique<forwarding_queue>(*this, std::make_unique<sim_queue>(*engines_, line, events), line,
-                                              events);
+    engines_.start_threads(engines_.settings());
+    return std::make_unique<forwarding_queue>(*this, std::make_unique<sim_queue>(engines_, line, events), line, events);
 }
 
 std::uint64_t sim_driver::identify(void* /*handle*/) const {
@@ -56,7 +52,7 @@ void sim_driver::store(std::byte* device, const std::byte* host, std::size_t byt
 }
 
 testing::sim_settings sim_driver::settings() const {
-    testing::sim_settings settings = engines_->settings();
+    testing::sim_settings settings = engines_.settings();
     settings.memory = memory_;
     return settings;
 }
@@ -70,13 +66,13 @@ void sim_driver::configure(const testing::sim_settings& settings) {
         }
     }
     testing::sim_settings wanted = settings;
-    engines_->start_threads(wanted);
+    engines_.start_threads(wanted);
     restore(std::move(wanted));
 }
 
 void sim_driver::restore(testing::sim_settings settings) noexcept {
     memory_ = settings.memory;
-    engines_->configure(std::move(settings));
+    engines_.configure(std::move(settings));
 }
 
 }  // namespace weir::backend::sim

@@ -26,8 +26,8 @@ public:
     void deallocate(memory_piece memory, std::size_t bytes) noexcept override;
     [[nodiscard]] std::size_t total_memory() const noexcept override { return memory_; }
     [[nodiscard]] bool host_reaches_memory() const noexcept override { return false; }
-    [[nodiscard]] std::chrono::steady_clock::time_point now() const noexcept override { return engines_->now(); }
-    [[nodiscard]] bool has_virtual_clock() const noexcept override { return engines_->is_virtual(); }
+    [[nodiscard]] std::chrono::steady_clock::time_point now() const noexcept override { return engines_.now(); }
+    [[nodiscard]] bool has_virtual_clock() const noexcept override { return engines_.is_virtual(); }
     void fetch(std::byte* host, const std::byte* device, std::size_t bytes) override;
     void store(std::byte* device, const std::byte* host, std::size_t bytes) override;
 
@@ -40,7 +40,7 @@ public:
 
 private:
     std::string name_;
-    engines* engines_;
+    engines engines_{{}};
     std::atomic<std::size_t> memory_;   ///< what it has
     std::atomic<std::size_t> used_{0};  ///< of that
 };

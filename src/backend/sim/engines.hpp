@@ -34,7 +34,7 @@ public:
     explicit engines(const testing::sim_settings& settings) : settings_(settings), choices_(settings.seed) {}
     engines(const engines&) = delete;
     engines& operator=(const engines&) = delete;
-    ~engines() = delete;  ///< threads use it until the very end
+    ~engines() = default;  ///< there are no threads: they use it until the very end
 
     /// Makes sure that there are threads for so many operations at once. Throws device_error.
     void start_threads(const testing::sim_settings& wanted);

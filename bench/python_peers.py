@@ -1,0 +1,179 @@
+"""The same few calls on a CUDA device through Weir and through other packages, for python_overhead.py.
+
+Each package that cannot be used here says why. Weir's launches are tracked: they order themselves, and keep what they
+use alive.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import weir
+
+Call = Callable[[], object]
+
+KERNEL = 'extern "C" __global__ void nothing(const float* x, float* y, float a, long long n) {}'
+SIGNATURE = "in float* x, inout float* y, float a, int64 n"
+
+
+class LeftOutError(Exception):
+    """Why a package, or one of its calls, is not measured."""
+
+
+@dataclass
+class Calls:
+    """What a package is measured by: calls that enqueue, by what they do."""
+
+    package: str
+    settle: Call  # waits for what was enqueued
+    calls: dict[str, Call]
+
+
+def weir_calls() -> Calls:
+    try:
+        device = weir.Device("cuda:0")
+    except (weir.DeviceError, weir.ArgumentError) as reason:
+        raise LeftOutError(str(reason)) from None
+    s, t = weir.Stream(device), weir.Stream(device)
+    x, y = weir.ones(16, "float32", stream=s), weir.ones(16, "float32", stream=s)
+    kernel = weir.Kernel(KERNEL, "nothing", SIGNATURE, device=device)
+    launcher = kernel[1, 32, s]
+
+    def enter() -> None:
+        with t:
+            pass
+
+    def add() -> None:
+        x.__iadd__(y)
+
+    s.__enter__()
+    return Calls(
+        "weir",
+        device.synchronize,
+        {
+            "launch": lambda: launcher(x, y, 2.0, 16),
+            "record, wait": lambda: t.wait(s.record()),
+            "with stream": enter,
+            "empty, del": lambda: weir.empty(16, "float32"),
+            "x += y": add,
+        },
+    )
+
+
+def imported(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except Exception as reason:  # an import fails in many ways where a library or a driver is missing
+        raise LeftOutError(f"import {name}: {type(reason).__name__}: {reason}") from None
+
+
+def cuda_core_calls() -> Calls:
+    core = imported("cuda.core")
+    if not hasattr(core, "launch"):  # before 0.5 the names were elsewhere
+        core = imported("cuda.core.experimental")
+    numpy = imported("numpy")
+    device = core.Device(0)
+    device.set_current()
+    s, t = device.create_stream(), device.create_stream()
+    x, y = device.allocate(64, stream=s), device.allocate(64, stream=s)
+    options = core.ProgramOptions(arch=f"sm_{device.arch}")
+    kernel = core.Program(KERNEL, "c++", options).compile("cubin").get_kernel("nothing")
+    config = core.LaunchConfig(grid=1, block=32)
+    a, n = numpy.float32(2), numpy.int64(16)
+    launch = core.launch
+    return Calls(
+        "cuda.core",
+        device.sync,
+        {
+            "launch": lambda: launch(s, config, kernel, x, y, a, n),
+            "record, wait": lambda: t.wait(s.record()),
+            "empty, del": lambda: device.allocate(64, stream=s).close(s),
+        },
+    )
+
+
+def cupy_calls() -> Calls:
+    cupy = imported("cupy")
+    s, t = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
+    s.use()
+    x, y = cupy.ones(16, "float32"), cupy.ones(16, "float32")
+    kernel = cupy.RawKernel(KERNEL, "nothing")
+    arguments = (x, y, cupy.float32(2), cupy.int64(16))
+
+    def enter() -> None:
+        with t:
+            pass
+
+    def add() -> None:
+        x.__iadd__(y)
+
+    return Calls(
+        "cupy",
+        cupy.cuda.Device().synchronize,
+        {
+            "launch": lambda: kernel((1,), (32,), arguments),
+            "record, wait": lambda: t.wait_event(s.record()),
+            "with stream": enter,
+            "empty, del": lambda: cupy.empty(16, "float32"),
+            "x += y": add,
+        },
+    )
+
+
+def torch_calls() -> Calls:
+    torch = imported("torch")
+    if not torch.cuda.is_available():
+        raise LeftOutError("torch.cuda.is_available() is False")
+    s, t = torch.cuda.Stream(), torch.cuda.Stream()
+    torch.cuda.set_stream(s)
+    x, y = torch.ones(16, device="cuda"), torch.ones(16, device="cuda")
+    scope = torch.cuda.stream
+
+    def enter() -> None:
+        with scope(t):
+            pass
+
+    return Calls(
+        "torch",
+        torch.cuda.synchronize,
+        {
+            "record, wait": lambda: t.wait_event(s.record_event()),
+            "with stream": enter,
+            "empty, del": lambda: torch.empty(16, device="cuda"),
+            "x += y": lambda: x.add_(y),
+        },
+    )
+
+
+def report(measure: Callable[[Call, Call], float]) -> None:
+    """Prints each call of Weir's beside the others', all of one run. `measure(call, settle)` gives nanoseconds."""
+    print("\ncuda:0: ns a call, and Weir as a multiple of each peer")
+    try:
+        ours = weir_calls()
+    except (LeftOutError, weir.Error) as reason:
+        print(f"left out: weir on cuda:0: {reason}")
+        return
+    peers = []
+    for make in (cuda_core_calls, cupy_calls, torch_calls):
+        try:
+            peers.append(make())
+        except Exception as reason:  # whatever a package does where its libraries are missing or too old
+            name = make.__name__.removesuffix("_calls").replace("_", ".")
+            text = str(reason) if isinstance(reason, LeftOutError) else f"{type(reason).__name__}: {reason}"
+            print(f"left out: {name}: {text}")
+    for what, call in ours.calls.items():
+        cost = measure(call, ours.settle)
+        beside = []
+        for peer in peers:
+            if what not in peer.calls:
+                continue
+            try:
+                theirs = measure(peer.calls[what], peer.settle)
+            except Exception as reason:
+                beside.append(f"left out: {peer.package}: {type(reason).__name__}: {reason}")
+                continue
+            beside.append(f"{peer.package} {theirs:.0f}, ratio {cost / theirs:.2f}")
+        print(f"{what:16}weir {cost:.0f}    {'    '.join(beside) or 'nothing to compare with here'}")
