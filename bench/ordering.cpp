@@ -1,5 +1,7 @@
 // What an operation costs from the call that enqueues it to its end, Weir's part: operations that do nothing.
+#include <atomic>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "contest.hpp"
@@ -113,6 +115,25 @@ contestant host_wait() {
             }};
 }
 
+/// What all of the above is up to where two threads work on the same memory: how far apart the processors are that they run
+/// on, which on a virtual machine changes from time to time.
+contestant cache_line() {
+    constexpr std::size_t count = 20000;
+    return {"two threads", count, [] {
+                std::atomic<std::size_t> line{0};
+                const auto hand_over = [&line](std::size_t first) {
+                    for (std::size_t i = first; i < 2 * count; i += 2) {
+                        while (line.load(std::memory_order_acquire) != i) {
+                        }
+                        line.store(i + 1, std::memory_order_release);
+                    }
+                };
+                std::thread other(hand_over, std::size_t{1});
+                hand_over(0);
+                other.join();
+            }};
+}
+
 const contest chain_contest("chain", "empty operations that depend on each other, on one stream",
                             comparison::with_peers, {chain});
 const contest ping_pong_contest("ping_pong", "empty operations on one array, alternately on two streams",
@@ -124,6 +145,8 @@ const contest record_wait_contest("record_wait",
                                   comparison::with_peers, {record_wait});
 const contest host_wait_contest("host_wait", "an empty operation, and the host's wait for it", comparison::with_peers,
                                 {host_wait});
+const contest cache_line_contest("cache_line", "a cache line to another thread and back", comparison::with_peers,
+                                 {cache_line});
 
 }  // namespace
 

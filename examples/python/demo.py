@@ -3,7 +3,9 @@
 Three acts: ordered by nobody (wrong), ordered by hand (right), ordered by Weir (right, and no event in the program).
 The samples are those of the command, bit for bit: src/cli/demo says what is computed and why.
 
-Usage: demo.py RECORDING.wav [FOLDER]
+Usage: demo.py RECORDING.wav [FOLDER] [DEVICE]
+
+DEVICE is "cpu" or a CUDA device, such as "cuda:0". There the kernels are the command's own, in CUDA C++.
 """
 
 import math
@@ -120,6 +122,97 @@ class Kernels:
         part[:] = 0
 
 
+class HostWork:
+    """What is put into streams where the host computes: NumPy's functions, and Weir's transforms."""
+
+    def __init__(self, cut, _device):
+        self.kernels = Kernels(cut)
+
+    def window(self, stream, samples, frames):
+        weir.host_task(self.kernels.window, weir.In(samples), weir.Out(frames), stream=stream)
+
+    def transform(self, stream, frames, spectrum):
+        weir.fft.rfft(frames, out=spectrum, stream=stream)
+
+    def keep_tones(self, stream, spectrum, level):
+        weir.host_task(self.kernels.keep_tones, spectrum, level, stream=stream)
+
+    def transform_back(self, stream, spectrum, frames):
+        weir.fft.irfft(spectrum, out=frames, stream=stream)
+
+    def overlap_add(self, stream, frames, part, following):
+        weir.host_task(self.kernels.overlap_add, weir.In(frames), part, following, stream=stream)
+
+    def store(self, stream, part, result):
+        weir.host_task(self.kernels.store, part, weir.Out(result), stream=stream)
+
+
+class DeviceWork:
+    """The same on a CUDA device, in the command's kernels: a thread for each sample or bin. Sums are taken in another
+    order there, so that samples differ from the host's by rounding."""
+
+    SOURCE = Path(__file__).parents[2] / "src" / "cli" / "demo" / "device_source.cpp"
+    THREADS = 256
+
+    def __init__(self, cut, device):
+        host = Kernels(cut)
+        source = self.SOURCE.read_text().partition('R"(')[2].rpartition(')"')[0]
+        numbers = {
+            "CHANNELS": cut.channels,
+            "FRAME": cut.frame,
+            "HOP": cut.hop,
+            "FRAMES_PER_BLOCK": FRAMES_PER_BLOCK,
+            "REACH": host.reach,
+            "MEMORY": f"({round(math.ldexp(float(host.memory), 24))}.0f / 16777216.0f)",
+        }
+        options = (*(f"-D{name}={value}" for name, value in numbers.items()), "--fmad=false")
+
+        def kernel(name, signature):
+            return weir.Kernel(source, name, signature, options=options, device=device)
+
+        self.cut = cut
+        self.kernels = {
+            "window": kernel("window", "in float* samples, in float* fade, out float* frames"),
+            "transform": kernel("transform", "in float* frames, in float2* turns, out float2* spectrum"),
+            "keep_tones": kernel("keep_tones", "inout float2* spectrum, inout float* level, inout float* magnitudes"),
+            "transform_back": kernel("transform_back", "in float2* spectrum, in float2* turns, out float* frames"),
+            "overlap_add": kernel("overlap_add", "in float* frames, in float* fade, inout float* a, inout float* b"),
+            "store": kernel("store", "inout float* part, out float* result"),
+        }
+        angles = [-2 * math.pi * k / cut.frame for k in range(cut.frame // 2)]
+        turns = np.array([complex(math.cos(angle), math.sin(angle)) for angle in angles], np.complex64)
+        with weir.Stream(device) as setup:
+            self.fade, self.fade_back, self.turns = map(weir.array, (host.fade, host.fade_back, turns))
+            self.magnitudes = weir.zeros((cut.channels, cut.bins), "float32")
+            setup.synchronize()
+
+    def one_for_each(self, name, count, stream):
+        return self.kernels[name][-(-count // self.THREADS), self.THREADS, stream]
+
+    def one_block_for_each_frame(self, name, stream):
+        return self.kernels[name][self.cut.batch, self.THREADS, stream, 8 * self.cut.frame]
+
+    def window(self, stream, samples, frames):
+        self.one_for_each("window", self.cut.batch * self.cut.frame, stream)(samples, self.fade, frames)
+
+    def transform(self, stream, frames, spectrum):
+        self.one_block_for_each_frame("transform", stream)(frames, self.turns, spectrum)
+
+    def keep_tones(self, stream, spectrum, level):
+        launcher = self.kernels["keep_tones"][self.cut.channels, 4 * self.THREADS, stream]
+        launcher(spectrum, level, self.magnitudes)
+
+    def transform_back(self, stream, spectrum, frames):
+        self.one_block_for_each_frame("transform_back", stream)(spectrum, self.turns, frames)
+
+    def overlap_add(self, stream, frames, part, following):
+        count = self.cut.span * self.cut.channels
+        self.one_for_each("overlap_add", count, stream)(frames, self.fade_back, part, following)
+
+    def store(self, stream, part, result):
+        self.one_for_each("store", part.size, stream)(part, result)
+
+
 class Place:
     """What is under way of one block."""
 
@@ -146,11 +239,17 @@ class Pipeline:
     The lines below `if self.by_hand` are what a careful author writes today; nothing else differs between the acts.
     """
 
+    device = weir.Device("cpu")
+
+    @property
+    def make_work(self):
+        return DeviceWork if self.device.kind == "cuda" else HostWork
+
     def __init__(self, sound, by_hand):
         self.by_hand = by_hand
         self.cut = cut = Layout(sound)
-        self.kernels = Kernels(cut)
-        self.streams = {name: weir.Stream(name=name) for name in STAGES}
+        self.work = self.make_work(cut, self.device)
+        self.streams = {name: weir.Stream(self.device, name=name) for name in STAGES}
         with self.streams["load"] as setup:
             padded = np.zeros((cut.padded, cut.channels), np.float32)
             padded[cut.tail : cut.tail + cut.length] = sound.samples
@@ -176,12 +275,12 @@ class Pipeline:
         stream = self.streams["analyse"]
         if self.by_hand:
             stream.wait(p.done["loaded"])
-        weir.host_task(self.kernels.window, weir.In(p.samples), weir.Out(p.frames), stream=stream)
+        self.work.window(stream, p.samples, p.frames)
         if self.by_hand:
             p.done["windowed"].record(stream)
         if self.by_hand:
             stream.wait(p.done["synthesised"])  # the spectra that were here
-        weir.fft.rfft(p.frames, out=p.spectrum, stream=stream)
+        self.work.transform(stream, p.frames, p.spectrum)
         if self.by_hand:
             p.done["transformed"].record(stream)
 
@@ -190,7 +289,7 @@ class Pipeline:
         stream = self.streams["filter"]
         if self.by_hand:
             stream.wait(p.done["transformed"])
-        weir.host_task(self.kernels.keep_tones, p.spectrum, self.level, stream=stream)
+        self.work.keep_tones(stream, p.spectrum, self.level)
         if self.by_hand:
             p.done["filtered"].record(stream)
 
@@ -201,7 +300,7 @@ class Pipeline:
             stream.wait(p.done["filtered"])
         if self.by_hand:
             stream.wait(p.done["added"])  # the frames that were here
-        weir.fft.irfft(p.spectrum, out=p.cleaned, stream=stream)
+        self.work.transform_back(stream, p.spectrum, p.cleaned)
         if self.by_hand:
             p.done["synthesised"].record(stream)
 
@@ -212,7 +311,7 @@ class Pipeline:
             stream.wait(p.done["synthesised"])
         if self.by_hand:
             stream.wait(following.stored)  # and cleared
-        weir.host_task(self.kernels.overlap_add, weir.In(p.cleaned), here.samples, following.samples, stream=stream)
+        self.work.overlap_add(stream, p.cleaned, here.samples, following.samples)
         if self.by_hand:
             p.done["added"].record(stream)
 
@@ -221,7 +320,7 @@ class Pipeline:
         stream = self.streams["store"]
         if self.by_hand:
             stream.wait(p.done["added"])
-        weir.host_task(self.kernels.store, here.samples, weir.Out(self.result[block]), stream=stream)
+        self.work.store(stream, here.samples, self.result[block])
         if self.by_hand:
             here.stored.record(stream)
 
@@ -312,6 +411,8 @@ def main(file, folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) not in (2, 3, 4):
         sys.exit(__doc__)
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2] if len(sys.argv) == 3 else "weir-demo")))
+    if len(sys.argv) == 4:
+        Pipeline.device = weir.Device(sys.argv[3])
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2] if len(sys.argv) > 2 else "weir-demo")))

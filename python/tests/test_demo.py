@@ -36,6 +36,26 @@ def run(*command: object) -> str:
     return result.stdout
 
 
+def samples_of(path: Path) -> list[int]:
+    with wave.open(str(path)) as file:
+        return [one[0] for one in struct.iter_unpack("<h", file.readframes(file.getnframes()))]
+
+
+def test_the_three_acts_on_a_cuda_device(tmp_path: Path, cuda: weir.Device) -> None:
+    """The command's kernels: as many races and waits as on the host, and its samples but for rounding."""
+    music = write_music(tmp_path / "music.wav", 2, 8000, 1)
+    said = {}
+    for device in ("cpu", cuda.name):
+        said[device] = run(sys.executable, ROOT / "examples" / "python" / "demo.py", music, tmp_path / device, device)
+        assert "act 3  ordered by Weir: bit for bit the result of act 2" in said[device]
+        assert "act 2  ordered by hand: right; check finds 0 races" in said[device]
+    for figure in (r"check finds (\d+) pairs of lines", r"the fewest waits: (\d+)"):
+        assert re.findall(figure, said["cpu"]) == re.findall(figure, said[cuda.name]), figure
+    ours, theirs = (samples_of(tmp_path / device / "act3-by-weir.wav") for device in (cuda.name, "cpu"))
+    assert max(abs(one - other) for one, other in zip(ours, theirs, strict=True)) <= 1
+    assert max(ours) > 1000
+
+
 @pytest.mark.parametrize(("seconds", "rate", "channels"), [(5, 8000, 1), (2, 22050, 2)])
 def test_the_three_acts_are_those_of_the_command(tmp_path: Path, seconds: float, rate: int, channels: int) -> None:
     music = write_music(tmp_path / "music.wav", seconds, rate, channels)

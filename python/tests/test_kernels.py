@@ -90,6 +90,24 @@ def test_o1_launches_on_several_streams_are_ordered_by_what_they_declare(fill: w
     assert y.numpy().tolist() == [3.0] * 100
 
 
+@pytest.mark.parametrize("mode", ["auto", "manual"])
+def test_o1_a_launch_reads_what_another_stream_writes(axpy: weir.Kernel, mode: str) -> None:
+    """The control, left to its own order, runs before the write that is held."""
+    first, second = weir.Stream("cuda:0"), weir.Stream("cuda:0")
+    x, y = ones(), ones()
+    weir.Device("cuda:0").synchronize()
+    with Gate() as gate, weir.ordering(mode):
+        gate.hold(first)
+        weir.fill(x, 7, stream=first)
+        after = axpy[4, 32, second](x, y, 2, 100)
+        if mode == "manual":
+            after.wait()
+        else:
+            assert not after.done
+    weir.Device("cuda:0").synchronize()
+    assert y.numpy().tolist() == [15.0 if mode == "auto" else 3.0] * 100
+
+
 def test_c4_launches_of_one_kernel_do_not_share_arguments(fill: weir.Kernel) -> None:
     streams = [weir.Stream("cuda:0") for _ in range(4)]
     arrays = [ones(50, "int32") for _ in range(4)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import weir
@@ -41,6 +41,52 @@ class Race:
         self.load.synchronize()
         self.compute.synchronize()
         return float(self.y[0].item())
+
+
+def set_part(x: weir.Array) -> weir.Array:
+    y = weir.ones(4, device=x.device)
+    y[1:3] = x[1:3]
+    return y
+
+
+def add_in_place(x: weir.Array) -> weir.Array:
+    y = weir.ones(4, device=x.device)
+    y += x
+    return y
+
+
+READERS: dict[str, Callable[[weir.Array], weir.Array]] = {
+    "plus": lambda x: x + 1,
+    "in place": add_in_place,
+    "assignment": set_part,
+    "reduction": lambda x: x.sum(),
+    "conversion": lambda x: x.astype("float32"),
+    "selection": lambda x: weir.where(x > 3, x, 2),
+    "copy": lambda x: x.copy(),
+    "transform": lambda x: weir.fft.fft(x),
+}
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
+def test_o1_what_reads_comes_after_what_writes(device: weir.Device, reader: Callable[[weir.Array], weir.Array]) -> None:
+    """On another stream, which is held. The control leaves the order to the program, which has none."""
+    right, wrong = (reader(weir.full(4, float(value), device=device)).tolist() for value in (7, 0))
+    assert right != wrong
+    for mode in ("auto", "manual"):
+        load, compute = weir.Stream(device), weir.Stream(device)
+        x = weir.zeros(4, stream=load)
+        device.synchronize()
+        with Gate() as gate, weir.ordering(mode):
+            gate.hold(load)
+            weir.fill(x, 7, stream=load)
+            with compute:
+                found = reader(x)
+            if mode == "manual":
+                compute.synchronize()  # which the gate does not hold up
+            else:
+                assert not compute.done
+        device.synchronize()
+        assert found.tolist() == (right if mode == "auto" else wrong)
 
 
 def test_o5_weir_orders_by_default(device: weir.Device) -> None:

@@ -46,23 +46,6 @@ void frontier::merge(point p) {
     few_.insert(found, p);
 }
 
-/// Raises the points that are here to those of `by`. Whether there are no others in `by`.
-bool frontier::raise(std::span<const point> by) noexcept {
-    bool all = true;
-    point* mine = few_.begin();
-    for (const point& theirs : by) {
-        while (mine != few_.end() && mine->timeline < theirs.timeline) {
-            ++mine;
-        }
-        if (mine != few_.end() && mine->timeline == theirs.timeline) {
-            mine->at = std::max(mine->at, theirs.at);
-        } else {
-            all = false;
-        }
-    }
-    return all;
-}
-
 void frontier::merge(const frontier& other) {
     if (other.empty()) {
         return;
@@ -73,9 +56,6 @@ void frontier::merge(const frontier& other) {
     }
     if (is_tree() || other.is_tree()) {
         merge_trees(other);
-        return;
-    }
-    if (raise(other.few_)) {
         return;
     }
     small merged;

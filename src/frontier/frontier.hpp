@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <utility>
 
 #include "frontier/point.hpp"
@@ -43,8 +42,7 @@ public:
     /// Raises this frontier to cover `p`. Keeps the larger of two epochs.
     void merge(point p);
 
-    /// Raises this frontier to cover everything that `other` covers. Keeps the larger of two epochs, each. If memory runs
-    /// out, it covers some of it.
+    /// Raises this frontier to cover everything that `other` covers. Keeps the larger of two epochs, each.
     void merge(const frontier& other);
 
     /// Drops every point for which `complete(point)` holds: what is complete counts as ordered (rule O10).
@@ -96,7 +94,6 @@ private:
 
     [[nodiscard]] bool is_tree() const noexcept { return !many_.empty(); }
     void become_tree();
-    [[nodiscard]] bool raise(std::span<const point> by) noexcept;
     void merge_trees(const frontier& other);
 
     template <class Keep>

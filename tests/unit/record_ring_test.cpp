@@ -36,6 +36,22 @@ TEST(RecordRing, ShowsNothingBeforeItIsCommitted) {
     EXPECT_NE(ring.front(), nullptr);
 }
 
+TEST(RecordRing, SeesWhatItLookedAtAndNothingThatCameSince) {
+    record_ring ring;
+    put(ring, 1, 16);
+    EXPECT_FALSE(ring.has_seen()) << "nobody has looked";
+    put(ring, 2, 16);
+    EXPECT_NE(ring.front(), nullptr);
+    EXPECT_TRUE(ring.has_seen());
+    put(ring, 3, 16);
+    ring.pop(16);
+    EXPECT_TRUE(ring.has_seen()) << "the second was there when it looked";
+    ring.pop(16);
+    EXPECT_FALSE(ring.has_seen()) << "the third came later";
+    EXPECT_NE(ring.front(), nullptr);
+    EXPECT_TRUE(ring.has_seen());
+}
+
 TEST(RecordRing, GivesRecordsOfAllSizesBackInOrderAndWhole) {
     record_ring ring;
     std::uint64_t taken = 0;

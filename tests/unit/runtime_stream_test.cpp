@@ -44,6 +44,30 @@ TEST(S1, StreamsAreIndependentUnlessOrdered) {
     late.synchronize();
 }
 
+// A worker lets a host that enqueues fast get ahead: but not for ever, whoever waits.
+TEST(S1, OperationsRunThoughNobodyWaitsForThem) {
+    gate held;
+    const stream first;
+    const stream second;
+    const stream never;
+    held.hold(never);
+    const completion control = enqueue(never, {}, [] {});
+    tracked x;
+    std::atomic<int> ran{0};
+    completion last;
+    for (int i = 0; i < 5000; ++i) {
+        const bool alternately = i >= 2500;
+        last = enqueue(alternately && i % 2 == 0 ? second : first, {x.writes()}, [&] { ++ran; });
+    }
+    while (!last.done()) {
+        std::this_thread::yield();
+    }
+    EXPECT_EQ(ran, 5000);
+    EXPECT_FALSE(control.done());
+    held.open();
+    control.synchronize();
+}
+
 TEST(S1, EnqueueingDoesNotWaitForOtherWork) {
     gate held;
     const stream s;

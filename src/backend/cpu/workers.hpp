@@ -78,9 +78,10 @@ private:
     std::atomic<std::size_t> started_{0};
     std::atomic<bool> were_started_{false};  ///< in this process or one that it was forked from
 
-    detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
     detail::condition_variable wake_;
-    run_list ready_;
+    // What those who have or look for work touch, on two cache lines of their own: the lock, and what it guards.
+    alignas(64) detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    alignas(64) run_list ready_;
     std::size_t sleeping_ = 0;
     std::atomic<std::size_t> waiting_{0};  ///< entries of ready_, for the one that looks without the lock
     std::atomic<bool> looking_{false};     ///< whether a worker looks for work without sleeping
