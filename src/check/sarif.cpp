@@ -19,12 +19,13 @@ struct rule {
     std::string_view text;
 };
 
-constexpr std::array<rule, 7> rules = {{
+constexpr std::array<rule, 8> rules = {{
     {"RAW", "An operation reads what another one, not ordered before it, writes"},
     {"WAR", "An operation writes what another one, not ordered before it, reads"},
     {"WAW", "An operation writes what another one, not ordered before it, writes"},
     {"host", "The host touches what an operation may still use"},
     {"stale-event", "A wait took a record of its event that does not cover what it should"},
+    {"default-stream", "One of two accesses that nothing orders runs on a default stream"},
     {"use-after-free", "Memory is dropped while an operation may still use it"},
     {"early-reuse", "Memory has a new owner while an operation of the former one may still use it"},
 }};

@@ -24,7 +24,6 @@
 
 namespace weir::runtime {
 
-/// A stream as observers see it. `id` is never used again; `timeline` may be, once all its work is over.
 /// Whose work a stream takes that was given no stream.
 enum class default_kind : std::uint8_t {
     none,
@@ -33,6 +32,7 @@ enum class default_kind : std::uint8_t {
     thread,  ///< the driver's for one thread (handle 2)
 };
 
+/// A stream as observers see it. `id` is never used again; `timeline` may be, once all its work is over.
 struct stream_info {
     std::uint64_t id = 0;
     frontiers::timeline_id timeline = 0;

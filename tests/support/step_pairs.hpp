@@ -35,7 +35,7 @@ inline pair_set pairs_of(const report& of, const std::set<std::string>& kinds = 
 }
 
 /// What check may call it if nothing orders two accesses of the same owner.
-inline const std::set<std::string> order_races{"RAW", "WAR", "WAW", "host", "stale-event"};
+inline const std::set<std::string> order_races{"RAW", "WAR", "WAW", "host", "stale-event", "default-stream"};
 
 /// Every pair that is reported is unordered, and every unordered pair is reported, perhaps as something else that the same
 /// two steps do (`at_all`), unless an access in between stands for its first one. What is wrong; empty if nothing is.

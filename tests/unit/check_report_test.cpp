@@ -179,6 +179,20 @@ TEST(Report, V1_sarif_has_what_the_format_requires) {
     }
 }
 
+TEST(Report, V1_sarif_explains_every_kind) {
+    for (const char* const kind :
+         {"RAW", "WAR", "WAW", "host", "stale-event", "default-stream", "use-after-free", "early-reuse"}) {
+        race one;
+        one.kind = kind;
+        one.certainty = "definite";
+        const json run = json::parse(report({one}, {}).to_sarif()).at("runs").at(0);
+        const auto index = run.at("results").at(0).at("ruleIndex").get<std::size_t>();
+        const json& rules = run.at("tool").at("driver").at("rules");
+        ASSERT_LT(index, rules.size()) << kind;
+        EXPECT_EQ(rules[index].at("id"), kind);
+    }
+}
+
 TEST(Report, V1_sarif_names_files_by_uris) {
     race one;
     one.kind = "RAW";
