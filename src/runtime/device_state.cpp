@@ -110,7 +110,7 @@ void device_state::remove(stream_state& stream) noexcept {
         kinds_[static_cast<std::size_t>(stream.ordered_as())].fetch_sub(1, std::memory_order_relaxed);
         if (observers::any()) {
             const std::lock_guard stream_lock(stream.mutex);
-            gone_.push_back({stream.timeline(), stream.sequence.tail()});  // does not allocate: see add
+            gone_.push_back(stream.sequence.record().at);  // does not allocate: see add
         } else {
             gone_.clear();
         }
