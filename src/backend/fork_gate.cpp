@@ -109,8 +109,9 @@ struct end_of_thread {
 
 /// Whether the thread, which has just said that it is inside, may stay.
 bool may_stay(const presence& who) noexcept {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    return (gate.load(std::memory_order_seq_cst) & is_closed) == 0 || forking.load(std::memory_order_relaxed) == &who;
+    // No load: either this comes after the gate was closed, or who closes it sees what the thread has said.
+    const int now = gate.fetch_or(0, std::memory_order_seq_cst);
+    return (now & is_closed) == 0 || forking.load(std::memory_order_relaxed) == &who;
 }
 
 void wait_while_closed() noexcept {
@@ -142,7 +143,6 @@ void fork_gate::close() noexcept {
         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0) {
         someone_unseen.store(true, std::memory_order_relaxed);  // it was there before: never seen
     }
-    std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 void fork_gate::open() noexcept {

@@ -14,8 +14,9 @@ namespace weir::backend::cuda {
 
 namespace {
 
-/// As many as a stream keeps of those that are not over, marks aside.
+/// As many as a stream keeps of those that are not over, marks aside; and where single operations are waited for.
 constexpr std::size_t most_events = 8;
+constexpr std::size_t most_fine_events = 64;
 
 implicit_order order_of(unsigned flags) noexcept {
     return (flags & stream_non_blocking) != 0 ? implicit_order::none : implicit_order::blocking;
@@ -92,17 +93,19 @@ void lane::time(times what) {
     untold_.fetch_add(1, std::memory_order_relaxed);  // seen by those who see the operation in the stream
 }
 
-void lane::mark() {
+void lane::mark() { record_end(true); }
+
+void lane::record_end(bool is_mark) {
     const epoch covered = submitted();
     {
         const std::lock_guard lock(mutex_);
         if (!events_.empty() && events_.back().at >= covered) {
-            events_.back().is_mark = true;
+            events_.back().is_mark = events_.back().is_mark || is_mark;
             return;
         }
     }
     if (line_->completed() < covered) {
-        record(covered, true);
+        record(covered, is_mark);
     }
 }
 
@@ -133,7 +136,8 @@ void lane::record(epoch covered, bool is_mark) {
     const auto place = std::upper_bound(events_.begin(), events_.end(), covered,
                                         [](epoch asked, const recorded& one) { return asked < one.at; });
     events_.insert(place, {covered, std::move(fresh), is_mark});
-    if (events_.size() > most_events) {
+    const bool is_fine = finely_awaited_.load(std::memory_order_relaxed) > 0;
+    if (events_.size() > (is_fine ? most_fine_events : most_events)) {
         leave_one_out();
     }
 }

@@ -26,10 +26,11 @@ namespace weir::backend::cuda {
 ///
 /// One event can so serve many operations (rule O4), and a program that uses one stream records none for ordering. Where
 /// an event must not come later than asked, since what is behind may wait for anything (rule O7), one is recorded at once
-/// (`mark`).
+/// (`mark`). Where somebody waits for an operation that has others behind it already, as in a pipeline, the event comes too
+/// late to tell them apart; from then on each operation gets one of its own, as long as such waits come (`awaited`).
 ///
-/// Shared: whoever looks keeps it. Any thread, under no lock, but for `submitted`, `mark`, `keep` and `time`, which belong
-/// to the thread that submits.
+/// Shared: whoever looks keeps it. Any thread, under no lock, but for `submitted`, the marks, `keep` and `time`, which
+/// belong to the thread that submits.
 class lane final : public std::enable_shared_from_this<lane> {
 public:
     /// Makes a stream. Throws device_error.
@@ -69,6 +70,21 @@ public:
     /// Records an event behind everything that is in the stream, unless there is one. In the context. Throws
     /// device_error, std::bad_alloc.
     void mark();
+    /// Somebody is about to wait for the operation at `at`. Any thread.
+    void awaited(epoch at) noexcept {
+        if (at < submitted()) {
+            finely_awaited_.store(stays_fine, std::memory_order_relaxed);
+        }
+    }
+    /// Records an event behind what was submitted last, if single operations are waited for. In the context. Throws
+    /// device_error, std::bad_alloc.
+    void mark_if_finely_awaited() {
+        const int left = finely_awaited_.load(std::memory_order_relaxed);
+        if (left > 0) {
+            finely_awaited_.store(left - 1, std::memory_order_relaxed);  // a wait that comes just now counts next time
+            record_end(false);
+        }
+    }
     /// Keeps what an operation owns until it is over: moves it to where the answer points. Throws std::bad_alloc: then nothing
     /// was moved.
     [[nodiscard]] void* keep(epoch at, const detail::task_ref& object);
@@ -120,7 +136,11 @@ private:
         const detail::task_type* type;
         std::unique_ptr<std::max_align_t[]> storage;
     };
+    /// As many operations get an event each after the last wait for a single one.
+    static constexpr int stays_fine = 64;
+
     [[nodiscard]] event_ref first_from(epoch at);
+    void record_end(bool is_mark);
     void record(epoch covered, bool is_mark);
     void leave_one_out() noexcept;
     [[nodiscard]] bool is_over(const event_ref& event) noexcept;
@@ -141,8 +161,9 @@ private:
     implicit_order ordered_as_ = implicit_order::none;
     std::thread::id thread_;  ///< that made this
     std::atomic<epoch> submitted_;
-    std::atomic<epoch> last_;           ///< enqueued
-    std::atomic<bool> is_busy_{false};  ///< the owner was told to stay
+    std::atomic<epoch> last_;             ///< enqueued
+    std::atomic<bool> is_busy_{false};    ///< the owner was told to stay
+    std::atomic<int> finely_awaited_{0};  ///< so many of the next operations get an event each
 
     detail::mutex mutex_;          ///< guards what follows; a leaf in the lock order
     std::deque<recorded> events_;  ///< in the order of their epochs

@@ -165,6 +165,7 @@ bool submission::find_event(point target, event_ref& event) {
     if (!is_there() && (theirs->held_.load(std::memory_order_relaxed) || !spin_until(is_there, false))) {
         return false;
     }
+    from.awaited(target.at);
     event = from.event_for(target.at);
     return static_cast<bool>(event);
 }
@@ -287,12 +288,14 @@ void submission::submit_ahead() noexcept {
         passed_.clear();  // else the next work comes after these as well
     }
     lane_->submitted(done);
-    if (is_foreign || is_shared_.load(std::memory_order_relaxed)) {
-        try {
+    try {
+        if (is_foreign || is_shared_.load(std::memory_order_relaxed)) {
             lane_->mark();
-        } catch (...) {
-            // Without the event, waits for this operation may last longer than they need to.
+        } else {
+            lane_->mark_if_finely_awaited();
         }
+    } catch (...) {
+        // Without the event, waits for this operation may last longer than they need to.
     }
 }
 

@@ -66,6 +66,7 @@ void watcher::add(context_end& one) noexcept {
 }
 
 void watcher::hurry(lane& one, epoch at) noexcept {
+    one.awaited(at);
     epoch known = one.wanted.load(std::memory_order_relaxed);
     while (known < at && !one.wanted.compare_exchange_weak(known, at, std::memory_order_acq_rel)) {
     }
