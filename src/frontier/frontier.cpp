@@ -46,6 +46,30 @@ void frontier::merge(point p) {
     few_.insert(found, p);
 }
 
+/// In place, since as a rule both name the same timelines.
+void frontier::merge_few(const small& other) {
+    std::size_t missing = 0;
+    const point* mine = few_.begin();
+    for (const point& theirs : other) {
+        mine =
+            std::find_if(mine, std::as_const(few_).end(), [&](const point& p) { return !before(p, theirs.timeline); });
+        missing += mine == few_.end() || mine->timeline != theirs.timeline ? 1U : 0U;
+    }
+    few_.reserve(few_.size() + missing);
+    const point* from = few_.end();
+    for (; missing > 0; --missing) {
+        few_.push_back({});
+    }
+    // From behind: what is there moves up by as much as is still to be put before it.
+    point* to = few_.end();
+    for (const point* theirs = other.end(); theirs != other.begin();) {
+        const bool is_mine = from != few_.begin() && from[-1].timeline >= theirs[-1].timeline;
+        const bool is_theirs = !is_mine || from[-1].timeline == theirs[-1].timeline;
+        const point next = is_mine ? *--from : point{theirs[-1].timeline, 0};
+        *--to = {next.timeline, std::max(next.at, is_theirs ? (--theirs)->at : 0)};
+    }
+}
+
 void frontier::merge(const frontier& other) {
     if (other.empty()) {
         return;
@@ -58,24 +82,7 @@ void frontier::merge(const frontier& other) {
         merge_trees(other);
         return;
     }
-    small merged;
-    merged.reserve(few_.size() + other.few_.size());
-    const auto* mine = few_.begin();
-    const auto* theirs = other.few_.begin();
-    while (mine != few_.end() && theirs != other.few_.end()) {
-        if (mine->timeline < theirs->timeline) {
-            merged.push_back(*mine++);
-        } else if (theirs->timeline < mine->timeline) {
-            merged.push_back(*theirs++);
-        } else {
-            merged.push_back({mine->timeline, std::max(mine->at, theirs->at)});
-            ++mine;
-            ++theirs;
-        }
-    }
-    merged.append(mine, few_.end());
-    merged.append(theirs, other.few_.end());
-    few_ = std::move(merged);
+    merge_few(other.few_);
     if (few_.size() > limit) {
         become_tree();
     }

@@ -94,6 +94,7 @@ private:
 
     [[nodiscard]] bool is_tree() const noexcept { return !many_.empty(); }
     void become_tree();
+    void merge_few(const small& other);
     void merge_trees(const frontier& other);
 
     template <class Keep>

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "unit/cuda_support.hpp"
@@ -97,6 +99,40 @@ TEST(CudaStream, O7AWaitCoversTheAccessAndNotWorkOfOthersBehindIt) {
     later.raise();
     a.synchronize();
     EXPECT_THAT(values_of<double>(y), Each(111));
+}
+
+TEST(CudaStream, O7SingleWaitsInAPipelineAreForThePieceAndNotForThoseBehindIt) {
+    WEIR_NEEDS_FAKE();
+    const stream out(cuda());
+    const stream in(cuda());
+    const array first = make(out, 1);
+    const array second = make(out, 1);
+    const array y = make(in, 0);
+    cuda().synchronize();
+    // That pieces are waited for while others are behind them shows with the first such wait.
+    {
+        const fake_gate held(handle_of(out));
+        step_in_place(out, first);
+        step_in_place(out, second);
+        step(in, y, first);
+    }
+    cuda().synchronize();
+    for (int piece = 0; piece < 8 && !HasFailure(); ++piece) {
+        // Weir does not know of it: whatever it records behind the second piece comes too late for the first one.
+        device_flag later;
+        step_in_place(out, first);
+        later.hold(static_cast<gpu::stream_handle>(handle_of(out)));
+        step_in_place(out, second);
+        const completion read = step(in, y, first);
+        for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+             !read.done() && std::chrono::steady_clock::now() < end;) {
+            std::this_thread::yield();
+        }
+        EXPECT_TRUE(read.done()) << "piece " << piece;
+        EXPECT_FALSE(out.done());
+        later.raise();
+        cuda().synchronize();
+    }
 }
 
 TEST(CudaStream, O9WorkBehindTheCpuIsHeldAndTheCallerIsNot) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include "backend/cuda/context_end.hpp"
 
@@ -47,7 +48,10 @@ void watcher::add(lane& one) noexcept {
     try {
         const std::lock_guard lock(mutex_);
         fresh_.push_back(one.shared_from_this());
-        changed_.notify_one();
+        // A thread that looks now and then anyway finds it soon enough, and to wake one costs the caller a system call.
+        if (std::exchange(has_nothing_to_do_, false)) {
+            changed_.notify_one();
+        }
     } catch (...) {
         one.watched.store(false, std::memory_order_release);  // no memory: the next operation tries again
     }
@@ -133,7 +137,9 @@ void watcher::work() noexcept {
                 looks = 0;
                 const auto called = [&] { return is_over_ || in_a_hurry_ || !fresh_.empty() || !fresh_ends_.empty(); };
                 if (lanes_.empty() && ends_.empty()) {
+                    has_nothing_to_do_ = !called();
                     changed_.sleep(lock, called);
+                    has_nothing_to_do_ = false;
                 } else {
                     changed_.sleep_for(lock, now_and_then, [&] { return is_over_ || in_a_hurry_; });
                 }

@@ -43,6 +43,7 @@ private:
     std::vector<std::shared_ptr<lane>> fresh_;
     std::vector<context_end*> fresh_ends_;
     bool in_a_hurry_ = false;
+    bool has_nothing_to_do_ = false;  ///< the thread sleeps until it is told
     bool is_over_ = false;
     bool has_ended_ = false;
     // Of its thread.
