@@ -96,6 +96,28 @@ TEST(ForkRefused, CodeThatWeirCalls) {
     }
 }
 
+TEST(ForkRefused, CodeThatWeirCallsWhenNothingIsPending) {
+    std::array<double, 16> memory{};
+    std::atomic<int> result{-1};
+    array x(buffer::wrap(memory.data(), sizeof(memory), cpu(),
+                         [&result] {
+                             result = in_child([] {
+                                 return refuses([] { (void)wrong_on(cpu()); }, "inside a call of Weir") ? right : 1;
+                             });
+                         }),
+            dtype::float64, 16);
+    const stream s(cpu());
+    testing::gate held;
+    held.hold(s);
+    fill(s, x, 1.0);
+    x = {};  // in use: a thread of Weir's lets go of it, once the work is over
+    held.open();
+    s.synchronize();
+    runtime::reaper::wait_until_empty();
+    EXPECT_EQ(result, right);
+    EXPECT_EQ(in_child([] { return wrong_on(cpu()); }), right);
+}
+
 TEST(ForkRefused, ItEndsAsProgramsDo) {
     testing::gate held;
     const auto s = std::make_unique<stream>(cpu());

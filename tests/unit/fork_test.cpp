@@ -116,12 +116,15 @@ TEST_P(Fork, WhatIsLetGoOfInTheChildIsLetGoOfThere) {
     fill(s, x, 1.0);
     s.synchronize();
     const int result = in_child([&] {
-        x = {};
-        if (wrong_on(on) != right) {
-            return 1;
-        }
+        const stream own(on);
+        testing::gate held;
+        held.hold(own);
+        fill(own, x, 2.0);
+        x = {};  // in use, so that a thread of the child's has to let go of it
+        held.open();
+        own.synchronize();
         runtime::reaper::wait_until_empty();
-        return released == 1 ? right : 2;
+        return released == 1 ? wrong_on(on) : 2;
     });
     EXPECT_EQ(result, right);
     EXPECT_EQ(released, 0);
