@@ -116,7 +116,7 @@ TEST_P(Fork, WhatIsLetGoOfInTheChildIsLetGoOfThere) {
     fill(s, x, 1.0);
     s.synchronize();
     const int result = in_child([&] {
-        const stream own(on);
+        const stream own(cpu());  // a gate holds it
         testing::gate held;
         held.hold(own);
         fill(own, x, 2.0);
