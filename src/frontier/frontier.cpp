@@ -63,10 +63,15 @@ void frontier::merge_few(const small& other) {
     // From behind: what is there moves up by as much as is still to be put before it.
     point* to = few_.end();
     for (const point* theirs = other.end(); theirs != other.begin();) {
-        const bool is_mine = from != few_.begin() && from[-1].timeline >= theirs[-1].timeline;
-        const bool is_theirs = !is_mine || from[-1].timeline == theirs[-1].timeline;
-        const point next = is_mine ? *--from : point{theirs[-1].timeline, 0};
-        *--to = {next.timeline, std::max(next.at, is_theirs ? (--theirs)->at : 0)};
+        if (from == few_.begin() || from[-1].timeline < theirs[-1].timeline) {
+            *--to = *--theirs;
+        } else if (theirs[-1].timeline < from[-1].timeline) {
+            *--to = *--from;
+        } else {
+            --from;
+            --theirs;
+            *--to = {from->timeline, std::max(from->at, theirs->at)};
+        }
     }
 }
 
