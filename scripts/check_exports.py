@@ -7,6 +7,7 @@ linker makes one of them for the whole process, as some of them need (the table 
 Prints each difference, and exits with 1 if there is one.
 
 Usage: check_exports.py INCLUDE_FOLDER LIBRARY
+       check_exports.py --only NAME LIBRARY      the library exports this one symbol
 """
 
 import re
@@ -175,7 +176,20 @@ def compare(declared, symbols):
     return messages
 
 
+def compare_with_one(name, symbols):
+    """A message for each symbol that is not the one, and one if that is missing."""
+    found = [symbol for _, symbol, _ in symbols]
+    messages = [f"exported, but only {name} should be: {plain}" for _, symbol, plain in symbols if symbol != name]
+    return messages if name in found else [*messages, f"not exported: {name}"]
+
+
 def main():
+    if sys.argv[1] == "--only":
+        messages = compare_with_one(sys.argv[2], read_library(sys.argv[3]))
+        for message in messages:
+            print(message)
+        print(f"exports: {len(messages)} mistakes")
+        return 1 if messages else 0
     headers = sorted(Path(sys.argv[1]).rglob("*.hpp"))
     declared = read_headers(header.read_text(encoding="utf-8") for header in headers)
     messages = compare(declared, read_library(sys.argv[2]))

@@ -103,6 +103,13 @@ class ExportsTest(unittest.TestCase):
         header = HEADER.replace("struct state;", "struct state;\n    void forgotten();")
         self.assertRegex("\n".join(self.mistakes(header)), "exported 0 times: weir::box::forgotten")
 
+    def test_only_one_symbol(self):
+        module = ("T", "PyInit_box", "PyInit_box")
+        self.assertEqual(check_exports.compare_with_one("PyInit_box", [module]), [])
+        self.assertEqual(len(check_exports.compare_with_one("PyInit_box", [])), 1)
+        mixed = ("u", "_ZNSt5ctypeIcE2idE", "std::ctype<char>::id")
+        self.assertRegex("\n".join(check_exports.compare_with_one("PyInit_box", [module, mixed])), "std::ctype<char>::id")
+
 
 if __name__ == "__main__":
     unittest.main()
