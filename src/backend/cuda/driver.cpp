@@ -148,6 +148,7 @@ bool cuda_driver::await(point wanted) const noexcept {
     }
     const std::shared_ptr<lane> theirs = of->of();
     of->flush(wanted);
+    const watcher::leave here;
     const auto end = std::chrono::steady_clock::now() + looks_itself;
     for (int looks = 0; theirs->submitted() >= wanted.at; ++looks) {
         theirs->look_for(wanted.at);

@@ -17,6 +17,8 @@ constexpr auto now_and_then = std::chrono::milliseconds(1);
 /// And while somebody does: at first without rest, later in such steps.
 constexpr auto in_a_hurry = std::chrono::microseconds(20);
 constexpr int looks_without_rest = 200;
+/// So many of the looks now and then are left out in turn while threads look themselves.
+constexpr int most_left_out = 8;
 
 }  // namespace
 
@@ -129,6 +131,7 @@ void watcher::take_fresh() noexcept {
 
 void watcher::work() noexcept {
     int looks = 0;
+    int left_out = 0;
     bool hurried = false;
     for (;;) {
         {
@@ -149,6 +152,12 @@ void watcher::work() noexcept {
                 changed_.notify_all();
                 return;
             }
+            const bool is_for_nobody =
+                !lanes_.empty() && !hurried && !in_a_hurry_ && lookers_.load(std::memory_order_relaxed) > 0;
+            if (is_for_nobody && ++left_out <= most_left_out) {
+                continue;
+            }
+            left_out = 0;
             in_a_hurry_ = false;
             take_fresh();
         }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -30,6 +31,16 @@ public:
     /// Somebody waits for `at`.
     void hurry(lane& one, epoch at) noexcept;
 
+    /// While it lives, a thread looks itself for what it waits for: the watcher leaves the driver's locks to it for some
+    /// milliseconds, unless somebody else waits.
+    class leave {
+    public:
+        leave() noexcept { instance().lookers_.fetch_add(1, std::memory_order_relaxed); }
+        ~leave() { instance().lookers_.fetch_sub(1, std::memory_order_relaxed); }
+        leave(const leave&) = delete;
+        leave& operator=(const leave&) = delete;
+    };
+
 private:
     watcher();
     void work() noexcept;
@@ -37,6 +48,7 @@ private:
     [[nodiscard]] bool look_at_all() noexcept;
     void end() noexcept;
 
+    std::atomic<int> lookers_{0};
     std::uint64_t generation_ = fork_gate::generation();  ///< whose the thread is
     detail::mutex mutex_;                                 ///< guards what follows; a leaf in the lock order
     detail::condition_variable changed_;
