@@ -133,7 +133,8 @@ void bind_race(nb::module_& m) {
         .def_ro("certainty", &race::certainty, "\"definite\": the same bytes; \"possible\": that is hard to see.")
         .def_ro("first", &race::first, "The access that was enqueued first.")
         .def_ro("second", &race::second, "The other one.")
-        .def_ro("reason", &race::reason, "Of a stale event: which wait took which record; of a default stream: which one; otherwise empty.")
+        .def_ro("reason", &race::reason,
+                "Of a stale event: which wait took which record; of a default stream: which one; otherwise empty.")
         .def_ro("mend", &race::mend, "Code that adds what is missing, streams called by their names.")
         .def_ro("times", &race::times, "How often accesses of these two lines raced.")
         .def("__repr__",

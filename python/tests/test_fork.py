@@ -20,6 +20,7 @@ import weir
 from weir.testing import Gate
 
 def child(body):
+    sys.stdout.flush()  # else the child prints again what waits to be printed
     read, write = os.pipe()
     if (pid := os.fork()) == 0:
         import signal

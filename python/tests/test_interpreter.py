@@ -255,6 +255,7 @@ def test_a_subinterpreter_is_refused_politely() -> None:
         )
         other = interpreters.create()
         interpreters.run_string(other, code)
+        interpreters.destroy(other)  # Python 3.11 hangs at its end otherwise, if there is another thread
         weir.Stream().record().wait()
         """
     )

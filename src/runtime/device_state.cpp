@@ -8,6 +8,7 @@
 #include "runtime/host.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/stream_state.hpp"
+#include "weir/error.hpp"
 
 namespace weir {
 

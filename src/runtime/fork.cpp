@@ -14,7 +14,6 @@
 
 #include "backend/fork_gate.hpp"
 #include "backend/fork_part.hpp"
-#include "weir/detail/fork_section.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
