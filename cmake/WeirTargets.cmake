@@ -26,11 +26,16 @@ endif()
 # test of CTest named LABEL.<suite>.<test>. It may include the library's private headers as "folder/header.hpp", unless it
 # is PUBLIC_ONLY: then it links the shared library as users do (but the sanitizers', which test the static one).
 # ONE_THREAD or WITHOUT_TSAN "reason": the thread sanitizer does not run it. The first is seen to.
+# WITHOUT_SANITIZERS "reason": none of them does.
 function(weir_add_test name label)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "PUBLIC_ONLY;ONE_THREAD" "WITHOUT_TSAN" "SOURCES;LIBRARIES;DEFINITIONS")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "PUBLIC_ONLY;ONE_THREAD" "WITHOUT_TSAN;WITHOUT_SANITIZERS" "SOURCES;LIBRARIES;DEFINITIONS")
     set(target ${label}-${name})
     if(arg_ONE_THREAD)
         set(arg_WITHOUT_TSAN "it has one thread")
+    endif()
+    if(arg_WITHOUT_SANITIZERS AND WEIR_SANITIZE)
+        message(STATUS "${target} is left out: ${arg_WITHOUT_SANITIZERS}")
+        return()
     endif()
     if(arg_WITHOUT_TSAN AND WEIR_SANITIZE MATCHES thread)
         message(STATUS "${target} is left out: ${arg_WITHOUT_TSAN}")

@@ -85,6 +85,7 @@ const device_function& loaded_function(const device& on, const void* symbol, con
             return *found->second;
         }
     }
+    on.state().expect_usable();
     auto made = std::make_unique<const device_function>(load(gpu::context_of(on.state().driver()), symbol, runtime));
     const std::lock_guard lock(*mutex);
     return *all->try_emplace(key, std::move(made)).first->second;

@@ -159,7 +159,11 @@ std::vector<cufft_plan::execution> executions_of(const cufft_part& part, const f
 }  // namespace
 
 const backend::cuda::context* fft_context_of(const device& where) {
-    return where.kind() == device_kind::cuda ? &backend::cuda::context_of(where.state().driver()) : nullptr;
+    if (where.kind() != device_kind::cuda) {
+        return nullptr;
+    }
+    where.state().expect_usable();
+    return &backend::cuda::context_of(where.state().driver());
 }
 
 fft_demands cufft_demands() noexcept { return {is_taken}; }

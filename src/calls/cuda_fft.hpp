@@ -14,7 +14,7 @@
 namespace weir::calls {
 
 /// The context of a CUDA device; null for other devices. Also where tests have host code stand for kernels: transforms go
-/// through cuFFT all the same.
+/// through cuFFT all the same. Throws state_error if the device stayed with the process that this one was forked from.
 [[nodiscard]] const backend::cuda::context* fft_context_of(const device& where);
 
 /// What cuFFT asks of problems.

@@ -1,6 +1,9 @@
 #include "driver.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 
 #include "control.hpp"
@@ -28,7 +31,17 @@ call_book& calls() {
     return *book;
 }
 
+/// NVIDIA's driver does what it likes in the child of a fork; this one says so.
+void expect_no_child(const char* name) {
+    static const pid_t opened_by = ::getpid();
+    if (::getpid() != opened_by) {
+        std::fprintf(stderr, "fake CUDA: %s is called in the child of a fork\n", name);
+        std::abort();
+    }
+}
+
 CUresult count(const char* name, bool by_any) {
+    expect_no_child(name);
     call_book& book = calls();
     const std::lock_guard held(book.lock);
     ++book.counts[name];

@@ -193,6 +193,9 @@ TEST(Fork, OtherDevicesStayWithTheParent) {
         const int result = in_child(
             [&] {
                 int wrong = refuses([&] { fill(s, x, 3.0); }, says) ? 0 : 1;
+                wrong += refuses([&] { (void)add(s, x, x); }, says) ? 0 : 1;
+                wrong += refuses([&] { (void)sum(s, x); }, says) ? 0 : 1;
+                wrong += refuses([&] { (void)fft::fft(s, x); }, says) ? 0 : 1;
                 wrong += refuses([&] { (void)x.read<double>(); }, says) ? 0 : 2;
                 wrong += refuses([&] { const stream another(gpu); }, says) ? 0 : 4;
                 wrong += refuses([&] { s.synchronize(); }, says) ? 0 : 8;

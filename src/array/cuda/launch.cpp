@@ -81,6 +81,7 @@ const context* context_of(const device& where) {
     if (where.kind() != device_kind::cuda || where.state().driver().runs_host_code()) {
         return nullptr;
     }
+    where.state().expect_usable();
     return &backend::cuda::context_of(where.state().driver());
 }
 

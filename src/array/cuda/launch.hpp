@@ -16,6 +16,7 @@ namespace weir::array_kernels {
 using backend::cuda::context;
 
 /// The context of a CUDA device, where operations on arrays are kernels. Null for a device that runs the loops.
+/// Throws state_error if the device stayed with the process that this one was forked from.
 [[nodiscard]] const context* context_of(const device& where);
 
 /// Launches of kernels, one after the other: what a native task does. Kernels are compiled when they are added.
