@@ -187,6 +187,7 @@ TEST(Fork, OtherDevicesStayWithTheParent) {
         const stream s(gpu);
         const stream on_cpu(cpu());
         const array x = full(16, 2.0, dtype::float64, s);
+        const array transformed = zeros(16, dtype::complex128, s);
         array dropped = full(16, 2.0, dtype::float64, s);
         gpu.synchronize();
         const std::string says = std::string(name) + " cannot be used in this process";
@@ -196,6 +197,7 @@ TEST(Fork, OtherDevicesStayWithTheParent) {
                 wrong += refuses([&] { (void)add(s, x, x); }, says) ? 0 : 1;
                 wrong += refuses([&] { (void)sum(s, x); }, says) ? 0 : 1;
                 wrong += refuses([&] { (void)fft::fft(s, x); }, says) ? 0 : 1;
+                wrong += refuses([&] { (void)fft::fft(s, x, transformed); }, says) ? 0 : 1;
                 wrong += refuses([&] { (void)x.read<double>(); }, says) ? 0 : 2;
                 wrong += refuses([&] { const stream another(gpu); }, says) ? 0 : 4;
                 wrong += refuses([&] { s.synchronize(); }, says) ? 0 : 8;
