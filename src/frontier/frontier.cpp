@@ -1,6 +1,8 @@
 #include "frontier/frontier.hpp"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 namespace weir::frontiers {
 
@@ -46,11 +48,19 @@ void frontier::merge(point p) {
     few_.insert(found, p);
 }
 
-/// In place, since as a rule both name the same timelines.
+/// In place, since as a rule both name the same timelines, or at least begin with the same.
 void frontier::merge_few(const small& other) {
+    point* same = few_.begin();
+    const point* rest = other.begin();
+    for (; same != few_.end() && rest != other.end() && same->timeline == rest->timeline; ++same, ++rest) {
+        same->at = std::max(same->at, rest->at);
+    }
+    if (rest == other.end()) {
+        return;
+    }
     std::size_t missing = 0;
-    const point* mine = few_.begin();
-    for (const point& theirs : other) {
+    const point* mine = same;
+    for (const point& theirs : std::span(rest, other.end())) {
         mine =
             std::find_if(mine, std::as_const(few_).end(), [&](const point& p) { return !before(p, theirs.timeline); });
         missing += mine == few_.end() || mine->timeline != theirs.timeline ? 1U : 0U;

@@ -18,6 +18,9 @@ namespace weir::frontiers {
 /// Many are kept as a tree that shares its parts with the copies of the frontier.
 class frontier {
 public:
+    /// As many points take no memory beyond the frontier's own.
+    static constexpr std::size_t in_place = 8;
+
     frontier() = default;
 
     /// The epoch covered on `timeline`; 0 if none.
@@ -56,11 +59,12 @@ public:
         }
     }
 
-    /// The same, but where there are many points, and few of them turned out to be complete, only now and then: so that
-    /// frontiers stay small where work gets over, and where it does not, looking at all points costs each merge little.
+    /// The same, but only where it pays: not while the points have room in place, and, where few of many turned out to be
+    /// complete, only now and then. So frontiers stay small where work gets over, and where it does not, looking at all points
+    /// costs each merge little.
     template <class Complete>
     void prune_at_times(Complete&& complete) {
-        if (is_tree() && ++merges_ < prune_at_) {
+        if ((!is_tree() && few_.size() <= in_place) || ++merges_ < prune_at_) {
             return;
         }
         const std::size_t interval = prune_at_;
@@ -68,9 +72,8 @@ public:
         prune(complete);
         const bool was_worth_it = size() <= before - before / 4;
         merges_ = 0;
-        prune_at_ = was_worth_it || !is_tree()
-                        ? 1
-                        : static_cast<std::uint32_t>(std::min(2 * interval, merges_for_each * size()));
+        prune_at_ =
+            was_worth_it ? 1 : static_cast<std::uint32_t>(std::min(2 * interval, merges_for_each * size()));
     }
 
     [[nodiscard]] bool empty() const noexcept { return few_.empty() && !is_tree(); }
@@ -88,7 +91,7 @@ public:
     }
 
 private:
-    using small = detail::small_vector<point, 8>;
+    using small = detail::small_vector<point, in_place>;
     static constexpr std::size_t limit = 32;  ///< more points make a tree
     static constexpr std::size_t merges_for_each = 4;
 

@@ -102,9 +102,10 @@ void history::prune(const watermarks& completed) noexcept {
     drop_from(0, [&](const past_access& past) { return completed.is_complete(past.when.at); });
 }
 
-void history::insert(const past_access& added) noexcept {
-    accesses_.push_back(added);  // there is room: see `reserve`
-    if (added.mode == access_mode::write) {
+void history::insert(past_access&& added) noexcept {
+    const bool is_write = added.mode == access_mode::write;
+    accesses_.push_back(std::move(added));  // there is room: see `reserve`
+    if (is_write) {
         if (reads() > 1) {
             std::swap(accesses_[writes_], accesses_.back());
             reads_by_timeline_.invalidate();
@@ -113,12 +114,12 @@ void history::insert(const past_access& added) noexcept {
     }
 }
 
-void history::add(const past_access& added, const watermarks& completed) noexcept {
+void history::add(past_access&& added, const watermarks& completed) noexcept {
     if (accesses_.size() >= bound) {
         prune(completed);
     }
     if (accesses_.size() < bound || !merge(added)) {
-        insert(added);
+        insert(std::move(added));
     }
 }
 
@@ -150,7 +151,7 @@ bool history::merge(const past_access& added) noexcept {
     return true;
 }
 
-void history::add_to_many_reads(const past_access& added, const watermarks& completed) noexcept {
+void history::add_to_many_reads(past_access&& added, const watermarks& completed) noexcept {
     const auto timeline_at = [this](std::size_t place) { return accesses_[place].when.at.timeline; };
     const timeline_id timeline = added.when.at.timeline;
     reads_by_timeline_.update(writes_, accesses_.size(), timeline_at);
@@ -164,7 +165,7 @@ void history::add_to_many_reads(const past_access& added, const watermarks& comp
         prune_at_ = std::max(bound, 2 * reads());
         reads_by_timeline_.update(writes_, accesses_.size(), timeline_at);
     }
-    insert(added);
+    insert(std::move(added));
     reads_by_timeline_.insert(accesses_.size() - 1, timeline, timeline_at);
 }
 

@@ -95,10 +95,10 @@ private:
 
     [[nodiscard]] std::size_t reads() const noexcept { return accesses_.size() - writes_; }
     void grow(std::size_t capacity);
-    void insert(const past_access& added) noexcept;
+    void insert(past_access&& added) noexcept;
     [[nodiscard]] bool merge(const past_access& added) noexcept;
-    void add(const past_access& added, const watermarks& completed) noexcept;
-    void add_to_many_reads(const past_access& added, const watermarks& completed) noexcept;
+    void add(past_access&& added, const watermarks& completed) noexcept;
+    void add_to_many_reads(past_access&& added, const watermarks& completed) noexcept;
     void drop_implied() noexcept;
 
     template <class Drop>

@@ -24,13 +24,26 @@ struct mark {
     clock known;
 };
 
+/// A mark that belongs to somebody else, who keeps its clock: what is passed around while one operation is planned, where
+/// counting the owners of each clock would cost more than everything else.
+struct mark_view {
+    point at;
+    const frontier* known = nullptr;
+
+    mark_view() = default;
+    mark_view(point where, const frontier* its_clock) noexcept : at(where), known(its_clock) {}
+    mark_view(const mark& of) noexcept : at(of.at), known(of.known.get()) {}  // NOLINT(google-explicit-constructor)
+    mark_view(mark&&) = delete;                                               // its clock would be gone
+};
+
 /// Whether whoever is ordered after `m` is thereby ordered after `p`.
-[[nodiscard]] inline bool covers(const mark& m, point p) noexcept {
+[[nodiscard]] inline bool covers(const mark_view& m, point p) noexcept {
     if (m.at.timeline == p.timeline) {
         return p.at <= m.at.at;
     }
-    return m.known && m.known->covers(p);
+    return m.known != nullptr && m.known->covers(p);
 }
+[[nodiscard]] inline bool covers(const mark& m, point p) noexcept { return covers(mark_view{m.at, m.known.get()}, p); }
 
 /// Tells how far timelines are known to be over (the *completed watermark* of rule O10).
 ///

@@ -10,7 +10,7 @@ void plan::elide(point target, reason why, witness_kind kind, point witness) {
     }
 }
 
-void plan::add(const mark& target, reason why) {
+void plan::add(const mark_view& target, reason why) {
     const point at = target.at;
     if (at.at == 0) {
         return;  // before everything
@@ -39,7 +39,7 @@ void plan::add(const mark& target, reason why) {
 }
 
 /// Of two waits for one timeline the later one is issued.
-void plan::keep_later(wait& kept, const mark& target, reason why) {
+void plan::keep_later(wait& kept, const mark_view& target, reason why) {
     const point at = target.at;
     if (kept.target.at.at >= at.at) {
         elide(at, why, witness_kind::other_wait, kept.target.at);
@@ -106,16 +106,15 @@ clock plan::clock_after() const {
     // over, so is all that it is ordered after.
     const point last{self_, tail_};
     // How far the stream is has to come from another processor: asked last.
-    const bool implied =
-        std::any_of(waits_.begin(), waits_.end(),
-                    [&](const wait& issued) { return issued.target.known && issued.target.known->covers(last); }) ||
-        completed_->is_complete(last);
-    const frontier* const first = !implied ? known_->get() : waits_[0].target.known.get();
+    const bool implied = std::any_of(waits_.begin(), waits_.end(),
+                                     [&](const wait& issued) { return covers(issued.target, last); }) ||
+                         completed_->is_complete(last);
+    const frontier* const first = implied ? waits_[0].target.known : known_->get();
     const auto merged = first != nullptr ? std::make_shared<frontier>(*first) : std::make_shared<frontier>();
     for (const wait& issued : waits_) {
-        const frontier* const theirs = issued.target.known.get();
+        const frontier* const theirs = issued.target.known;
         if (theirs != nullptr && theirs != first) {
-            merged->merge(*issued.target.known);
+            merged->merge(*theirs);
         }
         merged->merge(issued.target.at);
     }

@@ -31,7 +31,7 @@ enum class witness_kind : std::uint8_t {
 
 /// A device-side wait to issue: the operation must not start before `target` is over.
 struct wait {
-    mark target;
+    mark_view target;
     reason why = reason::dependency;
 };
 
@@ -49,6 +49,9 @@ struct elision {
 /// is implied by what the stream is ordered after. With exact footprints and `nothing_completes` the waits of all
 /// operations together are the transitive reduction of the program's order (rule O10); the brute-force tests hold this
 /// against all linear extensions.
+///
+/// Refers to the clocks of what it is told: histories, events and the stream itself must keep them until `clock_after` has
+/// been asked.
 class plan {
 public:
     /// For an operation of `self`, whose stream is ordered after `known` and whose last reserved epoch is `tail`.
@@ -60,7 +63,7 @@ public:
     [[nodiscard]] timeline_id self() const noexcept { return self_; }
 
     /// States that the operation must come after `target`. May throw std::bad_alloc.
-    void need(const mark& target, reason why) {
+    void need(const mark_view& target, reason why) {
         // The hot path ends here: a stream that goes on with what it did last.
         if (target.at.timeline != self_ || keep_evidence_) {
             add(target, why);
@@ -86,8 +89,8 @@ private:
     /// Up to so many waits are compared each with each.
     static constexpr std::size_t few = 16;
 
-    void add(const mark& target, reason why);
-    void keep_later(wait& kept, const mark& target, reason why);
+    void add(const mark_view& target, reason why);
+    void keep_later(wait& kept, const mark_view& target, reason why);
     void reduce();
     void reduce_many();
     void elide(point target, reason why, witness_kind kind, point witness);

@@ -109,7 +109,7 @@ void state_needs(order::plan& plan, const submission& what, const late<foreign_v
         }
     }
     for (const completion& one : what.after) {
-        plan.need({{one.timeline(), one.epoch()}, one.known()}, order::reason::dependency);
+        plan.need({{one.timeline(), one.epoch()}, one.known().get()}, order::reason::dependency);
     }
     plan.resolve();
 }

@@ -146,7 +146,8 @@ private:
 
     void wait(timeline_id line, timeline_id other) {
         order::plan plan = sequences_[line].next(*this);
-        plan.need(sequences_[other].record(), order::reason::dependency);
+        const order::mark end = sequences_[other].record();
+        plan.need(end, order::reason::dependency);
         if (line != other) {
             issue(line, plan);
         }

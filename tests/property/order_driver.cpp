@@ -300,7 +300,7 @@ void driver::need(plan& into, const mark& target, reason why) {
     if (is(fault::epochs_ignored) && known && known->at(target.at.timeline) > 0) {
         return;
     }
-    into.need(is(fault::clocks_ignored) ? mark{target.at, nullptr} : target, why);
+    into.need({target.at, is(fault::clocks_ignored) ? nullptr : target.known.get()}, why);
 }
 
 void driver::need_accesses(plan& into, const step& at) {
@@ -348,12 +348,12 @@ order::clock driver::clock_after(const plan& from) const {
             at->second = is(fault::smaller_clock) ? std::min(at->second, p.at) : std::max(at->second, p.at);
         }
     };
-    const auto merge_all = [&](const order::clock& clock) {
-        if (clock) {
+    const auto merge_all = [&](const frontier* clock) {
+        if (clock != nullptr) {
             clock->for_each(merge);
         }
     };
-    merge_all(streams_[static_cast<std::size_t>(stream_of(from.self()))].known());
+    merge_all(streams_[static_cast<std::size_t>(stream_of(from.self()))].known().get());
     for (const order::wait& issued : from.waits()) {
         merge_all(issued.target.known);
         const auto other = static_cast<std::size_t>(stream_of(issued.target.at.timeline));
@@ -383,9 +383,9 @@ order::mark driver::commit(int on, const plan& from, int position) {
     }
     mark when = stream(on).reserve(clock_after(from));
     const std::size_t size = when.known->size();
-    const std::size_t unfinished = device_.unfinished();
+    const std::size_t needed = std::max(device_.unfinished(), frontier::in_place);
     sizes_.clock = std::max(sizes_.clock, size);
-    sizes_.clock_over_unfinished = std::max(sizes_.clock_over_unfinished, size > unfinished ? size - unfinished : 0);
+    sizes_.clock_over_needed = std::max(sizes_.clock_over_needed, size > needed ? size - needed : 0);
     return when;
 }
 

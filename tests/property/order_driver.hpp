@@ -26,7 +26,8 @@ struct drive_options {
 /// How large things became.
 struct drive_sizes {
     std::size_t clock = 0;
-    std::size_t clock_over_unfinished = 0;  ///< the most by which a new clock had more points than unfinished timelines
+    /// The most by which a new clock had more points than unfinished timelines, or than take no memory.
+    std::size_t clock_over_needed = 0;
     std::size_t history = 0;
 };
 

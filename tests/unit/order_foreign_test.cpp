@@ -11,7 +11,8 @@ namespace {
 /// What the runtime does: a fresh point, unless the operation runs on the package's own stream.
 void enter(plan& into, sequencer& package) {
     if (into.self() != package.timeline()) {
-        into.need(package.enter_foreign(), reason::entry);
+        const mark entry = package.enter_foreign();  // the package keeps its clock
+        into.need(entry, reason::entry);
     }
 }
 
@@ -83,7 +84,8 @@ TEST(X6, TheEntryImpliesWhatThePackageAlreadyWaitedFor) {
     sequencer second{3};
     plan p = second.next(completed);
     enter(p, package);
-    p.need(first.record(), reason::read_after_write);
+    const mark done = first.record();
+    p.need(done, reason::read_after_write);
     p.resolve();
     ASSERT_EQ(p.waits().size(), 1U) << "the package handed back after the first operation";
     EXPECT_EQ(p.waits()[0].why, reason::entry);

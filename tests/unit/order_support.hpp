@@ -1,6 +1,7 @@
 // What the unit tests of order/ share: watermarks that a test sets, and short ways to write marks.
 #pragma once
 
+#include <deque>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -34,9 +35,10 @@ inline clock clock_of(std::initializer_list<point> points) {
     return std::make_shared<const frontier>(made);
 }
 
-/// The point `at` on `timeline`, ordered after `known`.
-inline mark mark_at(timeline_id timeline, epoch at, std::initializer_list<point> known = {}) {
-    return {{timeline, at}, clock_of(known)};
+/// The point `at` on `timeline`, ordered after `known`. Kept for as long as plans may refer to it: to the end.
+inline const mark& mark_at(timeline_id timeline, epoch at, std::initializer_list<point> known = {}) {
+    static std::deque<mark> all;
+    return all.emplace_back(mark{{timeline, at}, clock_of(known)});
 }
 
 }  // namespace weir::order::test

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "backend/cuda/queue.hpp"
+#include "backend/cuda/submissions.hpp"
 #include "weir/error.hpp"
 
 namespace weir::backend::cuda {

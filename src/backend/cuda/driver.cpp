@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "backend/cuda/queue.hpp"
+#include "backend/cuda/submissions.hpp"
 #include "backend/cuda/transfer.hpp"
 #include "backend/cuda/watcher.hpp"
 #include "backend/spin.hpp"

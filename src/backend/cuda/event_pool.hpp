@@ -40,6 +40,8 @@ public:
 
     explicit operator bool() const noexcept { return one_ != nullptr; }
     [[nodiscard]] event_handle handle() const noexcept { return one_->handle; }
+    /// Whether nobody else uses it, who could not begin to now.
+    [[nodiscard]] bool is_only_one() const noexcept { return one_->users.load(std::memory_order_acquire) == 1; }
 
 private:
     pooled_event* one_ = nullptr;

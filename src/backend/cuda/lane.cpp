@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 #include "backend/acting.hpp"
@@ -34,20 +35,21 @@ implicit_order order_of(const context& in, stream_handle stream) noexcept {
 
 }  // namespace
 
-lane::lane(device_context& in, timeline& line, queue_events& owner, int priority, unsigned flags)
+lane::lane(device_context& in, timeline& line, queue_events& owner, detail::mutex& lock, int priority, unsigned flags)
     : in_(&in),
       line_(&line),
       owner_(&owner),
       ordered_as_(order_of(flags)),
       submitted_(line.completed()),
       last_(line.completed()),
+      mutex_(lock),
       reached_(line.completed()),
       completed_(line.completed()) {
     const in_relaxed_context here(in);
     in.expect(in.api().stream_create(&stream_, flags, priority), "cuStreamCreateWithPriority");
 }
 
-lane::lane(device_context& in, timeline& line, queue_events& owner, stream_handle adopted) noexcept
+lane::lane(device_context& in, timeline& line, queue_events& owner, detail::mutex& lock, stream_handle adopted) noexcept
     : in_(&in),
       line_(&line),
       owner_(&owner),
@@ -57,6 +59,7 @@ lane::lane(device_context& in, timeline& line, queue_events& owner, stream_handl
       thread_(std::this_thread::get_id()),
       submitted_(line.completed()),
       last_(line.completed()),
+      mutex_(lock),
       reached_(line.completed()),
       completed_(line.completed()) {}
 
@@ -105,52 +108,90 @@ void lane::record_end(bool is_mark) {
         }
     }
     if (line_->completed() < covered) {
-        record(covered, is_mark);
+        record_fresh_end(is_mark);
+    }
+}
+
+void lane::record_fresh_end(bool is_mark) {
+    const epoch covered = submitted();
+    event_ref event = spare_ ? std::move(spare_) : in_->events.take();
+    in_->expect(in_->api().event_record(event.handle(), stream_), "cuEventRecord");
+    const std::lock_guard lock(mutex_);
+    insert({covered, std::move(event), is_mark});
+    if (!leave_one_out(spare_) && events_.front().at <= line_->completed()) {
+        spare_ = std::move(events_.front().event);
+        events_.pop_front();
+    }
+    if (spare_ && !spare_.is_only_one()) {
+        spare_ = event_ref();  // somebody waits for it at this moment
     }
 }
 
 event_ref lane::event_for(epoch at) {
-    event_ref found = first_from(at);
+    const auto find = [&] {
+        const std::lock_guard lock(mutex_);
+        return first_from(at);
+    };
+    event_ref found = find();
     // Where the calling thread cannot reach the stream, the stream's own thread has recorded one, or does so presently.
     if (const epoch covered = submitted(); !found && covered >= at && is_reachable()) {
-        record(covered, false);
+        event_ref fresh = in_->events.take();
+        in_->expect(in_->api().event_record(fresh.handle(), stream_), "cuEventRecord");
+        {
+            event_ref left_out;
+            const std::lock_guard lock(mutex_);
+            insert({covered, std::move(fresh), false});
+            leave_one_out(left_out);
+        }
         // What enters the stream meanwhile, by another thread, may have come before the event: nothing that a gate holds
         // back, for there was a mark before that, which is then the first.
-        found = first_from(at);
+        found = find();
     }
     return found;
 }
 
-/// The first event that there is for `at`; empty if there is none.
-event_ref lane::first_from(epoch at) {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::lower_bound(events_.begin(), events_.end(), at,
-                                        [](const recorded& one, epoch asked) { return one.at < asked; });
-    return found != events_.end() ? found->event : event_ref();
+event_ref lane::event_behind(epoch at) noexcept {
+    if (submitted() < at) {
+        return {};
+    }
+    awaited(at);
+    return first_from(at);
 }
 
-void lane::record(epoch covered, bool is_mark) {
-    event_ref fresh = in_->events.take();
-    in_->expect(in_->api().event_record(fresh.handle(), stream_), "cuEventRecord");
-    const std::lock_guard lock(mutex_);
-    const auto place = std::upper_bound(events_.begin(), events_.end(), covered,
-                                        [](epoch asked, const recorded& one) { return asked < one.at; });
-    events_.insert(place, {covered, std::move(fresh), is_mark});
-    const bool is_fine = finely_awaited_.load(std::memory_order_relaxed) > 0;
-    if (events_.size() > (is_fine ? most_fine_events : most_events)) {
-        leave_one_out();
+/// The first event that there is for `at`; empty if there is none. From behind, since most wait for what came last. Under the
+/// lock.
+event_ref lane::first_from(epoch at) const noexcept {
+    const recorded* found = nullptr;
+    for (auto one = events_.rbegin(); one != events_.rend() && one->at >= at; ++one) {
+        found = &*one;
     }
+    return found == nullptr ? event_ref() : found->event;
+}
+
+/// Under the lock.
+void lane::insert(recorded&& added) {
+    auto place = events_.end();
+    while (place != events_.begin() && added.at < std::prev(place)->at) {
+        --place;
+    }
+    events_.insert(place, std::move(added));
 }
 
 /// Fewer events are quicker found and sooner used again. Who waits for an epoch then gets the next later one, but never one
-/// behind a mark. Under the lock.
-void lane::leave_one_out() noexcept {
+/// behind a mark. Whether there were so many that one is left out. Under the lock.
+bool lane::leave_one_out(event_ref& left_out) noexcept {
+    const bool is_fine = finely_awaited_.load(std::memory_order_relaxed) > 0;
+    if (events_.size() <= (is_fine ? most_fine_events : most_events)) {
+        return false;
+    }
     for (std::size_t i = 1; i + 1 < events_.size(); ++i) {
         if (!events_[i].is_mark) {
+            left_out = std::move(events_[i].event);
             events_.erase(events_.begin() + static_cast<std::ptrdiff_t>(i));
-            return;
+            return true;
         }
     }
+    return false;
 }
 
 bool lane::is_over(const event_ref& event) noexcept {

@@ -33,10 +33,10 @@ namespace weir::backend::cuda {
 /// belong to the thread that submits.
 class lane final : public std::enable_shared_from_this<lane> {
 public:
-    /// Makes a stream. Throws device_error.
-    lane(device_context& in, timeline& line, queue_events& owner, int priority, unsigned flags);
+    /// Makes a stream. `lock` guards what is kept; it lives for ever. Throws device_error.
+    lane(device_context& in, timeline& line, queue_events& owner, detail::mutex& lock, int priority, unsigned flags);
     /// Uses one that others own.
-    lane(device_context& in, timeline& line, queue_events& owner, stream_handle adopted) noexcept;
+    lane(device_context& in, timeline& line, queue_events& owner, detail::mutex& lock, stream_handle adopted) noexcept;
     ~lane();
     lane(const lane&) = delete;
     lane& operator=(const lane&) = delete;
@@ -82,7 +82,7 @@ public:
         const int left = finely_awaited_.load(std::memory_order_relaxed);
         if (left > 0) {
             finely_awaited_.store(left - 1, std::memory_order_relaxed);  // a wait that comes just now counts next time
-            record_end(false);
+            record_fresh_end(false);
         }
     }
     /// Keeps what an operation owns until it is over: moves it to where the answer points. Throws std::bad_alloc: then nothing
@@ -108,6 +108,9 @@ public:
     /// An event that is over once `at` is, recorded now if there is none; empty if `at` is not in the stream yet. Throws
     /// device_error, std::bad_alloc.
     [[nodiscard]] event_ref event_for(epoch at);
+
+    /// The event that is over once `at` is, for somebody who is about to wait for it; empty if there is none. Under the lock.
+    [[nodiscard]] event_ref event_behind(epoch at) noexcept;
 
     /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is.
     void prepare(epoch at) noexcept;
@@ -139,10 +142,11 @@ private:
     /// As many operations get an event each after the last wait for a single one.
     static constexpr int stays_fine = 64;
 
-    [[nodiscard]] event_ref first_from(epoch at);
+    [[nodiscard]] event_ref first_from(epoch at) const noexcept;
     void record_end(bool is_mark);
-    void record(epoch covered, bool is_mark);
-    void leave_one_out() noexcept;
+    void record_fresh_end(bool is_mark);
+    void insert(recorded&& added);
+    bool leave_one_out(event_ref& left_out) noexcept;
     [[nodiscard]] bool is_over(const event_ref& event) noexcept;
     void advance(epoch reached) noexcept;
     void stay() noexcept;
@@ -165,7 +169,9 @@ private:
     std::atomic<bool> is_busy_{false};    ///< the owner was told to stay
     std::atomic<int> finely_awaited_{0};  ///< so many of the next operations get an event each
 
-    detail::mutex mutex_;          ///< guards what follows; a leaf in the lock order
+    event_ref spare_;  ///< for the next event that the thread records which submits; of that thread
+
+    detail::mutex& mutex_;         ///< guards what follows; a leaf in the lock order
     std::deque<recorded> events_;  ///< in the order of their epochs
     std::deque<kept> kept_;
     std::deque<times> times_;

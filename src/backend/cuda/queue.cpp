@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/cuda/context.hpp"
+#include "backend/cuda/submissions.hpp"
 #include "backend/native.hpp"
 #include "backend/spin.hpp"
 #include "weir/detail/interruption.hpp"
@@ -34,16 +35,6 @@ struct body_call {
     }
 };
 
-struct registry {
-    detail::mutex mutex;  ///< guards what follows; a leaf in the lock order
-    std::vector<std::shared_ptr<submission>> by_timeline;
-};
-
-registry& all() {
-    static auto* const one = new registry;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
-    return *one;
-}
-
 /// How many waits before a work are remembered, for the order in which times are told.
 constexpr std::size_t most_passed = 64;
 
@@ -55,14 +46,14 @@ thread_local int helping = 0;
 
 submission::submission(device_context& in, timeline& line, queue_events& owner, int priority, unsigned flags,
                        host_bodies* bodies)
-    : recorded_queue(line, *this), lane_(std::make_shared<lane>(in, line, owner, priority, flags)), bodies_(bodies) {
+    : recorded_queue(line, *this), lane_(std::make_shared<lane>(in, line, owner, submissions::lock_of(line.number()), priority, flags)), bodies_(bodies) {
     make_ready();
 }
 
 submission::submission(device_context& in, timeline& line, queue_events& owner, stream_handle adopted,
                        host_bodies* bodies)
     : recorded_queue(line, *this),
-      lane_(std::make_shared<lane>(in, line, owner, adopted)),
+      lane_(std::make_shared<lane>(in, line, owner, submissions::lock_of(line.number()), adopted)),
       bodies_(bodies),
       is_shared_(true) {
     make_ready();
@@ -150,6 +141,10 @@ std::shared_ptr<submission> submission::ordered_behind(point target) const noexc
 
 /// Whether `target` is in a stream of the driver's: then `event` is behind it.
 bool submission::find_event(point target, event_ref& event) {
+    event = submissions::event_behind(target);
+    if (event) {
+        return true;
+    }
     const std::shared_ptr<submission> theirs = submissions::find(target.timeline);
     if (!theirs) {
         return false;
@@ -383,47 +378,5 @@ cuda_queue::cuda_queue(std::shared_ptr<submission> to) : to_(std::move(to)) {
 }
 
 cuda_queue::~cuda_queue() { submissions::remove(to_->of()->line().number()); }
-
-void submissions::add(timeline_id of, const std::shared_ptr<submission>& one) {
-    registry& kept = all();
-    const std::lock_guard lock(kept.mutex);
-    if (of >= kept.by_timeline.size()) {
-        kept.by_timeline.resize(of + std::size_t{1});
-    }
-    kept.by_timeline[of] = one;
-}
-
-void submissions::remove(timeline_id of) noexcept {
-    registry& kept = all();
-    std::shared_ptr<submission> last;  // destroyed under no lock
-    const std::lock_guard lock(kept.mutex);
-    last = std::move(kept.by_timeline[of]);
-}
-
-void submissions::look_at_all(const device_context& in) noexcept {
-    for (timeline_id next = 0;; ++next) {
-        std::shared_ptr<submission> one;
-        {
-            registry& kept = all();
-            const std::lock_guard lock(kept.mutex);
-            while (next < kept.by_timeline.size() && !kept.by_timeline[next]) {
-                ++next;
-            }
-            if (next >= kept.by_timeline.size()) {
-                return;
-            }
-            one = kept.by_timeline[next];
-        }
-        if (&one->of()->in() == &in && one->of()->has_pending()) {
-            one->of()->look_for(one->of()->submitted());
-        }
-    }
-}
-
-std::shared_ptr<submission> submissions::find(timeline_id of) noexcept {
-    registry& kept = all();
-    const std::lock_guard lock(kept.mutex);
-    return of < kept.by_timeline.size() ? kept.by_timeline[of] : nullptr;
-}
 
 }  // namespace weir::backend::cuda

@@ -126,15 +126,4 @@ private:
     std::shared_ptr<submission> to_;
 };
 
-/// The submissions by their timelines.
-class submissions {
-public:
-    static void add(timeline_id of, const std::shared_ptr<submission>& one);
-    static void remove(timeline_id of) noexcept;
-    /// Null if the timeline is none of a CUDA stream.
-    [[nodiscard]] static std::shared_ptr<submission> find(timeline_id of) noexcept;
-    /// Looks how far all streams of a device are.
-    static void look_at_all(const device_context& in) noexcept;
-};
-
 }  // namespace weir::backend::cuda
