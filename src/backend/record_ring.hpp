@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backend/fetch.hpp"
+
 namespace weir::backend {
 
 /// An unbounded first-in-first-out of records of different sizes, for one producer and one consumer at a time. Records
@@ -34,6 +36,7 @@ public:
     [[nodiscard]] void* push(std::size_t bytes) noexcept {
         std::byte* const at = data(tail_) + written_;
         if (written_ + fetched_ahead + bytes <= tail_->capacity) {
+            // The consumer has read what lies there now, and its processor has to give it up.
             for (std::size_t i = 0; i < bytes; i += cache_line) {
                 fetch_for_writing(at + fetched_ahead + i);
             }
@@ -66,18 +69,6 @@ private:
     static segment* make(std::size_t capacity);
     static void destroy(segment* one) noexcept;
     static std::byte* data(segment* one) noexcept { return one->data; }
-
-    /// The consumer has read what lies there now, so that a write has to wait until the consumer's processor gives it up;
-    /// and the next atomic change of anything, which the producer makes for each record, waits for that write.
-    static void fetch_for_writing(const std::byte* at) noexcept {
-#if defined(__x86_64__)
-        // Not __builtin_prefetch, which fetches for reading where the compiler may not use this instruction. Processors
-        // that lack it do nothing.
-        asm volatile("prefetchw %0" : : "m"(*at));
-#else
-        __builtin_prefetch(at, 1);
-#endif
-    }
 
     static constexpr std::size_t cache_line = 64;
     static constexpr std::size_t fetched_ahead = 512;  ///< some records: as long as it takes the other one to answer

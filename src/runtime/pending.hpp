@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -97,6 +99,16 @@ public:
         }
     }
 
+    /// To be said some time before an `add`: the places that it writes are fetched meanwhile. What lies there is long over.
+    void fetch(std::size_t accesses) const noexcept {
+        if (operations_.capacity() != 0) {
+            operations_.fetch(1);
+        }
+        if (accesses != 0 && accesses_.capacity() != 0) {
+            accesses_.fetch(std::min(accesses, most_fetched));
+        }
+    }
+
     /// Adds an epoch, later than all before.
     void add(frontiers::epoch at, const submission& what, std::span<const order::wait> waits) noexcept;
     /// The same for one that touches nothing and waits for `target`, or for nothing if that is null.
@@ -122,6 +134,8 @@ private:
     /// The number of the first entry that is not before `at`.
     [[nodiscard]] std::uint64_t position_of(frontiers::epoch at) const noexcept;
     void make_room(std::size_t accesses, std::size_t points, frontiers::epoch completed);
+
+    static constexpr std::size_t most_fetched = 8;
 
     ring<operation> operations_;
     ring<pending_access> accesses_;

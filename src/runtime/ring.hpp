@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "backend/fetch.hpp"
+
 namespace weir::runtime {
 
 /// A first-in-first-out whose elements are numbered in the order in which they came, and can be looked at by number.
@@ -46,6 +48,15 @@ public:
 
     /// Adds an element: what was in its place before, to be assigned to. There must be room.
     [[nodiscard]] T& push() noexcept { return (*this)[end_++]; }
+
+    /// Has the processor get the places of the next `more` elements, which are written soon.
+    void fetch(std::size_t more) const noexcept {
+        for (std::uint64_t i = end_; i != end_ + more; ++i) {
+            const T* const place = &(*this)[i];
+            backend::fetch_for_writing(place);
+            backend::fetch_for_writing(reinterpret_cast<const char*>(place + 1) - 1);
+        }
+    }
 
     /// Drops all elements before `number`. What they held is let go of when their places are used again.
     void drop_before(std::uint64_t number) noexcept { first_ = number; }

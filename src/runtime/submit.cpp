@@ -234,6 +234,8 @@ completion submit(stream_state& stream, const submission& what) {
     }
     stream.expect_open();
 
+    stream.pending.fetch(what.accesses.size());
+
     // What can fail comes first and changes nothing.
     order::plan plan = stream.sequence.next(completed, observed);
     state_needs(plan, what, visit, mode, safety);

@@ -124,6 +124,7 @@ public:
     // The watcher's.
     std::atomic<bool> watched{false};
     std::atomic<epoch> wanted{0};  ///< somebody waits for it
+    int idle_looks = 0;            ///< so often in a row it had nothing to do; of the watcher's thread
 
     /// Inside a moment that runs: the device's time.
     [[nodiscard]] static const std::chrono::steady_clock::time_point* moment() noexcept { return moment_; }

@@ -17,6 +17,9 @@ constexpr auto now_and_then = std::chrono::milliseconds(1);
 /// And while somebody does: at first without rest, later in such steps.
 constexpr auto in_a_hurry = std::chrono::microseconds(20);
 constexpr int looks_without_rest = 200;
+/// A stream that has had nothing to do at so many looks one after the other is left: not sooner, since to have it watched again
+/// costs the next operation a lock and, if the watcher sleeps, a system call.
+constexpr int idle_looks_to_leave = 2;
 /// So many of the looks now and then are left out in turn while threads look themselves.
 constexpr int most_left_out = 8;
 
@@ -91,10 +94,12 @@ bool watcher::look_at_all() noexcept {
         const epoch there = one.submitted();
         one.look_for(asked_for > one.line().completed() ? std::min(asked_for, there) : there);
         const bool wanted = one.wanted.load(std::memory_order_acquire) > one.line().completed();
-        if (!one.has_pending() && !wanted) {
+        one.idle_looks = one.has_pending() || wanted ? 0 : one.idle_looks + 1;
+        if (one.idle_looks >= idle_looks_to_leave) {
             // Whoever submits next finds it unwatched; whoever did just now is seen here.
             one.watched.store(false, std::memory_order_seq_cst);
             if (!one.has_pending() || one.watched.exchange(true, std::memory_order_seq_cst)) {
+                one.idle_looks = 0;
                 lanes_[i] = std::move(lanes_.back());
                 lanes_.pop_back();
                 continue;
@@ -138,14 +143,16 @@ void watcher::work() noexcept {
             std::unique_lock lock(mutex_);
             if (!hurried) {
                 looks = 0;
-                const auto called = [&] { return is_over_ || in_a_hurry_ || !fresh_.empty() || !fresh_ends_.empty(); };
+                const auto called_at_once = [&] { return is_over_ || in_a_hurry_; };
+                const auto called = [&] { return called_at_once() || !fresh_.empty() || !fresh_ends_.empty(); };
                 if (lanes_.empty() && ends_.empty()) {
                     has_nothing_to_do_ = !called();
                     changed_.sleep(lock, called);
                     has_nothing_to_do_ = false;
-                } else {
-                    changed_.sleep_for(lock, now_and_then, [&] { return is_over_ || in_a_hurry_; });
                 }
+                // Also before the first look at what has just come: as a rule it is not over, and who looks at once, and again
+                // at once after the next, takes the driver's locks from the threads that submit.
+                changed_.sleep_for(lock, now_and_then, called_at_once);
             }
             if (is_over_) {
                 has_ended_ = true;
