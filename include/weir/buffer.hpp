@@ -66,6 +66,10 @@ public:
     /// can be had without (rule L1). Throws out_of_memory.
     explicit buffer(std::size_t bytes, const stream_ref& on = current_stream(),
                     source_location where = source_location::current());
+    /// The same, if `on`'s pool has it at hand: waits for nobody, and asks no driver. Else no memory, as under a memory::use,
+    /// and the caller makes the buffer as above. Throws state_error (closed stream).
+    [[nodiscard]] static buffer at_hand(std::size_t bytes, const stream_ref& on,
+                                        source_location where = source_location::current());
     /// Memory that others own: `bytes` bytes of the device `on` from its address `pointer` on, tracked as any other and
     /// never part of the pool. What others do to it without Weir, Weir does not see. Does not block.
     ///

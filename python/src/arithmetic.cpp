@@ -95,8 +95,8 @@ nb::object python_number(const scalar& number) {
 
 array_operand operand_from(nb::handle argument, const array& x, const stream& on, const source_location& where,
                            bool rounds) {
-    if (nb::isinstance<array>(argument)) {
-        return array_operand(nb::cast<const array&>(argument));
+    if (const array* const own = object_of<array>(argument)) {
+        return array_operand(*own);
     }
     if (const std::optional<scalar> number = number_from(argument, rounds)) {
         return array_operand(*number);

@@ -1,5 +1,7 @@
 #include "arrays.hpp"
 
+#include <array>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
@@ -103,11 +105,27 @@ std::vector<std::int64_t> integers_from(nb::handle argument, const char* what) {
 }
 
 shape shape_from(nb::handle argument) {
+    constexpr Py_ssize_t few = 8;  // as most shapes have at most; these are read quickly
     if (PyLong_CheckExact(argument.ptr()) != 0) {
         int beyond = 0;
         const long long extent = PyLong_AsLongLongAndOverflow(argument.ptr(), &beyond);
         if (beyond == 0) {
             return {extent};
+        }
+    }
+    if (PyTuple_CheckExact(argument.ptr()) != 0 && PyTuple_GET_SIZE(argument.ptr()) <= few) {
+        std::array<std::int64_t, few> extents;
+        const Py_ssize_t count = PyTuple_GET_SIZE(argument.ptr());
+        Py_ssize_t i = 0;
+        for (int beyond = 0; i < count && PyLong_CheckExact(PyTuple_GET_ITEM(argument.ptr(), i)) != 0; ++i) {
+            extents[static_cast<std::size_t>(i)] =
+                PyLong_AsLongLongAndOverflow(PyTuple_GET_ITEM(argument.ptr(), i), &beyond);
+            if (beyond != 0) {
+                break;
+            }
+        }
+        if (i == count) {
+            return shape(std::span(extents).first(static_cast<std::size_t>(count)));
         }
     }
     return shape(integers_from(argument, "shape"));

@@ -68,11 +68,11 @@ device device_from(nb::handle argument) {
     if (argument.is_none()) {
         return innermost_stream().device();
     }
-    if (nb::isinstance<device>(argument)) {
-        return nb::cast<device>(argument);
-    }
     if (PyUnicode_Check(argument.ptr()) != 0) {
         return device_named(argument);
+    }
+    if (nb::isinstance<device>(argument)) {
+        return nb::cast<device>(argument);
     }
     throw argument_type_error("device is " + std::string(nb::repr(argument).c_str()) +
                               ": pass a weir.Device or a name such as \"cpu\", \"sim:0\" or \"cuda:0\"");

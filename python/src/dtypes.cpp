@@ -1,6 +1,8 @@
 #include "dtypes.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,7 +13,7 @@ namespace weir::python {
 
 namespace {
 
-dtype from_name(nb::handle text) {
+dtype look_up(nb::handle text) {
     Py_ssize_t length = 0;
     const char* const characters = PyUnicode_AsUTF8AndSize(text.ptr(), &length);
     if (characters == nullptr) {
@@ -33,6 +35,23 @@ dtype from_name(nb::handle text) {
         PyErr_Clear();
     }
     return dtype_from_name(name);
+}
+
+/// A name in a program is one object, by which it is known again.
+dtype from_name(nb::handle text) {
+    struct known_name {
+        PyObject* name = nullptr;  ///< owned, so that no other name gets its address; a few for each thread, for ever
+        dtype means = dtype::bool_;
+    };
+    thread_local std::array<known_name, 8> known;
+    known_name& entry = known[reinterpret_cast<std::uintptr_t>(text.ptr()) / 16 % known.size()];
+    if (entry.name != text.ptr()) {
+        const dtype found = look_up(text);
+        Py_INCREF(text.ptr());
+        Py_XDECREF(entry.name);
+        entry = {text.ptr(), found};
+    }
+    return entry.means;
 }
 
 }  // namespace

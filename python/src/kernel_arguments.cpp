@@ -176,21 +176,22 @@ const array& array_argument(nb::handle argument, const kernel& of, const detail:
                             std::size_t position) {
     const auto start = [&] { return described(of, as, position) + ", and got "; };
     nb::handle given = argument;
-    if (nb::isinstance<declared_use>(argument)) {
-        const auto& wrapped = nb::cast<const declared_use&>(argument);
-        given = wrapped.of;
+    const array* found = object_of<array>(argument);
+    if (const declared_use* const wrapped = found == nullptr ? object_of<declared_use>(argument) : nullptr) {
+        given = wrapped->of;
+        found = object_of<array>(given);
         const operand_use wanted = as.mode == order::access_mode::read ? operand_use::in
                                    : as.overwrites                     ? operand_use::out
                                                                        : operand_use::inout;
-        if (wrapped.use != wanted) {
-            throw argument_error(start() + "an array as " + name_of(wrapped.use) + ": pass it as it is, or as weir." +
+        if (wrapped->use != wanted) {
+            throw argument_error(start() + "an array as " + name_of(wrapped->use) + ": pass it as it is, or as weir." +
                                  name_of(wanted) + "(x), or mend the signature");
         }
     }
-    if (!nb::isinstance<array>(given)) {
+    if (found == nullptr) {
         throw argument_type_error(start() + nb::repr(given).c_str() + ": pass a weir.Array");
     }
-    const auto& x = nb::cast<const array&>(given);
+    const array& x = *found;
     if (as.type && x.dtype() != *as.type) {
         throw argument_type_error(start() + "an array of " + std::string(weir::name_of(x.dtype())) + ": x.astype(\"" +
                                   std::string(weir::name_of(*as.type)) + "\") converts it");

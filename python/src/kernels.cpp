@@ -13,6 +13,7 @@
 
 #include "accesses.hpp"
 #include "calls.hpp"
+#include "errors.hpp"
 #include "events.hpp"
 #include "kernel_arguments.hpp"
 #include "weir/detail/submission.hpp"
@@ -171,6 +172,26 @@ struct py_launcher {
     nb::object on;
 };
 
+/// What `k[grid, block](...)` calls. As a slot of the type: the interpreter would look for a method `__call__` first, and
+/// that would gather the arguments once more.
+PyObject* call_launcher(PyObject* self, PyObject* arguments, PyObject* keywords) noexcept {
+    try {
+        if (keywords != nullptr && PyDict_Size(keywords) != 0) {
+            throw argument_type_error(
+                "k[grid, block](...) takes the arguments of the kernel alone: pass after= and wait= to k.launch(grid, "
+                "block, ...)");
+        }
+        const py_launcher& launcher = *nb::inst_ptr<py_launcher>(self);
+        py_event done = launch(*object_of<py_kernel>(launcher.kernel),
+                                     {launcher.config, launcher.on, nb::handle(Py_None), false},
+                                     nb::borrow<nb::args>(arguments));
+        return nb::cast(std::move(done)).release().ptr();
+    } catch (...) {
+        raise_handled();
+        return nullptr;
+    }
+}
+
 py_launcher configured(nb::handle self, nb::handle index) {
     if (PyTuple_Check(index.ptr()) == 0 || nb::len(index) < 2 || nb::len(index) > 4) {
         throw argument_error(
@@ -213,14 +234,18 @@ py_kernel from_cubin(const nb::bytes& image, const std::string& name, const std:
 }  // namespace
 
 void bind_kernels(nb::module_& m) {
-    nb::class_<py_launcher>(m, "_Launcher")
-        .def(
-            "__call__",
-            [](const py_launcher& self, nb::args args) {
-                return launch(nb::cast<const py_kernel&>(self.kernel),
-                              {self.config, self.on, nb::handle(Py_None), false}, args);
-            },
-            nb::sig("def __call__(self, *args: Any) -> Event"));
+    nb::class_<py_launcher> launcher(m, "_Launcher");
+    launcher.def(
+        "__call__",
+        [](nb::handle self, nb::args args) {
+            nb::object done = nb::steal(call_launcher(self.ptr(), args.ptr(), nullptr));
+            if (!done.is_valid()) {
+                nb::raise_python_error();
+            }
+            return done;
+        },
+        nb::sig("def __call__(self, *args: Any) -> Event"));
+    reinterpret_cast<PyTypeObject*>(launcher.ptr())->tp_call = call_launcher;
     nb::class_<py_kernel>(
         m, "Kernel", nb::is_weak_referenceable(),
         "A kernel for one CUDA device, compiled by NVRTC, or taken from the cache of compiled kernels, and "

@@ -26,15 +26,19 @@ bool rounds(binary_operation what, const array& x) noexcept {
 }
 
 /// The array whose device and type count: the first.
-const array& leading(nb::handle a, nb::handle b) { return nb::cast<const array&>(nb::isinstance<array>(a) ? a : b); }
+const array& leading(nb::handle a, nb::handle b) {
+    const array* const first = object_of<array>(a);
+    return first != nullptr ? *first : nb::cast<const array&>(b);
+}
 
 const array& expect_array(nb::handle out) {
-    if (!nb::isinstance<array>(out)) {
+    const array* const found = object_of<array>(out);
+    if (found == nullptr) {
         throw argument_type_error("out is " + std::string(nb::repr(out).c_str()) +
                                   ": results of arrays of Weir go into one of them; for one of NumPy's compute with "
                                   "x.numpy()");
     }
-    return nb::cast<const array&>(out);
+    return *found;
 }
 
 template <binary_operation What>
@@ -108,17 +112,16 @@ void refuse_operators(nb::class_<array>& cls) {
 
 nb::object computed(binary_operation what, nb::handle a, nb::handle b, nb::handle out) {
     const array& first = leading(a, b);
-    const stream current = stream_of(out.is_valid() ? expect_array(out) : first);
+    const array* const to = out.is_valid() ? &expect_array(out) : nullptr;
+    const stream current = stream_of(to != nullptr ? *to : first);
     const source_location where = here();
     const array_operand left = operand_from(a, first, current, where, rounds(what, first));
     const array_operand right = operand_from(b, first, current, where, rounds(what, first));
     if (!left || !right) {
         return not_implemented();
     }
-    if (out.is_valid()) {
-        released([&, &to = nb::cast<const array&>(out)] {
-            compute(called(what, on(current, where)), what, left.at(where), right.at(where), to);
-        });
+    if (to != nullptr) {
+        released([&] { compute(called(what, on(current, where)), what, left.at(where), right.at(where), *to); });
         return nb::borrow(out);
     }
     return nb::cast(

@@ -54,8 +54,8 @@ stream make_stream(nb::handle on, int priority, bool blocking, std::optional<std
 /// `what` is an event or a stream, of Weir or of another package.
 void wait_for(const stream& self, nb::handle what) {
     const source_location where = here();
-    if (nb::isinstance<py_event>(what)) {
-        const event awaited = nb::cast<const py_event&>(what).get();
+    if (const py_event* const one = object_of<py_event>(what)) {
+        const event awaited = one->get();
         released([&] { self.wait(awaited, where); });
     } else {
         const stream other = stream_from(what, std::nullopt);
@@ -147,7 +147,8 @@ stream stream_from(nb::handle argument, std::optional<device> on) {
     if (argument.is_none()) {
         return on ? current_stream(*on) : innermost_stream();
     }
-    stream found = nb::isinstance<stream>(argument) ? nb::cast<stream>(argument) : adopt(argument, on, nb::none());
+    const stream* const own = object_of<stream>(argument);
+    stream found = own != nullptr ? *own : adopt(argument, on, nb::none());
     if (!found) {
         throw state_error(repr(found) + " is closed: use another stream");
     }

@@ -20,7 +20,10 @@ const char* name_of_operation(binary_operation what) noexcept {
     return names[static_cast<std::size_t>(what)];
 }
 
-shape shape_of(const operand& one) { return one.is_array() ? one.of_array().shape() : shape(); }
+const shape& shape_of(const operand& one) {
+    static const shape of_numbers;
+    return one.is_array() ? one.of_array().shape() : of_numbers;
+}
 
 [[noreturn]] void refuse(const std::string& name, dtype type) {
     throw argument_type_error(name + " is not for elements of " + std::string(name_of(type)) +
@@ -117,7 +120,7 @@ chosen choose(binary_operation what, const operand& a, const operand& b) {
 void expect_takes(const on& where, const array& out, const shape& of, dtype result, const std::string& name) {
     operation::expect_on_device_of(where, out);
     detail::expect_own_elements(out);
-    if (!(broadcast_shapes(of, out.shape()) == out.shape())) {
+    if (of != out.shape() && broadcast_shapes(of, out.shape()) != out.shape()) {
         throw argument_error(name + ": the results have the shape " + of.to_string() + ", the array for them " +
                              out.shape().to_string());
     }

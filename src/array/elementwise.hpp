@@ -99,7 +99,7 @@ private:
     struct declared {
         std::array<runtime::access_request, 2 * Inputs + 1> accesses;
         std::size_t count = 0;
-        std::array<array, Inputs> aside;  ///< kept until it is enqueued
+        std::array<std::optional<array>, Inputs> aside;  ///< copies of inputs, kept until it is enqueued
 
         void add(const runtime::access_request& one) { accesses[count++] = one; }
     };
@@ -150,7 +150,7 @@ private:
         static constexpr std::array<std::int64_t, shape::most> zeros{};
         const std::span<const std::int64_t> nowhere = std::span(zeros).first(out.dimensions());
         std::array<walk::operand, Inputs + 1> operands{operation::operand_of(out)};
-        std::array<array, Inputs> seen;
+        std::array<std::optional<array>, Inputs> views;  // the planned strides are theirs
         for (std::size_t i = 0; i < Inputs; ++i) {
             stage& one = inputs_[i];
             one.as = given[i].as;
@@ -161,20 +161,21 @@ private:
                 operands[i + 1] = {nullptr, nowhere};
                 continue;
             }
-            all.aside[i] = untangled(where, out, given[i].what->of_array(), all);
-            seen[i] = all.aside[i].broadcast_to(out.shape());
-            one.convert = converter(seen[i].dtype(), one.as);
-            one.item = size_of(seen[i].dtype());
-            one.stored = seen[i].dtype();
-            one.constant = all.aside[i].size() == 1;
-            one.first = seen[i].device_data();
-            operands[i + 1] = {seen[i].device_data(), one.constant ? nowhere : seen[i].strides()};
+            const array& used = untangled(where, out, given[i].what->of_array(), all, i);
+            const array& seen =
+                used.shape() == out.shape() ? used : views[i].emplace(used.broadcast_to(out.shape()));
+            one.convert = converter(seen.dtype(), one.as);
+            one.item = size_of(seen.dtype());
+            one.stored = seen.dtype();
+            one.constant = used.size() == 1;
+            one.first = seen.device_data();
+            operands[i + 1] = {seen.device_data(), one.constant ? nowhere : seen.strides()};
         }
         return {out.shape().extents(), operands};
     }
 
     /// The input or, where writing the output would change what is read of it later, memory for a copy of it.
-    array untangled(const on& where, const array& out, const array& in, declared& all) {
+    const array& untangled(const on& where, const array& out, const array& in, declared& all, std::size_t i) {
         operation::expect_on_device_of(where, in);
         const bool shared =
             in.buffer().resource() == out.buffer().resource() && order::overlap(in.footprint(), out.footprint());
@@ -188,7 +189,8 @@ private:
             }
             return in;
         }
-        array aside = empty(in.shape(), in.dtype(), where.stream(), where.site().where);
+        const array& aside =
+            all.aside[i].emplace(empty(in.shape(), in.dtype(), where.stream(), where.site().where));
         copies_.emplace_back(aside, in);
         all.add(operation::reads(in));
         all.add(operation::writes(aside));

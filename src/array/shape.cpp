@@ -47,6 +47,9 @@ std::string shape::to_string() const {
 }
 
 shape broadcast_shapes(const shape& a, const shape& b) {
+    if (a == b) {
+        return a;
+    }
     const shape& longer = a.dimensions() >= b.dimensions() ? a : b;
     const shape& shorter = a.dimensions() >= b.dimensions() ? b : a;
     layout::axes extents;

@@ -217,6 +217,9 @@ shape array::completed(std::span<const std::int64_t> extents) const {
 }
 
 array array::broadcast_to(const weir::shape& to) const {
+    if (to == shape_) {
+        return *this;
+    }
     const auto impossible = [&] {
         return argument_error("an array of the shape " + shape_.to_string() + " cannot be broadcast to " +
                               to.to_string() + ": counted from the last dimension, its extents must be those or 1");

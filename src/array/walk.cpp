@@ -1,5 +1,6 @@
 #include "array/walk.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -9,9 +10,10 @@ namespace weir::walk {
 
 namespace {
 
+/// Not initialised: there is room for many, and as a rule there are few.
 struct dimension {
-    std::int64_t extent = 0;
-    std::array<std::int64_t, plan::most_operands> strides{};
+    std::int64_t extent;
+    std::array<std::int64_t, plan::most_operands> strides;
 };
 
 std::uint64_t magnitude(std::int64_t stride) noexcept {
@@ -93,7 +95,7 @@ void copy_rows(const grid& to, const grid& from, std::int64_t rows, std::int64_t
 }  // namespace
 
 plan::plan(std::span<const std::int64_t> extents, std::span<const operand> operands) : operands_(operands.size()) {
-    std::array<dimension, shape::most> all;
+    std::array<dimension, shape::most> all;  // NOLINT(cppcoreguidelines-pro-type-member-init): see there
     std::size_t count = 0;
     for (std::size_t i = 0; i < operands_; ++i) {
         first_[i] = operands[i].first;
@@ -109,7 +111,7 @@ plan::plan(std::span<const std::int64_t> extents, std::span<const operand> opera
             continue;
         }
         dimension& d = all[count++];
-        d.extent = extents[axis];
+        d = {extents[axis], {}};
         const bool backwards = operands[0].strides[axis] < 0;
         for (std::size_t i = 0; i < operands_; ++i) {
             const std::int64_t stride = operands[i].strides[axis];
@@ -117,7 +119,10 @@ plan::plan(std::span<const std::int64_t> extents, std::span<const operand> opera
             d.strides[i] = backwards ? -stride : stride;
         }
     }
-    std::stable_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), is_outside);
+    for (std::size_t i = 1; i < count; ++i) {  // stable, and quick for few
+        auto* const next = all.data() + i;
+        std::rotate(std::upper_bound(all.data(), next, *next, is_outside), next, next + 1);
+    }
     for (std::size_t i = 0; i < count; ++i) {
         dimension d = all[i];
         if (count_ > 0 && continues(all[count_ - 1], d)) {

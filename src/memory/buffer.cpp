@@ -26,6 +26,14 @@ buffer::buffer(std::size_t bytes, const stream_ref& on, source_location where) {
     }
 }
 
+buffer buffer::at_hand(std::size_t bytes, const stream_ref& on, source_location where) {
+    buffer made;
+    if (bytes != 0 && memory::use::innermost(on.state().device()) == nullptr) {
+        made.block_ = memory::allocate_at_hand(memory::pool_of(on.state().device()), bytes, on.state(), where);
+    }
+    return made;
+}
+
 buffer buffer::wrap_lent(void* pointer, std::size_t bytes, const weir::device& on,
                          std::unique_ptr<detail::lender> owner, const source_location& where) {
     return buffer(

@@ -103,19 +103,38 @@ detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, cons
     return allocate(pool_of(on.device()), bytes, on, where);
 }
 
-detail::owner<block> allocate(pool& from, std::size_t bytes, runtime::stream_state& on, const source_location& where) {
-    runtime::fork_guard::expect_usable();
-    on.expect_open();
-    block* taken = from.take_recent(bytes, on.timeline());
-    if (taken == nullptr) {
-        taken = &take_slowly(from, bytes, on, where);
-    }
-    detail::owner<block> made(taken);
+namespace {
+
+/// What was taken out of a pool, with an owner.
+detail::owner<block> given_out(block& taken, const runtime::stream_state& on, const source_location& where) {
+    detail::owner<block> made(&taken);
     runtime::observers::tell([&](runtime::observer& one) {
         one.allocated({made->id(), made->size(), on.info().device, reinterpret_cast<std::uintptr_t>(made->address),
                        &on.info(), where});
     });
     return made;
+}
+
+block* take_at_hand(pool& from, std::size_t bytes, const runtime::stream_state& on) {
+    runtime::fork_guard::expect_usable();
+    on.expect_open();
+    return from.take_recent(bytes, on.timeline());
+}
+
+}  // namespace
+
+detail::owner<block> allocate(pool& from, std::size_t bytes, runtime::stream_state& on, const source_location& where) {
+    block* taken = take_at_hand(from, bytes, on);
+    if (taken == nullptr) {
+        taken = &take_slowly(from, bytes, on, where);
+    }
+    return given_out(*taken, on, where);
+}
+
+detail::owner<block> allocate_at_hand(pool& from, std::size_t bytes, runtime::stream_state& on,
+                                      const source_location& where) {
+    block* const taken = take_at_hand(from, bytes, on);
+    return taken == nullptr ? detail::owner<block>() : given_out(*taken, on, where);
 }
 
 }  // namespace weir::memory

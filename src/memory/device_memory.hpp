@@ -23,5 +23,8 @@ namespace weir::memory {
 /// The same from another pool of the device.
 [[nodiscard]] detail::owner<block> allocate(pool& from, std::size_t bytes, runtime::stream_state& on,
                                             const source_location& where);
+/// The same, if the pool has it at hand for this stream: asks no driver and waits for nobody. Null if it has not.
+[[nodiscard]] detail::owner<block> allocate_at_hand(pool& from, std::size_t bytes, runtime::stream_state& on,
+                                                    const source_location& where);
 
 }  // namespace weir::memory

@@ -90,7 +90,7 @@ std::string compiled_kernels::compile() {
     return log;
 }
 
-void compiled_kernels::run(std::size_t number, const std::vector<std::uint64_t>& words, unsigned blocks) const {
+void compiled_kernels::run(std::size_t number, std::span<const std::uint64_t> words, unsigned blocks) const {
     void* const found = dlsym(library_, ("run_" + std::to_string(number)).c_str());
     reinterpret_cast<void (*)(const void*, unsigned)>(found)(words.data(), blocks);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ public:
     /// After the last `add`. The compiler's messages; empty if all is well.
     [[nodiscard]] std::string compile();
     /// As many blocks as are given.
-    void run(std::size_t number, const std::vector<std::uint64_t>& words, unsigned blocks) const;
+    void run(std::size_t number, std::span<const std::uint64_t> words, unsigned blocks) const;
 
 private:
     std::vector<array_kernels::description> all_;

@@ -79,6 +79,31 @@ protected:
     }
 };
 
+/// Which context is current on a thread that had `before`, after it has put work into a stream of a device.
+gpu::context_handle current_after_work_on(int number, gpu::context_handle before) {
+    gpu::context_handle left = nullptr;
+    std::thread([&] {
+        const gpu::driver_api& api = gpu::context_of(cuda(number).state().driver()).api();
+        EXPECT_EQ(api.context_set_current(before), gpu::success);
+        const stream s(cuda(number));
+        static_cast<void>(make(s, 1));
+        EXPECT_EQ(api.context_get_current(&left), gpu::success);
+    }).join();
+    return left;
+}
+
+TEST_F(CudaDevices, AThreadKeepsItsContext) {
+    const gpu::context_handle first = gpu::context_of(cuda(0).state().driver()).handle();
+    const gpu::context_handle second = gpu::context_of(cuda(1).state().driver()).handle();
+    EXPECT_EQ(current_after_work_on(0, second), second);
+    EXPECT_EQ(current_after_work_on(1, first), first);
+    EXPECT_EQ(current_after_work_on(1, second), second);
+}
+TEST_F(CudaDevices, AThreadWithNoneGetsThatOfDevice0AsFromTheRuntimeAndNoOther) {
+    EXPECT_EQ(current_after_work_on(0, nullptr), gpu::context_of(cuda(0).state().driver()).handle());
+    EXPECT_EQ(current_after_work_on(1, nullptr), nullptr);
+}
+
 /// From x on one device to y on the other.
 std::pair<double, unsigned long long> copied_behind(ordering_mode mode) {
     const ordering_scope scope(mode);

@@ -39,8 +39,11 @@ call call_of(function what, const argument& result, std::span<const argument> in
     const auto elements = static_cast<std::uint64_t>(all.elements());
     kernel.wide = elements > INT32_MAX;
 
-    std::vector<std::uint64_t>& words = made.words;
-    words = {elements, extra[0], extra[1]};
+    argument_words& words = made.words;
+    const auto put = [&](std::uint64_t one) { words.push_back(one); };
+    put(elements);
+    put(extra[0]);
+    put(extra[1]);
     for (std::size_t k = 0; k < kernel.operands; ++k) {
         std::array<std::uint64_t, 2> value{};
         if (kernel.by_value[k]) {
@@ -48,17 +51,22 @@ call call_of(function what, const argument& result, std::span<const argument> in
         } else {
             value[0] = word(all.first(k));
         }
-        words.insert(words.end(), value.begin(), value.end());
+        put(value[0]);
+        put(value[1]);
     }
     const std::size_t missing = kernel.rank - all.dimensions();
-    words.insert(words.end(), missing, 1);
-    for (std::size_t d = 0; d < all.dimensions(); ++d) {
-        words.push_back(word(all.extent(d)));
+    for (std::size_t d = 0; d < missing; ++d) {
+        put(1);
     }
-    words.insert(words.end(), missing * kernel.operands, 0);
+    for (std::size_t d = 0; d < all.dimensions(); ++d) {
+        put(word(all.extent(d)));
+    }
+    for (std::size_t i = 0; i < missing * kernel.operands; ++i) {
+        put(0);
+    }
     for (std::size_t d = 0; d < all.dimensions(); ++d) {
         for (std::size_t k = 0; k < kernel.operands; ++k) {
-            words.push_back(word(all.stride(d, k)));
+            put(word(all.stride(d, k)));
         }
     }
     return made;

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "array/cuda/source.hpp"
 #include "array/walk.hpp"
+#include "frontier/small_vector.hpp"
 
 namespace weir::array_kernels {
 
@@ -18,10 +18,13 @@ struct argument {
     const std::byte* number = nullptr;  ///< null: an array
 };
 
-/// A kernel and the words of its argument (see source_of).
+/// The 64-bit words of a kernel's argument (see source_of); room for those of most operations.
+using argument_words = detail::small_vector<std::uint64_t, 20>;
+
+/// A kernel and the words of its argument.
 struct call {
     description kernel;
-    std::vector<std::uint64_t> words;
+    argument_words words;
 };
 
 /// Computes operand 0 of a plan of the others, element by element. `extra` are numbers for the function. There is at least

@@ -24,6 +24,9 @@ bool may_have_negative_exponent(function what, std::span<const argument> inputs)
 
 completion enqueue(const on& where, std::span<const runtime::access_request> accesses, launches what,
                    runtime::work_kind kind) {
+    if (const small_launch* const one = what.alone()) {
+        return operation::enqueue(where, accesses, detail::native_task{*one}, kind);
+    }
     return operation::enqueue(where, accesses, detail::native_task{std::move(what)}, kind);
 }
 

@@ -29,20 +29,31 @@ public:
     }
 
     function_handle find(const context& in, const description& what) {
+        // The one that the thread asked for last, without a lock: kernels stay for ever.
+        thread_local std::pair<key, function_handle> last{{nullptr, {}}, nullptr};
         const key wanted{&in, what};
+        if (last.first != wanted) {
+            last = {wanted, look_up(wanted)};
+        }
+        return last.second;
+    }
+
+private:
+    using key = std::pair<const context*, description>;
+
+    function_handle look_up(const key& wanted) {
         {
             const std::shared_lock lock(mutex_);
             if (const auto found = all_.find(wanted); found != all_.end()) {
                 return found->second;
             }
         }
-        const function_handle made = backend::cuda::compiled(in, source_of(what), kernel_name, compiler_options());
+        const function_handle made =
+            backend::cuda::compiled(*wanted.first, source_of(wanted.second), kernel_name, compiler_options());
         const std::unique_lock lock(mutex_);
         return all_.emplace(wanted, made).first->second;
     }
 
-private:
-    using key = std::pair<const context*, description>;
     detail::shared_mutex mutex_;  ///< guards all_; a leaf in the lock order
     std::map<key, function_handle> all_;
 };
@@ -86,18 +97,31 @@ const context* context_of(const device& where) {
 }
 
 std::uint64_t blocks_for(const context& in, std::uint64_t elements, std::uint64_t by_block) {
+    const std::uint64_t wanted = std::max<std::uint64_t>(1, (elements - 1) / by_block + 1);
+    if (wanted <= blocks_for_each_multiprocessor) {
+        return wanted;  // without asking the driver
+    }
     const auto multiprocessors =
         static_cast<std::uint64_t>(std::max(1, in.attribute(backend::cuda::device_attribute::multiprocessor_count)));
-    return std::clamp<std::uint64_t>((elements - 1) / by_block + 1, 1,
-                                     multiprocessors * blocks_for_each_multiprocessor);
+    return std::min(wanted, multiprocessors * blocks_for_each_multiprocessor);
+}
+
+void launches::add(const small_launch& head, std::span<const std::uint64_t> words) {
+    one made{head, {}};
+    if (words.size() <= small_launch::most_words) {
+        std::copy(words.begin(), words.end(), made.head.words.begin());
+    } else {
+        made.more_words.assign(words.begin(), words.end());
+    }
+    all_.push_back(std::move(made));
 }
 
 void launches::add(const description& what, std::uint64_t blocks, std::span<const std::uint64_t> words) {
-    one made;
+    small_launch made;
+    made.in = in_;
     made.kernel = known_kernels::instance().find(*in_, what);
     made.blocks = static_cast<unsigned>(blocks);
-    made.words.assign(words.begin(), words.end());
-    all_.push_back(std::move(made));
+    add(made, words);
 }
 
 void launches::add(function what, const argument& result, std::span<const argument> inputs, const walk::plan& all,
@@ -117,13 +141,6 @@ void launches::add_copy(const walk::plan& both, dtype to, dtype from) {
     add(function::same, {to, to, nullptr}, source, both);
 }
 
-void launches::add_call(one::call what, std::array<std::uint64_t, 3> words) {
-    one made;
-    made.what = what;
-    made.words.assign(words.begin(), words.end());
-    all_.push_back(std::move(made));
-}
-
 void launches::add_fill(const walk::plan& all, dtype type, const std::byte* element) {
     const std::size_t item = size_of(type);
     const std::size_t period = period_of(element, item);
@@ -136,40 +153,44 @@ void launches::add_fill(const walk::plan& all, dtype type, const std::byte* elem
     }
     std::uint32_t value = 0;
     std::memcpy(&value, element, period);
-    constexpr std::array calls = {one::call::fill8, one::call::fill16, one::call::fill32};
-    add_call(calls[period / 2],
-             {word(all.first(0)), value, static_cast<std::uint64_t>(all.elements()) * item / period});
+    constexpr std::array calls = {small_launch::call::fill8, small_launch::call::fill16, small_launch::call::fill32};
+    small_launch made;
+    made.in = in_;
+    made.what = calls[period / 2];
+    const std::uint64_t words[] = {word(all.first(0)), value,
+                                   static_cast<std::uint64_t>(all.elements()) * item / period};
+    add(made, words);
 }
 
-void launches::run(const one& each) const {
-    const backend::cuda::driver_api& api = in_->api();
+void small_launch::run(const std::uint64_t* its_words) const {
+    const backend::cuda::driver_api& api = in->api();
     auto* const stream = static_cast<backend::cuda::stream_handle>(backend::submitting_to::current());
-    switch (each.what) {
-        case one::call::launch:
+    switch (what) {
+        case call::launch:
             break;
-        case one::call::fill8:
-            return in_->expect(
-                api.fill8_async(each.words[0], static_cast<unsigned char>(each.words[1]), each.words[2], stream),
+        case call::fill8:
+            return in->expect(
+                api.fill8_async(its_words[0], static_cast<unsigned char>(its_words[1]), its_words[2], stream),
                 "cuMemsetD8Async");
-        case one::call::fill16:
-            return in_->expect(
-                api.fill16_async(each.words[0], static_cast<unsigned short>(each.words[1]), each.words[2], stream),
+        case call::fill16:
+            return in->expect(
+                api.fill16_async(its_words[0], static_cast<unsigned short>(its_words[1]), its_words[2], stream),
                 "cuMemsetD16Async");
-        case one::call::fill32:
-            return in_->expect(
-                api.fill32_async(each.words[0], static_cast<unsigned>(each.words[1]), each.words[2], stream),
+        case call::fill32:
+            return in->expect(
+                api.fill32_async(its_words[0], static_cast<unsigned>(its_words[1]), its_words[2], stream),
                 "cuMemsetD32Async");
     }
     backend::cuda::launch_shape shape;
-    shape.grid[0] = each.blocks;
+    shape.grid[0] = blocks;
     shape.block[0] = threads;
-    void* const arguments[] = {const_cast<std::uint64_t*>(each.words.data())};  // is read alone
-    backend::cuda::launch(*in_, each.kernel, shape, arguments);
+    void* const arguments[] = {const_cast<std::uint64_t*>(its_words)};  // is read alone
+    backend::cuda::launch(*in, kernel, shape, arguments);
 }
 
 void launches::operator()() const {
     for (const one& each : all_) {
-        run(each);
+        each.head.run(each.more_words.empty() ? each.head.words.data() : each.more_words.data());
     }
 }
 

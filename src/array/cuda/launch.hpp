@@ -8,6 +8,7 @@
 
 #include "array/cuda/call.hpp"
 #include "backend/cuda/compile.hpp"
+#include "frontier/small_vector.hpp"
 #include "weir/device.hpp"
 #include "weir/dtype.hpp"
 
@@ -18,6 +19,24 @@ using backend::cuda::context;
 /// The context of a CUDA device, where operations on arrays are kernels. Null for a device that runs the loops.
 /// Throws state_error if the device stayed with the process that this one was forked from.
 [[nodiscard]] const context* context_of(const device& where);
+
+/// A launch of a kernel, or a call of the driver that needs none: a value that a native task is made of, and that a stream
+/// need not keep once it is enqueued.
+struct small_launch {
+    enum class call : std::uint8_t { launch, fill8, fill16, fill32 };
+    static constexpr std::size_t most_words = 20;
+
+    const context* in = nullptr;
+    backend::cuda::function_handle kernel = nullptr;
+    unsigned blocks = 1;
+    call what = call::launch;
+    std::array<std::uint64_t, most_words> words;  ///< the kernel's argument; or address, value and count
+
+    /// Puts it into submitting_to::current(). Throws device_error.
+    void operator()() const { run(words.data()); }
+    /// The same with these words.
+    void run(const std::uint64_t* its_words) const;
+};
 
 /// Launches of kernels, one after the other: what a native task does. Kernels are compiled when they are added.
 class launches {
@@ -39,23 +58,23 @@ public:
 
     [[nodiscard]] const context& in() const noexcept { return *in_; }
 
+    /// All of it as one small launch; null if it is more than that. Valid until the next change.
+    [[nodiscard]] const small_launch* alone() const noexcept {
+        return all_.size() == 1 && all_[0].more_words.empty() ? &all_[0].head : nullptr;
+    }
+
     /// Puts them into submitting_to::current(). Throws device_error.
     void operator()() const;
 
 private:
-    /// A launch, or a call of the driver that needs no kernel.
     struct one {
-        enum class call : std::uint8_t { launch, fill8, fill16, fill32 };
-        call what = call::launch;
-        backend::cuda::function_handle kernel = nullptr;
-        unsigned blocks = 1;
-        std::vector<std::uint64_t> words;  ///< the kernel's argument; or address, value and count
+        small_launch head;
+        std::vector<std::uint64_t> more_words;  ///< instead of the head's, where those have no room
     };
-    void add_call(one::call what, std::array<std::uint64_t, 3> words);
-    void run(const one& each) const;
+    void add(const small_launch& head, std::span<const std::uint64_t> words);
 
     const context* in_;
-    std::vector<one> all_;
+    detail::small_vector<one, 1> all_;
 };
 
 /// So many blocks of threads for so many elements.

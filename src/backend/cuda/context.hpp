@@ -35,18 +35,19 @@ private:
 };
 
 /// Makes a context current on the calling thread while it lives. Every call of the driver that needs one is made in such
-/// a scope.
+/// a scope. A thread that had none keeps that of device 0, which is what CUDA's runtime gives it at its first call: to take it
+/// away again would cost each operation two calls.
 class in_context {
 public:
     explicit in_context(const context& of) noexcept : api_(&of.api()) {
         api_->context_get_current(&before_);
         if (before_ != of.handle()) {
             api_->context_set_current(of.handle());
-            changed_ = true;
+            restores_ = before_ != nullptr || of.number() != 0;
         }
     }
     ~in_context() {
-        if (changed_) {
+        if (restores_) {
             api_->context_set_current(before_);
         }
     }
@@ -56,7 +57,7 @@ public:
 private:
     const driver_api* api_;
     context_handle before_ = nullptr;
-    bool changed_ = false;
+    bool restores_ = false;
 };
 
 /// The same for calls that could disturb a capture of others (queries, allocation, loading): they are made in relaxed
