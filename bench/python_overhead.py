@@ -1,7 +1,8 @@
 """What a call from Python costs: nanoseconds, beside NumPy, and beside torch and CuPy where they are installed.
 
-Prints the median of several runs for each call. Compare figures of one run only. On a machine with a GPU a second
-table has calls on cuda:0 beside those of cuda.core, CuPy and torch; of what is missing a line says why.
+Prints the median of several runs for each call, less what a call of an empty function takes. Compare figures of one
+run only. On a machine with a GPU a second table has calls on cuda:0 beside those of cuda.core, CuPy and torch; of what
+is missing a line says why.
 
     ./run bench python
 """
@@ -20,20 +21,28 @@ import python_peers
 import weir
 
 
-def nanoseconds(call: Callable[[], object], calls: int, runs: int, settle: Callable[[], object]) -> float:
-    """The median over `runs` of the time of one call, of `calls` in a row; `settle` waits for them between the runs."""
-    times = []
-    for _ in range(runs + 1):
-        begin = time.perf_counter_ns()
-        for _ in range(calls):
-            call()
-        times.append((time.perf_counter_ns() - begin) / calls)
-        settle()
-    return statistics.median(times[1:])
-
-
 def nothing() -> None:
     pass
+
+
+def elapsed(call: Callable[[], object], calls: int) -> int:
+    """The nanoseconds that so many calls in a row take."""
+    begin = time.perf_counter_ns()
+    for _ in range(calls):
+        call()
+    return time.perf_counter_ns() - begin
+
+
+def nanoseconds(call: Callable[[], object], calls: int, runs: int, settle: Callable[[], object]) -> float:
+    """The median over `runs` of the time of one call, of `calls` in a row; `settle` waits for them between the runs.
+
+    Less what a function that does nothing takes in the same loop: the calls are made in functions without arguments.
+    """
+    times = []
+    for _ in range(runs + 1):
+        times.append((elapsed(call, calls) - elapsed(nothing, calls)) / calls)
+        settle()
+    return statistics.median(times[1:])
 
 
 Add = Callable[..., None]

@@ -3,6 +3,7 @@
 #include "bind.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "devices.hpp"
@@ -57,6 +58,42 @@ std::string py_event::to_string() const {
     }
     return in_words_of_python(event_.to_string());
 }
+
+namespace {
+
+/// The object that was handed out last.
+std::optional<reference>& last_of_thread() {
+    thread_local std::optional<reference> one;
+    return one;
+}
+
+/// Whether nobody but `last_of_thread` has the object, or a weak reference to it.
+[[maybe_unused]] bool is_forgotten(PyObject* object) noexcept {
+    return Py_REFCNT(object) == 1 && *PyObject_GET_WEAKREFS_LISTPTR(object) == nullptr;
+}
+
+}  // namespace
+
+nb::object object_for(py_event made) {
+#ifdef Py_GIL_DISABLED
+    return nb::cast(std::move(made));  // how many have an object is not known there
+#else
+    std::optional<reference>& last = last_of_thread();
+    if (last && is_forgotten(last->get().ptr())) {
+        *nb::inst_ptr<py_event>(last->get()) = std::move(made);
+        return nb::borrow(last->get());
+    }
+    nb::object fresh = nb::cast(std::move(made));
+    if (last) {
+        last->replace(fresh);
+    } else {
+        last.emplace(fresh);
+    }
+    return fresh;
+#endif
+}
+
+void forget_last_event() noexcept { last_of_thread().reset(); }
 
 void bind_events(nb::module_& m) {
     nb::class_<py_event> cls(m, "Event", nb::is_weak_referenceable(),

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "bind.hpp"
 #include "weir/device.hpp"
 #include "weir/event.hpp"
 #include "weir/stream.hpp"
@@ -38,9 +39,16 @@ private:
     bool is_open_ = true;
 };
 
+/// An object for `made`: a new one, or the one that the thread got last, if nobody has that any more. So a program that drops
+/// the events of what it enqueues makes one object for all of them.
+[[nodiscard]] nb::object object_for(py_event made);
+
 /// The event of an operation that was just enqueued on a stream of `on`.
-[[nodiscard]] inline py_event event_of(const completion& done, const stream_ref& on) {
-    return {event(done), on.device()};
+[[nodiscard]] inline nb::object event_of(const completion& done, const stream_ref& on) {
+    return object_for({event(done), on.device()});
 }
+
+/// Lets go of what the calling thread remembers: at the interpreter's exit.
+void forget_last_event() noexcept;
 
 }  // namespace weir::python

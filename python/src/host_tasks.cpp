@@ -121,7 +121,7 @@ const char* label_of(nb::handle fn) {
     return "host task";
 }
 
-py_event host_task(nb::handle fn, nb::args args, nb::handle reads, nb::handle writes, nb::handle on, nb::handle after,
+nb::object host_task(nb::handle fn, nb::args args, nb::handle reads, nb::handle writes, nb::handle on, nb::handle after,
                    bool wait) {
     if (PyCallable_Check(fn.ptr()) == 0) {
         throw argument_type_error("host_task() got " + std::string(nb::repr(fn).c_str()) +

@@ -125,7 +125,7 @@ completion put(const py_kernel& what, const stream& to, const launch_config& con
                                                           std::vector<argument_slot>(slots.begin(), slots.end())});
 }
 
-py_event launch(const py_kernel& what, const launch_place& at, nb::args args) {
+nb::object launch(const py_kernel& what, const launch_place& at, nb::args args) {
     const std::size_t count = what.parameters.size();
     if (args.size() != count) {
         throw argument_error("the kernel " + repr(what) + " has " + std::to_string(count) + " parameters, and got " +
@@ -182,10 +182,10 @@ PyObject* call_launcher(PyObject* self, PyObject* arguments, PyObject* keywords)
                 "block, ...)");
         }
         const py_launcher& launcher = *nb::inst_ptr<py_launcher>(self);
-        py_event done = launch(*object_of<py_kernel>(launcher.kernel),
-                                     {launcher.config, launcher.on, nb::handle(Py_None), false},
-                                     nb::borrow<nb::args>(arguments));
-        return nb::cast(std::move(done)).release().ptr();
+        return launch(*object_of<py_kernel>(launcher.kernel),
+                      {launcher.config, launcher.on, nb::handle(Py_None), false}, nb::borrow<nb::args>(arguments))
+            .release()
+            .ptr();
     } catch (...) {
         raise_handled();
         return nullptr;

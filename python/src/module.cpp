@@ -6,6 +6,7 @@
 #include "checking.hpp"
 #include "devices.hpp"
 #include "errors.hpp"
+#include "events.hpp"
 #include "interpreter.hpp"
 #include "work.hpp"
 
@@ -35,5 +36,8 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_memory(m);
     bind_captures(m);
     bind_testing(m);
-    interpreter::watch_exit(m, forget_current_streams);
+    interpreter::watch_exit(m, []() noexcept {
+        forget_current_streams();
+        forget_last_event();
+    });
 }

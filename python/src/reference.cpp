@@ -1,6 +1,7 @@
 #include "reference.hpp"
 
 #include <atomic>
+#include <utility>
 
 #include "interpreter.hpp"
 
@@ -36,6 +37,10 @@ reference::reference(nb::object object) : node_(new node{object.ptr(), nullptr})
 std::size_t reference::alive() noexcept { return owned.load(std::memory_order_relaxed); }
 
 nb::handle reference::get() const noexcept { return node_->object; }
+
+void reference::replace(nb::object other) noexcept {
+    const nb::object former = nb::steal(std::exchange(node_->object, other.release().ptr()));
+}
 
 void reference::let_go::operator()(node* one) const noexcept {
     void* first = dropped.load(std::memory_order_relaxed);

@@ -21,6 +21,9 @@ public:
     /// The object. Needs the GIL.
     [[nodiscard]] nanobind::handle get() const noexcept;
 
+    /// Refers to another object from now on. Needs the GIL; the former one may go at once.
+    void replace(nanobind::object other) noexcept;
+
     /// How many there are, also of those that wait for the GIL.
     [[nodiscard]] static std::size_t alive() noexcept;
 

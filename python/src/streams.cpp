@@ -66,7 +66,7 @@ void wait_for(const stream& self, nb::handle what) {
 nb::object record(const stream& self, nb::handle into, bool timing) {
     const source_location where = here();
     if (into.is_none()) {
-        return nb::cast(py_event(released([&] { return self.record({.timing = timing}, where); }), self.device()));
+        return object_for({released([&] { return self.record({.timing = timing}, where); }), self.device()});
     }
     if (!nb::isinstance<py_event>(into)) {
         throw argument_type_error("record() got " + std::string(nb::repr(into).c_str()) +

@@ -24,7 +24,7 @@ const array& expect_array(nb::handle x, const char* function) {
     return nb::cast<const array&>(x);
 }
 
-py_event copy_to(nb::handle dst, nb::handle src, nb::handle on_stream) {
+nb::object copy_to(nb::handle dst, nb::handle src, nb::handle on_stream) {
     const source_location where = here();
     const std::optional<stream> given = on_stream.is_none() ? std::nullopt : std::optional(stream_from(on_stream));
     if (numpy::is_array(dst)) {
@@ -42,7 +42,7 @@ py_event copy_to(nb::handle dst, nb::handle src, nb::handle on_stream) {
     return event_of(assign(target, src, used, where), used);
 }
 
-py_event fill_with(nb::handle x, nb::handle value, nb::handle on_stream) {
+nb::object fill_with(nb::handle x, nb::handle value, nb::handle on_stream) {
     const source_location where = here();
     const array& target = expect_array(x, "fill");
     if (PyList_Check(value.ptr()) != 0 || PyTuple_Check(value.ptr()) != 0) {

@@ -288,3 +288,14 @@ def test_a_kernel_may_be_dropped_before_its_launch_has_run(fill: weir.Kernel) ->
         assert alive() is None
         weir.Kernel(AXPY, "axpy", "in float* x, inout float* y, float a, int64 n")
     assert y.numpy().tolist() == [9] * 50
+
+
+def test_a_launcher_takes_no_keywords_and_says_what_does(fill: weir.Kernel) -> None:
+    x = ones(4, "int32")
+    with pytest.raises(weir.ArgumentTypeError, match=r"k\.launch\(grid, block"):
+        fill[1, 32](x, 7, 4, wait=True)  # type: ignore[call-arg]
+    assert x.tolist() == [1, 1, 1, 1]
+    assert isinstance(fill[1, 32].__call__(x, 7, 4), weir.Event)  # noqa: PLC2801
+    assert x.tolist() == [7, 7, 7, 7]
+    with pytest.raises(weir.ArgumentError, match="3 parameters, and got 1"):
+        fill[1, 32].__call__(x)  # noqa: PLC2801

@@ -332,3 +332,28 @@ def test_x10_messages_name_calls_of_python() -> None:
     with pytest.raises(weir.StateError, match=r"weir\.Stream\(device\)"):
         stream.record()
     assert "<weir.Event" in str(weir.explain(weir.Stream().record()))
+
+
+def test_events_that_are_kept_stay_what_they_are() -> None:
+    """An event that nobody has any more may be used again as another; one that somebody has, never."""
+    s = weir.Stream("cpu")
+    kept, seen, weak = [], set(), []
+    for i in range(100):
+        event = s.record()
+        seen.add(hash(event))
+        if i % 3 == 0:
+            kept.append((event, hash(event)))
+        elif i % 3 == 1:
+            weak.append(weakref.ref(event))
+    assert len(seen) == 100
+    assert all(hash(event) == was for event, was in kept)
+    del event
+    s.record()
+    s.record()
+    assert all(one() is None for one in weak), "a weak reference never shows another event"
+
+
+def test_an_event_that_was_closed_is_not_handed_out() -> None:
+    s = weir.Stream("cpu")
+    s.record().close()
+    assert s.record()
