@@ -122,7 +122,7 @@ const char* label_of(nb::handle fn) {
 }
 
 nb::object host_task(nb::handle fn, nb::args args, nb::handle reads, nb::handle writes, nb::handle on, nb::handle after,
-                   bool wait) {
+                     bool wait) {
     if (PyCallable_Check(fn.ptr()) == 0) {
         throw argument_type_error("host_task() got " + std::string(nb::repr(fn).c_str()) +
                                   ", which cannot be called: pass a function, and its arguments after it");

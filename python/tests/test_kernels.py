@@ -295,7 +295,7 @@ def test_a_launcher_takes_no_keywords_and_says_what_does(fill: weir.Kernel) -> N
     with pytest.raises(weir.ArgumentTypeError, match=r"k\.launch\(grid, block"):
         fill[1, 32](x, 7, 4, wait=True)  # type: ignore[call-arg]
     assert x.tolist() == [1, 1, 1, 1]
-    assert isinstance(fill[1, 32].__call__(x, 7, 4), weir.Event)  # noqa: PLC2801
+    assert isinstance(fill[1, 32].__call__(x, 7, 4), weir.Event)
     assert x.tolist() == [7, 7, 7, 7]
     with pytest.raises(weir.ArgumentError, match="3 parameters, and got 1"):
-        fill[1, 32].__call__(x)  # noqa: PLC2801
+        fill[1, 32].__call__(x)

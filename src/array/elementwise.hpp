@@ -162,8 +162,7 @@ private:
                 continue;
             }
             const array& used = untangled(where, out, given[i].what->of_array(), all, i);
-            const array& seen =
-                used.shape() == out.shape() ? used : views[i].emplace(used.broadcast_to(out.shape()));
+            const array& seen = used.shape() == out.shape() ? used : views[i].emplace(used.broadcast_to(out.shape()));
             one.convert = converter(seen.dtype(), one.as);
             one.item = size_of(seen.dtype());
             one.stored = seen.dtype();
@@ -189,8 +188,7 @@ private:
             }
             return in;
         }
-        const array& aside =
-            all.aside[i].emplace(empty(in.shape(), in.dtype(), where.stream(), where.site().where));
+        const array& aside = all.aside[i].emplace(empty(in.shape(), in.dtype(), where.stream(), where.site().where));
         copies_.emplace_back(aside, in);
         all.add(operation::reads(in));
         all.add(operation::writes(aside));

@@ -72,8 +72,7 @@ public:
         prune(complete);
         const bool was_worth_it = size() <= before - before / 4;
         merges_ = 0;
-        prune_at_ =
-            was_worth_it ? 1 : static_cast<std::uint32_t>(std::min(2 * interval, merges_for_each * size()));
+        prune_at_ = was_worth_it ? 1 : static_cast<std::uint32_t>(std::min(2 * interval, merges_for_each * size()));
     }
 
     [[nodiscard]] bool empty() const noexcept { return few_.empty() && !is_tree(); }

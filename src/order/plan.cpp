@@ -106,9 +106,9 @@ clock plan::clock_after() const {
     // over, so is all that it is ordered after.
     const point last{self_, tail_};
     // How far the stream is has to come from another processor: asked last.
-    const bool implied = std::any_of(waits_.begin(), waits_.end(),
-                                     [&](const wait& issued) { return covers(issued.target, last); }) ||
-                         completed_->is_complete(last);
+    const bool implied =
+        std::any_of(waits_.begin(), waits_.end(), [&](const wait& issued) { return covers(issued.target, last); }) ||
+        completed_->is_complete(last);
     const frontier* const first = implied ? waits_[0].target.known : known_->get();
     const auto merged = first != nullptr ? std::make_shared<frontier>(*first) : std::make_shared<frontier>();
     for (const wait& issued : waits_) {

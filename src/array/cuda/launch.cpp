@@ -177,9 +177,8 @@ void small_launch::run(const std::uint64_t* its_words) const {
                 api.fill16_async(its_words[0], static_cast<unsigned short>(its_words[1]), its_words[2], stream),
                 "cuMemsetD16Async");
         case call::fill32:
-            return in->expect(
-                api.fill32_async(its_words[0], static_cast<unsigned>(its_words[1]), its_words[2], stream),
-                "cuMemsetD32Async");
+            return in->expect(api.fill32_async(its_words[0], static_cast<unsigned>(its_words[1]), its_words[2], stream),
+                              "cuMemsetD32Async");
     }
     backend::cuda::launch_shape shape;
     shape.grid[0] = blocks;

@@ -46,7 +46,9 @@ thread_local int helping = 0;
 
 submission::submission(device_context& in, timeline& line, queue_events& owner, int priority, unsigned flags,
                        host_bodies* bodies)
-    : recorded_queue(line, *this), lane_(std::make_shared<lane>(in, line, owner, submissions::lock_of(line.number()), priority, flags)), bodies_(bodies) {
+    : recorded_queue(line, *this),
+      lane_(std::make_shared<lane>(in, line, owner, submissions::lock_of(line.number()), priority, flags)),
+      bodies_(bodies) {
     make_ready();
 }
 
