@@ -1,10 +1,10 @@
 // Memory of the driver's pool on two streams of a CUDA device: arrays are dropped while they are in use, and their memory is
 // used again. For NVIDIA's sanitizer, which watches whether each use is ordered behind its allocation and before its end:
 //
-//   compute-sanitizer --tool memcheck --track-stream-ordered-races all --error-exitcode 9 gpu-stream_ordered
-//   compute-sanitizer --tool memcheck --track-stream-ordered-races all --error-exitcode 9 gpu-stream_ordered early
+//   compute-sanitizer --tool memcheck --track-stream-ordered-races all --report-api-errors no --error-exitcode 9
+//       gpu-stream_ordered [early]
 //
-// The first one is to find nothing and to exit with 0. With `early`, the control, memory is given back on another stream
+// Without `early` it is to find nothing and to exit with 0. With `early`, the control, memory is given back on another stream
 // without any order, as by hand: the sanitizer is to find that, and to exit with 9. Exit status without the sanitizer:
 // 0: the results are right; 1: they are not; 2: no CUDA device. `early` does not look at results.
 #include <algorithm>
