@@ -1,0 +1,78 @@
+// The fake driver of the tests, but for the calls by which a stream of operations with nothing in them is ordered: those do
+// nothing, at the price of a call. An event is over a millisecond after it was recorded, whatever it waits for. What is left of
+// the time of a benchmark on it is Weir's own. For `./run bench cuda-host`.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <chrono>
+
+namespace {
+
+using result = int;
+constexpr result success = 0;
+constexpr result not_ready = 600;
+
+using nanoseconds = std::chrono::steady_clock::rep;
+constexpr nanoseconds lasts = 1'000'000;
+
+/// The time when somebody asked last whether an event is over, which somebody does every millisecond.
+std::atomic<nanoseconds> asked_last{0};
+
+struct event {
+    std::atomic<nanoseconds> recorded{0};
+};
+
+thread_local void* current = nullptr;  ///< the thread's context
+
+event& event_of(void* handle) { return *static_cast<event*>(handle); }
+
+}  // namespace
+
+#define WEIR_IDLE_CALL extern "C" __attribute__((visibility("default"))) result
+
+WEIR_IDLE_CALL cuEventCreate(void** made, unsigned /*flags*/) {
+    *made = new event;
+    return success;
+}
+
+WEIR_IDLE_CALL cuEventDestroy_v2(void* handle) {
+    delete &event_of(handle);
+    return success;
+}
+
+WEIR_IDLE_CALL cuEventRecord(void* handle, void* /*stream*/) {
+    event_of(handle).recorded.store(asked_last.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    return success;
+}
+
+WEIR_IDLE_CALL cuEventQuery(void* handle) {
+    const nanoseconds now = std::chrono::steady_clock::now().time_since_epoch().count();
+    asked_last.store(now, std::memory_order_relaxed);
+    return now - event_of(handle).recorded.load(std::memory_order_relaxed) > lasts ? success : not_ready;
+}
+
+WEIR_IDLE_CALL cuEventSynchronize(void* handle) {
+    while (cuEventQuery(handle) != success) {
+    }
+    return success;
+}
+
+WEIR_IDLE_CALL cuEventElapsedTime(float* milliseconds, void* /*start*/, void* /*end*/) {
+    *milliseconds = 0;
+    return success;
+}
+
+WEIR_IDLE_CALL cuStreamWaitEvent(void* /*stream*/, void* /*event*/, unsigned /*flags*/) { return success; }
+WEIR_IDLE_CALL cuStreamSynchronize(void* /*stream*/) { return success; }
+WEIR_IDLE_CALL cuThreadExchangeStreamCaptureMode(int* /*mode*/) { return success; }
+
+WEIR_IDLE_CALL cuCtxGetCurrent(void** context) {
+    *context = current;
+    return success;
+}
+
+WEIR_IDLE_CALL cuCtxSetCurrent(void* context) {
+    static auto* const of_fake = reinterpret_cast<result (*)(void*)>(::dlsym(RTLD_NEXT, "cuCtxSetCurrent"));
+    current = context;
+    return of_fake(context);  // which looks for it in the calls that are its own
+}
