@@ -115,10 +115,9 @@ void array::find_footprint() {
 }
 
 array array::with_layout(weir::shape extents, std::span<const std::int64_t> strides, std::int64_t moved) const {
-    array made(buffer_, dtype_, 0);
+    array made(*this);
     made.shape_ = std::move(extents);
     made.strides_ = detail::axis_list(strides);
-    made.place_ = place_;
     // Nothing has no place: it stays where there is memory.
     made.offset_ = made.size() == 0 ? offset_ : static_cast<std::size_t>(static_cast<std::int64_t>(offset_) + moved);
     made.find_footprint();

@@ -1,9 +1,11 @@
 // Arrays that are the same memory, seen otherwise.
 #include <algorithm>
+#include <span>
 #include <string>
 #include <variant>
 
 #include "array/layout.hpp"
+#include "frontier/small_vector.hpp"
 #include "weir/array.hpp"
 #include "weir/error.hpp"
 
@@ -48,19 +50,17 @@ selection select(const slice& part, std::int64_t extent) {
 
 /// A layout while it grows, dimension by dimension.
 struct growing {
-    layout::axes extents;
-    layout::axes strides;
-    std::size_t count = 0;
+    detail::small_vector<std::int64_t, 4> extents;
+    detail::small_vector<std::int64_t, 4> strides;
 
     void add(std::int64_t extent, std::int64_t stride) {
-        if (count == shape::most) {
+        if (extents.size() == shape::most) {
             throw argument_error("an index that gives more than " + std::to_string(shape::most) + " dimensions");
         }
-        extents[count] = extent;
-        strides[count] = stride;
-        ++count;
+        extents.push_back(extent);
+        strides.push_back(stride);
     }
-    [[nodiscard]] weir::shape shape() const { return weir::shape(extents.first(count)); }
+    [[nodiscard]] weir::shape shape() const { return weir::shape(std::span(extents)); }
 };
 
 }  // namespace
@@ -109,7 +109,7 @@ array array::at(std::span<const index_term> index) const {
                    one.term());
     }
     keep(dimensions() - axis);
-    return with_layout(to.shape(), to.strides.first(to.count), moved);
+    return with_layout(to.shape(), std::span(to.strides), moved);
 }
 
 array array::transpose(std::span<const std::int64_t> axes) const {
@@ -128,7 +128,7 @@ array array::transpose(std::span<const std::int64_t> axes) const {
         seen |= std::uint64_t{1} << axis;
         to.add(shape_[axis], strides()[axis]);
     }
-    return with_layout(to.shape(), to.strides.first(to.count), 0);
+    return with_layout(to.shape(), std::span(to.strides), 0);
 }
 
 array array::t() const {
@@ -136,7 +136,7 @@ array array::t() const {
     for (std::size_t axis = dimensions(); axis-- > 0;) {
         to.add(shape_[axis], strides()[axis]);
     }
-    return with_layout(to.shape(), to.strides.first(to.count), 0);
+    return with_layout(to.shape(), std::span(to.strides), 0);
 }
 
 namespace {
