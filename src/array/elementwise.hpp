@@ -188,11 +188,11 @@ private:
             }
             return in;
         }
-        const array& aside = all.aside[i].emplace(empty(in.shape(), in.dtype(), where.stream(), where.site().where));
-        copies_.emplace_back(aside, in);
+        all.aside[i] = empty(in.shape(), in.dtype(), where.stream(), where.site().where);
+        copies_.emplace_back(*all.aside[i], in);
         all.add(operation::reads(in));
-        all.add(operation::writes(aside));
-        return aside;
+        all.add(operation::writes(*all.aside[i]));
+        return *all.aside[i];
     }
 
     static void spread(const stage& one, std::byte* to, std::int64_t count) {

@@ -12,7 +12,6 @@
 #include "backend/native.hpp"
 #include "backend/spin.hpp"
 #include "weir/detail/interruption.hpp"
-#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
 namespace weir::backend::cuda {

@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "backend/backend.hpp"
 #include "backend/cuda/device_context.hpp"
 #include "backend/cuda/event_pool.hpp"
+#include "backend/timeline.hpp"
 #include "frontier/point.hpp"
 #include "weir/detail/mutex.hpp"
 
