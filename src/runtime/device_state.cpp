@@ -127,9 +127,13 @@ std::vector<frontiers::point> device_state::take_gone() {
 
 stream_state& device_state::default_stream() {
     expect_usable();
+    if (stream_state* const known = known_default_.load(std::memory_order_acquire)) {
+        return *known;
+    }
     const std::lock_guard lock(default_mutex_);
     if (!default_) {
         default_ = stream_state::make_default(*this);
+        known_default_.store(&*default_, std::memory_order_release);
     }
     return *default_;
 }

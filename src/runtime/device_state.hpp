@@ -93,6 +93,7 @@ private:
     std::vector<frontiers::point> gone_;  ///< has room for all of streams_
     detail::mutex default_mutex_;         ///< guards default_; before mutex_
     detail::owner<stream_state> default_;
+    std::atomic<stream_state*> known_default_{nullptr};  ///< the same, for those who need not make it
 };
 
 /// The device `cpu`.

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -215,15 +217,13 @@ TEST_F(S6Cuda, WorkThatIsHeldInWeirIsOrderedAsWell) {
     testing::gate gate;
     gate.hold(blocking_);  // not a gate of the driver's: what comes next is not in the stream
     step_in_place(blocking_, x);
-    std::thread later([&] {
-        while (fake_cuda::pending(handle_of(legacy_)) != 0) {
-            std::this_thread::yield();
-        }
-        gate.open();
-    });
-    step(legacy_, y, x);  // blocks until it can be in the stream, since others use that, too (rule O9)
-    later.join();
+    // Opened once the next call is seen to wait, which it does until its operation can be in the stream, since others use that,
+    // too (rule O9). Without that wait the operation is over before the gate opens.
+    set_watchdog(std::chrono::milliseconds(4), [&](const std::string&) { gate.open(); });
+    step(legacy_, y, x);
     legacy_.synchronize();
+    set_watchdog(std::chrono::seconds(60));
+    gate.open();
     EXPECT_THAT(values_of<double>(y), Each(111));
 }
 
