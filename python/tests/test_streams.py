@@ -357,3 +357,11 @@ def test_an_event_that_was_closed_is_not_handed_out() -> None:
     s = weir.Stream("cpu")
     s.record().close()
     assert s.record()
+
+
+def test_a_weak_reference_to_a_dropped_event_never_shows_the_next_one() -> None:
+    s = weir.Stream("cpu")
+    dropped = weakref.ref(s.record())
+    later = s.record()
+    assert dropped() is not later
+    assert dropped() is None
