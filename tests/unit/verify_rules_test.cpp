@@ -163,6 +163,14 @@ TEST(Verify, O2_a_wait_that_is_implied_is_noted) {
         ElementsAre(Pair("redundant-wait", 1)));
 }
 
+// Threads tell what they do after they have planned it: a wait of another one's may come in between.
+TEST(Verify, O2_what_another_thread_waited_for_meanwhile_makes_no_wait_redundant) {
+    story told = two_streams().stream(3);
+    told.operation({1, 1}, {}).operation({2, 1}, {}).ran({1, 1}).host_wait({1, 1});
+    told.operation({3, 1}, {}, {{2, 1}, {1, 1}});
+    EXPECT_THAT(told.audit(), IsEmpty());
+}
+
 TEST(Verify, D1_what_a_call_named_comes_first) {
     EXPECT_THAT(two_streams().operation({1, 1}, {}).operation({2, 1}, {}, {}, {}, {{1, 1}}).audit(),
                 ElementsAre(Pair("after", 1)));

@@ -98,8 +98,8 @@ void auditor::check_waits(const party& here, agent who, const operation_record& 
         bool implied = order_.was_ordered(who, *target);
         for (const issued_wait& other : one.waits) {
             implied = implied || (&other != &each && order_.standing_of(other.target) == standing::known &&
-                                  order_.implies(order_.past_of(other.target), *target) &&
-                                  (&other < &each || !order_.implies(*target, order_.past_of(other.target))));
+                                  order_.was_implied(who, order_.past_of(other.target), *target) &&
+                                  (&other < &each || !order_.was_implied(who, *target, order_.past_of(other.target))));
         }
         if (implied && target->is_operation && !target->is_settled) {
             note("redundant-wait", here, "its wait for " + to_string(each.target) + " is implied by earlier order");

@@ -223,6 +223,14 @@ bool happens_before::implies(const past& later, const past& earlier) const {
            });
 }
 
+bool happens_before::was_implied(agent who, const past& later, const past& earlier) const {
+    const stream_state& of = streams_[who];
+    return earlier.is_settled || all_of(earlier, [&](position p) {
+               return (p.who == later.last.who && p.epoch <= later.last.epoch) ||
+                      (later.known && p.epoch <= later.known->at(p.who)) || of.host->covers(p) || settled_.covers(p);
+           });
+}
+
 void happens_before::settle(bool host_only) {
     for (agent who = 0; who < streams_.size(); ++who) {
         stream_state& of = streams_[who];

@@ -79,6 +79,9 @@ public:
     [[nodiscard]] bool is_over(const past& one) const;
     /// Whether everything up to the moment of `later` comes after everything up to `earlier`.
     [[nodiscard]] bool implies(const past& later, const past& earlier) const;
+    /// The same for what the stream does now, without the host's waits since its last moment: another thread's may have been
+    /// told after the operation was planned, and before it was told itself.
+    [[nodiscard]] bool was_implied(agent who, const past& later, const past& earlier) const;
 
     /// Settles what is over now, or with `host_only` what the host knows: everything that is enqueued later comes after it,
     /// and its clocks are forgotten.
