@@ -120,8 +120,10 @@ def test_an_array_and_a_number(name: str, device: str, data: st.DataObject) -> N
     calculate = BINARY[name]
     if name == "pow":
         a, x = abs(a), weir.array(abs(a), device=device)
-    expect_same(outcome(lambda: calculate(x, number)), outcome(lambda: calculate(a, number)))
-    if name != "pow":
+        # Not a**2, which NumPy takes for a square: of booleans that is int8, where the rules of promotion say int64.
+        expect_same(outcome(lambda: calculate(x, number)), outcome(lambda: np.power(a, number)))
+    else:
+        expect_same(outcome(lambda: calculate(x, number)), outcome(lambda: calculate(a, number)))
         expect_same(outcome(lambda: calculate(number, x)), outcome(lambda: calculate(number, a)))
 
 
