@@ -2,17 +2,18 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
+#include "weir/detail/intrusive.hpp"
 #include "weir/export.hpp"
 #include "weir/source_location.hpp"
 
 namespace weir {
 
-namespace frontiers {
-class frontier;
-}
+namespace order {
+class shared_frontier;
+using clock = weir::detail::shared_owner<shared_frontier>;
+}  // namespace order
 
 /// The end of one enqueued operation: a symbolic event. Costs no driver object and no allocation; copies are cheap.
 /// An empty completion stands for "nothing to wait for". It may outlive its stream. Any thread.
@@ -35,13 +36,13 @@ public:
     /// For Weir's own use: position and past of the operation.
     [[nodiscard]] std::uint32_t timeline() const noexcept { return timeline_; }
     [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
-    [[nodiscard]] const std::shared_ptr<const frontiers::frontier>& known() const noexcept { return known_; }
-    completion(std::uint32_t timeline, std::uint64_t epoch, std::shared_ptr<const frontiers::frontier> known) noexcept
+    [[nodiscard]] const order::clock& known() const noexcept { return known_; }
+    completion(std::uint32_t timeline, std::uint64_t epoch, order::clock known) noexcept
         : known_(std::move(known)), epoch_(epoch), timeline_(timeline) {}
     /// @}
 
 private:
-    std::shared_ptr<const frontiers::frontier> known_;
+    order::clock known_;
     std::uint64_t epoch_ = 0;
     std::uint32_t timeline_ = 0;
 };

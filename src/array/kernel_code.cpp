@@ -112,7 +112,7 @@ kernel_code::kernel_code(device on, backend::cuda::device_context& in, std::stri
     }
 }
 
-void kernel_code::expect_shared(std::size_t bytes) const {
+[[gnu::hot]] void kernel_code::expect_shared(std::size_t bytes) const {
     if (bytes <= shared_.load(std::memory_order_relaxed)) {
         return;
     }
@@ -137,11 +137,28 @@ void kernel_code::expect_shared(std::size_t bytes) const {
     shared_.store(bytes, std::memory_order_relaxed);
 }
 
-launch_shape kernel_code::shape_of(const launch_config& config) const {
+[[gnu::hot]] launch_shape kernel_code::shape_of(const launch_config& config) const {
     const std::array<std::size_t, 3> grid{config.grid.x, config.grid.y, config.grid.z};
     const std::array<std::size_t, 3> block{config.block.x, config.block.y, config.block.z};
     launch_shape shape{};
-    std::size_t threads = 1;
+    bool is_right = true;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        // 0 wraps around to more than there can be.
+        is_right = is_right && grid[axis] - 1 < most_blocks_[axis] && block[axis] - 1 < most_threads_[axis];
+        shape.grid[axis] = static_cast<unsigned>(grid[axis]);
+        shape.block[axis] = static_cast<unsigned>(block[axis]);
+    }
+    if (!is_right || block[0] * block[1] * block[2] > static_cast<std::size_t>(max_threads_)) {
+        refuse_shape(config);
+    }
+    expect_shared(config.shared_bytes);
+    shape.shared_bytes = static_cast<unsigned>(config.shared_bytes);
+    return shape;
+}
+
+void kernel_code::refuse_shape(const launch_config& config) const {
+    const std::array<std::size_t, 3> grid{config.grid.x, config.grid.y, config.grid.z};
+    const std::array<std::size_t, 3> block{config.block.x, config.block.y, config.block.z};
     for (std::size_t axis = 0; axis < 3; ++axis) {
         if (grid[axis] == 0 || block[axis] == 0) {
             throw argument_error("the kernel " + name_ + " cannot be launched with a grid of " + text_of(config.grid) +
@@ -159,18 +176,10 @@ launch_shape kernel_code::shape_of(const launch_config& config) const {
                                  " threads along " + "xyz"[axis] + ": " + device_.name() + " takes " +
                                  std::to_string(most_threads_[axis]) + " in a block; use more blocks");
         }
-        threads *= block[axis];  // each is small: no overflow
-        shape.grid[axis] = static_cast<unsigned>(grid[axis]);
-        shape.block[axis] = static_cast<unsigned>(block[axis]);
     }
-    if (threads > static_cast<std::size_t>(max_threads_)) {
-        throw argument_error("the kernel " + name_ + " cannot be launched with blocks of " + text_of(config.block) +
-                             " threads: with the registers that it needs, a block can have " +
-                             std::to_string(max_threads_) + " on " + device_.name() + "; use more blocks");
-    }
-    expect_shared(config.shared_bytes);
-    shape.shared_bytes = static_cast<unsigned>(config.shared_bytes);
-    return shape;
+    throw argument_error("the kernel " + name_ + " cannot be launched with blocks of " + text_of(config.block) +
+                         " threads: with the registers that it needs, a block can have " +
+                         std::to_string(max_threads_) + " on " + device_.name() + "; use more blocks");
 }
 
 std::shared_ptr<const kernel_code> make_kernel_code(device on, backend::cuda::device_context& in, std::string name,

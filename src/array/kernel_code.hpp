@@ -43,6 +43,7 @@ public:
     kernel_code* next_retired = nullptr;
 
 private:
+    [[noreturn]] void refuse_shape(const launch_config& config) const;
     void expect_shared(std::size_t bytes) const;
 
     device device_;

@@ -42,7 +42,7 @@ std::string text_of(const kernel_argument& argument) {
                          std::to_string(given) + " arguments");
 }
 
-void expect_bytes(const kernel& what, std::span<const kernel_argument> arguments) {
+[[gnu::hot]] void expect_bytes(const kernel& what, std::span<const kernel_argument> arguments) {
     const auto& bytes = what.code().parameter_bytes();
     if (!bytes) {
         return;
@@ -118,9 +118,9 @@ std::vector<declared_parameter> declared_parameters(const kernel& of) {
     return all;
 }
 
-launch_shape checked_launch(const kernel& what, const stream_ref& on, const launch_config& config,
-                            std::span<const kernel_argument> arguments,
-                            std::span<const runtime::access_request> accesses) {
+[[gnu::hot]] launch_shape checked_launch(const kernel& what, const stream_ref& on, const launch_config& config,
+                                         std::span<const kernel_argument> arguments,
+                                         std::span<const runtime::access_request> accesses) {
     if (what.device() != on.device()) {
         refuse_stream(what, on);
     }
@@ -131,7 +131,7 @@ launch_shape checked_launch(const kernel& what, const stream_ref& on, const laun
     return what.code().shape_of(config);
 }
 
-void put_launch(const kernel_code& code, const launch_shape& shape, std::span<void* const> arguments) {
+[[gnu::hot]] void put_launch(const kernel_code& code, const launch_shape& shape, std::span<void* const> arguments) {
     const backend::cuda::launch_shape as{{shape.grid[0], shape.grid[1], shape.grid[2]},
                                          {shape.block[0], shape.block[1], shape.block[2]},
                                          shape.shared_bytes};

@@ -9,11 +9,13 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "backend/timeline.hpp"
 #include "frontier/point.hpp"
+#include "order/plan.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/detail/task.hpp"
 
@@ -123,6 +125,16 @@ public:
     /// Called after `submit`, under no lock of Weir's: a device without queues runs now what was submitted up to `upto`,
     /// and returns once it is over (rule S8); a queue of others gets now what was submitted.
     virtual void flush(point /*upto*/) noexcept {}
+
+    /// @{
+    /// The straight way, where nothing stands in between: once `claim` has said yes, under the stream's lock, the same thread
+    /// calls `carry_out` with the same arguments, under no lock, instead of `reserve`, `wait`, `submit` and `flush`.
+    [[nodiscard]] virtual bool claim(epoch /*at*/, const operation& /*what*/,
+                                     std::span<const order::wait> /*waits*/) noexcept {
+        return false;
+    }
+    virtual void carry_out(epoch /*at*/, const operation& /*what*/, std::span<const order::wait> /*waits*/) noexcept {}
+    /// @}
 
     /// The handle by which others know the queue; null if it has none.
     [[nodiscard]] virtual void* native_handle() const noexcept { return nullptr; }

@@ -1,13 +1,10 @@
 #include "backend/fork_gate.hpp"
 
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
 #include <new>
 
+#include "backend/process_barrier.hpp"
 #include "weir/detail/fork_section.hpp"
 
 namespace weir::backend {
@@ -35,13 +32,10 @@ constinit std::uint64_t forks = 0;  // written in a child that has one thread
 constinit thread_local presence* mine = nullptr;
 constinit thread_local bool thread_ends = false;
 
-int membarrier(int command) noexcept { return static_cast<int>(::syscall(SYS_membarrier, command, 0U, 0)); }
-
 /// Once, before any thread is in a section.
 void find_barrier() noexcept {
     [[maybe_unused]] static const bool found = [] {
-        const bool is_there = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
-        gate.fetch_or(is_there ? 0 : needs_fences, std::memory_order_seq_cst);
+        gate.fetch_or(has_process_barrier() ? 0 : needs_fences, std::memory_order_seq_cst);
         return true;
     }();
 }
@@ -139,8 +133,7 @@ void fork_gate::close() noexcept {
     }
     forking.store(mine, std::memory_order_relaxed);
     gate.fetch_or(is_closed, std::memory_order_seq_cst);
-    if ((gate.load(std::memory_order_relaxed) & needs_fences) == 0 &&
-        membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0) {
+    if ((gate.load(std::memory_order_relaxed) & needs_fences) == 0 && !process_barrier()) {
         someone_unseen.store(true, std::memory_order_relaxed);  // it was there before: never seen
     }
 }
@@ -177,7 +170,7 @@ namespace weir::detail {
 
 using namespace backend;  // NOLINT(google-build-using-namespace): the other half of the same thing
 
-void fork_section::enter() noexcept {
+[[gnu::hot]] void fork_section::enter() noexcept {
     if (mine == nullptr) {
         appear();
     }
@@ -192,7 +185,7 @@ void fork_section::enter() noexcept {
     }
 }
 
-void fork_section::leave() noexcept {
+[[gnu::hot]] void fork_section::leave() noexcept {
     presence& self = *mine;
     const unsigned depth = self.depth.load(std::memory_order_relaxed) - 1;
     self.depth.store(depth, std::memory_order_release);

@@ -39,7 +39,7 @@ recorded_queue::ahead recorded_queue::look(waiter& self) noexcept {
     });
 }
 
-bool recorded_queue::rest() noexcept {
+[[gnu::hot]] bool recorded_queue::rest() noexcept {
     queue_events* const events = events_;
     const std::int64_t ran = std::exchange(ran_, 0);
     if (pending_.value.fetch_sub(ran, std::memory_order_acq_rel) > ran) {

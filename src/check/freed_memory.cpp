@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "frontier/point.hpp"
+#include "weir/detail/intrusive.hpp"
 
 namespace weir::check {
 

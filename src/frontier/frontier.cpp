@@ -1,7 +1,8 @@
 #include "frontier/frontier.hpp"
 
 #include <algorithm>
-#include <span>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace weir::frontiers {
@@ -27,7 +28,7 @@ void frontier::become_tree() {
     few_ = {};
 }
 
-void frontier::merge(point p) {
+[[gnu::hot]] void frontier::merge(point p) {
     if (p.at == 0) {
         return;
     }
@@ -35,7 +36,8 @@ void frontier::merge(point p) {
         many_.merge(p);
         return;
     }
-    auto* const found = std::lower_bound(few_.begin(), few_.end(), p.timeline, before);
+    auto* const found =
+        std::find_if_not(few_.begin(), few_.end(), [&](const point& q) { return before(q, p.timeline); });
     if (found != few_.end() && found->timeline == p.timeline) {
         found->at = std::max(found->at, p.at);
         return;
@@ -48,44 +50,64 @@ void frontier::merge(point p) {
     few_.insert(found, p);
 }
 
-/// In place, since as a rule both name the same timelines, or at least begin with the same.
-void frontier::merge_few(const small& other) {
-    point* same = few_.begin();
-    const point* rest = other.begin();
-    for (; same != few_.end() && rest != other.end() && same->timeline == rest->timeline; ++same, ++rest) {
-        same->at = std::max(same->at, rest->at);
+namespace {
+
+bool name_the_same(const point* a, const point* b, std::size_t count) noexcept {
+    std::uint32_t differences = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        differences |= a[i].timeline ^ b[i].timeline;
     }
-    if (rest == other.end()) {
-        return;
-    }
-    std::size_t missing = 0;
-    const point* mine = same;
-    for (const point& theirs : std::span(rest, other.end())) {
-        mine =
-            std::find_if(mine, std::as_const(few_).end(), [&](const point& p) { return !before(p, theirs.timeline); });
-        missing += mine == few_.end() || mine->timeline != theirs.timeline ? 1U : 0U;
-    }
-    few_.reserve(few_.size() + missing);
-    const point* from = few_.end();
-    for (; missing > 0; --missing) {
-        few_.push_back({});
-    }
-    // From behind: what is there moves up by as much as is still to be put before it.
-    point* to = few_.end();
-    for (const point* theirs = other.end(); theirs != other.begin();) {
-        if (from == few_.begin() || from[-1].timeline < theirs[-1].timeline) {
-            *--to = *--theirs;
-        } else if (theirs[-1].timeline < from[-1].timeline) {
-            *--to = *--from;
-        } else {
-            --from;
-            --theirs;
-            *--to = {from->timeline, std::max(from->at, theirs->at)};
-        }
-    }
+    return differences == 0;
 }
 
-void frontier::merge(const frontier& other) {
+}  // namespace
+
+/// In place, since as a rule all timelines that `other` names are there, and most often no others.
+void frontier::merge_few(const small& other) {
+    if (few_.size() == other.size() && name_the_same(few_.begin(), other.begin(), other.size())) {
+        point* mine = few_.begin();
+        for (const point& theirs : other) {
+            mine->at = std::max(mine->at, theirs.at);
+            ++mine;
+        }
+        return;
+    }
+    point* mine = few_.begin();
+    const point* const end = few_.end();
+    const point* theirs = other.begin();
+    const point* const their_end = other.end();
+    for (; theirs != their_end; ++theirs, ++mine) {
+        while (mine != end && before(*mine, theirs->timeline)) {
+            ++mine;
+        }
+        if (mine == end || mine->timeline != theirs->timeline) {
+            break;
+        }
+        mine->at = std::max(mine->at, theirs->at);
+    }
+    if (theirs == their_end) {
+        return;
+    }
+    const small rest(mine, end);
+    const std::size_t kept = few_.size() - rest.size();
+    few_.reserve(few_.size() +
+                 static_cast<std::size_t>(their_end - theirs));  // before anything is taken out: it may throw
+    few_.erase(few_.begin() + kept, few_.end());
+    const point* next = rest.begin();
+    while (next != rest.end() && theirs != their_end) {
+        if (next->timeline == theirs->timeline) {
+            few_.push_back({next->timeline, std::max(next->at, theirs->at)});
+            ++next;
+            ++theirs;
+        } else {
+            few_.push_back(before(*next, theirs->timeline) ? *next++ : *theirs++);
+        }
+    }
+    few_.append(next, rest.end());
+    few_.append(theirs, their_end);
+}
+
+[[gnu::hot]] void frontier::merge(const frontier& other) {
     if (other.empty()) {
         return;
     }

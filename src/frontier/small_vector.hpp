@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <span>
@@ -19,6 +20,7 @@ template <class T, std::size_t N>
 class small_vector {
 public:
     small_vector() noexcept {}  // NOLINT(modernize-use-equals-default): leaves the room for elements as it is
+    small_vector(const T* first, const T* last) { append(first, last); }
     small_vector(const small_vector& other) { append(other.begin(), other.end()); }
     small_vector(small_vector&& other) noexcept { take(other); }
     small_vector& operator=(const small_vector& other) {
@@ -67,7 +69,13 @@ public:
     }
     void append(const T* first, const T* last) {
         reserve(size_ + static_cast<std::size_t>(last - first));
-        std::uninitialized_copy(first, last, end());
+        if constexpr (std::is_trivially_copyable_v<T>) {
+            if (first != last) {
+                std::memcpy(static_cast<void*>(end()), first, static_cast<std::size_t>(last - first) * sizeof(T));
+            }
+        } else {
+            std::uninitialized_copy(first, last, end());
+        }
         size_ += static_cast<std::size_t>(last - first);
     }
     void insert(const T* where, T value) {

@@ -8,6 +8,7 @@
 #include "memory/block.hpp"
 #include "memory/size_class.hpp"
 #include "order/mark.hpp"
+#include "weir/completion.hpp"
 
 namespace weir::memory {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weir/detail/footprint.hpp"
+#include "weir/detail/intrusive.hpp"
 
 namespace weir::order {
 
@@ -19,7 +20,7 @@ struct dimension {
 
 /// The bytes `i0 * stride0 + i1 * stride1 + ... + [0, run)` for all indices below the counts, from where its footprint
 /// begins. Outermost dimension first, strides decreasing, immutable.
-class box {
+class box final : public detail::shared_object {
 public:
     /// More dimensions than any array has.
     static constexpr std::size_t most_levels = 64;

@@ -192,7 +192,7 @@ footprint strided(std::uint64_t offset, std::span<const level> levels, std::uint
     if (dimensions.empty()) {
         return {begin, end};
     }
-    return {begin, end, std::make_shared<const box>(std::move(dimensions), run)};
+    return {begin, end, detail::shared_owner<box>(std::make_unique<box>(std::move(dimensions), run))};
 }
 
 }  // namespace weir::order

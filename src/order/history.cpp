@@ -19,7 +19,7 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
     return past.mode == access_mode::write ? reason::write_after_write : reason::write_after_read;
 }
 
-void history::require(plan& into, const footprint& where, access_mode mode, bool hazards) const {
+[[gnu::hot]] void history::require(plan& into, const footprint& where, access_mode mode, bool hazards) const {
     conflicts(where, mode, [&](const past_access& past, reason because) {
         if (hazards || past.former_owner) {
             into.need(past.when, because);
@@ -27,20 +27,36 @@ void history::require(plan& into, const footprint& where, access_mode mode, bool
     });
 }
 
-void history::record(const footprint& where, access_mode mode, const mark& when, const watermarks& completed,
-                     accessor by) noexcept {
+[[gnu::hot]] void history::record(const footprint& where, access_mode mode, const mark& when,
+                                  const watermarks& completed, accessor by, bool is_after_all) noexcept {
     if (where.empty()) {
         return;
     }
-    const auto forgotten = [&](const past_access& past) {
-        const bool ordered = !past.former_owner && weir::order::covers(when, past.when.at);
-        return weir::order::covers(where, past.where) && (ordered || completed.is_complete(past.when.at));
-    };
     const bool reads_only = mode == access_mode::read;
+    if (reads_only && reads() < few_reads) {
+        past_access* past = accesses_.data() + writes_;
+        for (const past_access* const end = accesses_.data() + accesses_.size(); past != end; ++past) {
+            if (past->when.at.timeline == when.at.timeline && !past->former_owner &&
+                weir::order::covers(where, past->where)) {
+                replace(*past, where, when, by);
+                return;
+            }
+        }
+        add({where, when, mode, false, by}, completed);
+        return;
+    }
     if (reads_only && reads() >= bound) {
         add_to_many_reads({where, when, mode, false, by}, completed);
         return;
     }
+    const auto forgotten = [&](const past_access& past) {
+        if (!weir::order::covers(where, past.where)) {
+            return false;
+        }
+        const bool is_ordered =
+            !past.former_owner && ((is_after_all && !reads_only) || weir::order::covers(when, past.when.at));
+        return is_ordered || completed.is_complete(past.when.at);
+    };
     // A read makes reads forgotten, which stand behind the writes; a write both. The first access of its own kind is
     // overwritten in place: with one stream, or one writer, nothing ever moves.
     std::size_t slot = reads_only ? writes_ : 0;
@@ -57,8 +73,18 @@ void history::record(const footprint& where, access_mode mode, const mark& when,
         insert({where, when, mode, false, by});
         return;
     }
-    past_access& kept = accesses_[slot];
-    kept.where = where;
+    replace(accesses_[slot], where, when, by);
+    if (reads_only) {
+        reads_by_timeline_.invalidate();
+    }
+}
+
+[[gnu::hot]] void history::replace(past_access& kept, const footprint& where, const mark& when, accessor by) noexcept {
+    kept.where.begin = where.begin;
+    kept.where.end = where.end;
+    if (kept.where.shape != where.shape) {
+        kept.where.shape = where.shape;
+    }
     kept.former_owner = false;
     kept.by = by;
     // One by one, as they were written just before: read as one they would have to wait for that.
@@ -67,7 +93,6 @@ void history::record(const footprint& where, access_mode mode, const mark& when,
     if (kept.when.known != when.known) {
         kept.when.known = when.known;
     }
-    reads_by_timeline_.invalidate();
 }
 
 void history::grow(std::size_t capacity) {
@@ -102,7 +127,7 @@ void history::prune(const watermarks& completed) noexcept {
     drop_from(0, [&](const past_access& past) { return completed.is_complete(past.when.at); });
 }
 
-void history::insert(past_access&& added) noexcept {
+[[gnu::hot]] void history::insert(past_access&& added) noexcept {
     const bool is_write = added.mode == access_mode::write;
     accesses_.push_back(std::move(added));  // there is room: see `reserve`
     if (is_write) {
@@ -114,7 +139,7 @@ void history::insert(past_access&& added) noexcept {
     }
 }
 
-void history::add(past_access&& added, const watermarks& completed) noexcept {
+[[gnu::hot]] void history::add(past_access&& added, const watermarks& completed) noexcept {
     if (accesses_.size() >= bound) {
         prune(completed);
     }

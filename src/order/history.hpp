@@ -31,7 +31,7 @@ struct past_access {
 /// The pending accesses of one piece of memory: for each range the last write and the reads since.
 ///
 /// An access is forgotten when a later one that is *ordered after it* covers it: a write covers reads and writes, a
-/// read covers reads. A later access that is not ordered after it (rule O5, `manual`) leaves it in place, so that going
+/// read covers reads (where there are few, only those of its own timeline). A later access that is not ordered after it (rule O5, `manual`) leaves it in place, so that going
 /// back to automatic ordering is safe at once. Accesses of a former owner are forgotten only once they are over: the
 /// program may leave two accesses of its own unordered, but then neither may reach into the former owner's time (rule
 /// L1). Beyond `bound` accesses, a new one merges conservatively with an earlier one of its kind and timeline (rule O3).
@@ -50,10 +50,11 @@ public:
     /// Calls `visit(past_access, reason)` for each kept access that conflicts with one to `where`.
     template <class Visit>
     void conflicts(const footprint& where, access_mode mode, Visit&& visit) const {
-        const std::size_t count = mode == access_mode::read ? writes_ : accesses_.size();
-        for (const past_access& past : std::span(accesses_).first(count)) {
-            if (overlap(past.where, where)) {
-                visit(past, why(past, mode));
+        const past_access* past = accesses_.data();
+        const past_access* const end = past + (mode == access_mode::read ? writes_ : accesses_.size());
+        for (; past != end; ++past) {
+            if (overlap(past->where, where)) {
+                visit(*past, why(*past, mode));
             }
         }
     }
@@ -67,9 +68,10 @@ public:
     }
 
     /// Adds an access made at `when`, where `when.known` is what its operation is ordered after, waits included.
-    /// Forgets what it covers. Call `reserve` before.
+    /// Forgets what it covers. `is_after_all`: its operation comes after all that `require` names with `hazards`, which need
+    /// not be found out again then. Call `reserve` before.
     void record(const footprint& where, access_mode mode, const mark& when, const watermarks& completed,
-                accessor by = accessor::weir) noexcept;
+                accessor by = accessor::weir, bool is_after_all = false) noexcept;
 
     /// Forgets what is complete.
     void prune(const watermarks& completed) noexcept;
@@ -91,10 +93,15 @@ public:
     }
 
 private:
+    /// So few reads are kept until a write, or a later read of the same timeline, covers them: to compare each with each new
+    /// one costs more than it saves.
+    static constexpr std::size_t few_reads = 8;
+
     static reason why(const past_access& past, access_mode mode) noexcept;
 
     [[nodiscard]] std::size_t reads() const noexcept { return accesses_.size() - writes_; }
     void grow(std::size_t capacity);
+    void replace(past_access& kept, const footprint& where, const mark& when, accessor by) noexcept;
     void insert(past_access&& added) noexcept;
     [[nodiscard]] bool merge(const past_access& added) noexcept;
     void add(past_access&& added, const watermarks& completed) noexcept;

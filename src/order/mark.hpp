@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "frontier/frontier.hpp"
+#include "weir/detail/intrusive.hpp"
 
 namespace weir::order {
 
@@ -15,7 +16,15 @@ using frontiers::timeline_id;
 
 /// What a point is ordered after on *other* timelines. Immutable and shared, since many accesses of a stream have the
 /// same; null stands for the empty frontier, which is all a one-stream program ever has.
-using clock = std::shared_ptr<const frontier>;
+class shared_frontier final : public detail::shared_object, public frontier {
+public:
+    shared_frontier() = default;
+    explicit shared_frontier(const frontier& of) : frontier(of) {}
+};
+using clock = detail::shared_owner<shared_frontier>;
+
+/// A clock of its own. Throws std::bad_alloc.
+[[nodiscard]] inline clock make_clock(const frontier& of) { return clock(std::make_unique<shared_frontier>(of)); }
 
 /// A point together with everything it is ordered after: what an event holds, what a history keeps for each access,
 /// what a death frontier consists of. Whoever waits for the point is ordered after the clock, too (rule O2).

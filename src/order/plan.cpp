@@ -1,6 +1,8 @@
 #include "order/plan.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 namespace weir::order {
 
@@ -10,10 +12,10 @@ void plan::elide(point target, reason why, witness_kind kind, point witness) {
     }
 }
 
-void plan::add(const mark_view& target, reason why) {
+[[gnu::hot]] void plan::add(const mark_view& target, reason why) {
     const point at = target.at;
-    if (at.at == 0) {
-        return;  // before everything
+    if (at.at == 0 || (!keep_evidence_ && waits_.size() <= few && is_behind_a_wait(at))) {
+        return;  // before everything, or no news
     }
     if (at.timeline == self_) {
         elide(at, why, witness_kind::same_stream, {self_, tail_});
@@ -49,19 +51,28 @@ void plan::keep_later(wait& kept, const mark_view& target, reason why) {
     }
 }
 
-void plan::reduce() {
-    // Coverage is transitive and has no cycles, so a wait that an implied wait implies is implied by a kept one, too:
-    // the order in which waits are dropped does not matter.
+/// What all waits know together tells at once which of them others imply, and is most of what is known after them.
+[[gnu::hot]] void plan::reduce() {
+    const frontier* own = is_own_past_implied() ? nullptr : known_->get();
+    merged_ = own != nullptr ? std::make_unique<shared_frontier>(*own) : std::make_unique<shared_frontier>();
+    for (const wait& one : waits_) {
+        if (one.target.known != nullptr) {
+            merged_->merge(*one.target.known);
+        }
+    }
+    // Coverage is transitive and has no cycles: what an implied wait implies, a kept one implies, too.
     for (std::size_t i = 0; i < waits_.size();) {
         const point at = waits_[i].target.at;
-        const auto* const witness = std::find_if(waits_.begin(), waits_.end(), [&](const wait& other) {
-            return other.target.at.timeline != at.timeline && covers(other.target, at);
-        });
-        if (witness == waits_.end()) {
+        if (!merged_->covers(at)) {
             ++i;
             continue;
         }
-        elide(at, waits_[i].why, witness_kind::other_wait, witness->target.at);
+        if (keep_evidence_) {
+            const auto* const witness = std::find_if(waits_.begin(), waits_.end(), [&](const wait& other) {
+                return other.target.at.timeline != at.timeline && covers(other.target, at);
+            });
+            elide(at, waits_[i].why, witness_kind::other_wait, witness->target.at);
+        }
         waits_.erase(&waits_[i]);
     }
 }
@@ -98,28 +109,43 @@ void plan::reduce_many() {
     }
 }
 
-clock plan::clock_after() const {
-    if (waits_.empty()) {
-        return *known_;
+/// Whether who is ordered after the waits knows all that the stream is ordered after so far. May say no where that costs less.
+bool plan::is_own_past_implied() const noexcept {
+    if (*known_ == nullptr) {
+        return true;
     }
     // Whoever is ordered after this stream's last operation knows all that this stream knows; and once that operation is
     // over, so is all that it is ordered after.
     const point last{self_, tail_};
-    // How far the stream is has to come from another processor: asked last.
-    const bool implied =
-        std::any_of(waits_.begin(), waits_.end(), [&](const wait& issued) { return covers(issued.target, last); }) ||
-        completed_->is_complete(last);
-    const frontier* const first = implied ? waits_[0].target.known : known_->get();
-    const auto merged = first != nullptr ? std::make_shared<frontier>(*first) : std::make_shared<frontier>();
-    for (const wait& issued : waits_) {
-        const frontier* const theirs = issued.target.known;
-        if (theirs != nullptr && theirs != first) {
-            merged->merge(*theirs);
+    if (waits_.size() == 1 || (*known_)->size() > frontier::in_place) {
+        // How far the stream is has to come from another processor: asked last.
+        return std::any_of(waits_.begin(), waits_.end(),
+                           [&](const wait& issued) { return covers(issued.target, last); }) ||
+               completed_->is_complete(last);
+    }
+    return false;
+}
+
+[[gnu::hot]] clock plan::clock_after() {
+    if (waits_.empty()) {
+        return *known_;
+    }
+    std::unique_ptr<shared_frontier> merged = std::move(merged_);
+    if (!merged) {
+        const frontier* const first = is_own_past_implied() ? waits_[0].target.known : known_->get();
+        merged = first != nullptr ? std::make_unique<shared_frontier>(*first) : std::make_unique<shared_frontier>();
+        for (const wait& issued : waits_) {
+            const frontier* const theirs = issued.target.known;
+            if (theirs != nullptr && theirs != first) {
+                merged->merge(*theirs);
+            }
         }
+    }
+    for (const wait& issued : waits_) {
         merged->merge(issued.target.at);
     }
     merged->prune_at_times([&](const point& p) { return p.timeline == self_ || completed_->is_complete(p); });
-    return merged;
+    return clock(std::move(merged));
 }
 
 }  // namespace weir::order

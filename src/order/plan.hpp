@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -82,15 +84,22 @@ public:
     [[nodiscard]] std::span<const wait> waits() const noexcept { return waits_; }
     [[nodiscard]] std::span<const elision> elisions() const noexcept { return elisions_; }
 
-    /// What the stream is ordered after once it has issued the waits. The clock handed in if there are none.
-    [[nodiscard]] clock clock_after() const;
+    /// What the stream is ordered after once it has issued the waits. The clock handed in if there are none. Call once.
+    [[nodiscard]] clock clock_after();
 
 private:
     /// Up to so many waits are compared each with each.
     static constexpr std::size_t few = 16;
 
+    /// Whether a wait for the same timeline implies one for `at`.
+    [[nodiscard]] bool is_behind_a_wait(point at) const noexcept {
+        return std::any_of(waits_.begin(), waits_.end(), [&](const wait& other) {
+            return other.target.at.timeline == at.timeline && other.target.at.at >= at.at;
+        });
+    }
     void add(const mark_view& target, reason why);
     void keep_later(wait& kept, const mark_view& target, reason why);
+    [[nodiscard]] bool is_own_past_implied() const noexcept;
     void reduce();
     void reduce_many();
     void elide(point target, reason why, witness_kind kind, point witness);
@@ -101,6 +110,7 @@ private:
     const watermarks* completed_;
     bool keep_evidence_;
     detail::small_vector<wait, 8> waits_;
+    std::unique_ptr<shared_frontier> merged_;  ///< of two to `few` waits: what all of them know
     std::vector<elision> elisions_;
 };
 

@@ -112,7 +112,7 @@ void foreign_visit::prepare(const order::mark& done, const order::watermarks& co
     for (peer& one : peers_) {
         stream_state& theirs = one.current.state();
         theirs.expect_open();
-        const order::plan exit = order::hand_back(theirs.sequence, done, completed);
+        order::plan exit = order::hand_back(theirs.sequence, done, completed);
         one.done = done;
         one.waits = !exit.waits().empty();
         one.after = exit.clock_after();

@@ -6,7 +6,6 @@
 
 #include "order/plan.hpp"
 #include "runtime/stream_state.hpp"
-#include "weir/detail/mutex.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/package.hpp"
 #include "weir/stream.hpp"
@@ -71,7 +70,7 @@ private:
 
     std::vector<met> packages_;
     std::vector<peer> peers_;
-    std::vector<std::unique_lock<detail::mutex>> locks_;
+    std::vector<std::unique_lock<backend::hot_mutex>> locks_;
     bool must_block_ = false;
 };
 

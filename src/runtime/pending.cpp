@@ -1,6 +1,7 @@
 #include "runtime/pending.hpp"
 
 #include "runtime/resource.hpp"
+#include "weir/detail/intrusive.hpp"
 
 namespace weir::runtime {
 
@@ -39,7 +40,8 @@ void pending_operations::make_room(std::size_t accesses, std::size_t points, fro
     }
 }
 
-void pending_operations::add(frontiers::epoch at, const submission& what, std::span<const order::wait> waits) noexcept {
+[[gnu::hot]] void pending_operations::add(frontiers::epoch at, const submission& what,
+                                          std::span<const order::wait> waits) noexcept {
     // Fields one by one: what lies there is of an operation that is over, and most of it needs no destruction.
     operation& one = operations_.push();
     one.at = at;

@@ -7,11 +7,11 @@
 #include <optional>
 #include <vector>
 
+#include "backend/hot_mutex.hpp"
 #include "order/history.hpp"
 #include "runtime/life.hpp"
 #include "runtime/ordering.hpp"
 #include "runtime/package_ties.hpp"
-#include "weir/detail/mutex.hpp"
 #include "weir/device.hpp"
 
 namespace weir::runtime {
@@ -56,7 +56,7 @@ public:
     resource& operator=(const resource&) = delete;
 
     /// Guards `history`, `views` and `packages`. First in the lock order; several are locked by address (rule O8).
-    detail::mutex mutex;
+    backend::hot_mutex mutex;
     order::history history;
     host_views views;
     package_ties packages;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "backend/backend.hpp"
+#include "backend/hot_mutex.hpp"
 #include "frontier/point.hpp"
 #include "order/mark.hpp"
 #include "order/sequencer.hpp"
@@ -18,7 +19,6 @@
 #include "runtime/pending.hpp"
 #include "runtime/retired_owner.hpp"
 #include "weir/detail/intrusive.hpp"
-#include "weir/detail/mutex.hpp"
 #include "weir/device.hpp"
 #include "weir/native_queue.hpp"
 
@@ -65,7 +65,7 @@ public:
 
     /// Guards `sequence`, `queue`, what enters them, and `pending`. In the lock order after buffers and devices; among
     /// streams by id.
-    detail::mutex mutex;
+    backend::hot_mutex mutex;
     order::sequencer sequence;
     pending_operations pending;
     std::unique_ptr<backend::queue> queue;

@@ -97,8 +97,8 @@ void meet_packages(late<foreign_visit>& visit, const submission& what, const mod
 }
 
 /// Tells `plan` everything that the operation must come after. `safety`: whoever orders an access, hazards count.
-void state_needs(order::plan& plan, const submission& what, const late<foreign_visit>& visit, const modes& mode,
-                 bool safety) {
+[[gnu::hot]] void state_needs(order::plan& plan, const submission& what, const late<foreign_visit>& visit,
+                              const modes& mode, bool safety) {
     if (visit) {
         visit->state(plan, safety);
     }
@@ -208,7 +208,7 @@ void expect_reachable(const stream_state& stream, const submission& what) {
 
 }  // namespace
 
-completion submit(stream_state& stream, const submission& what) {
+[[gnu::hot]] completion submit(stream_state& stream, const submission& what) {
     const nvtx_range range(what.from.label);
     fork_guard::expect_usable();
     const order::watermarks& completed = backend::timeline_table::instance();
@@ -239,7 +239,6 @@ completion submit(stream_state& stream, const submission& what) {
     // What can fail comes first and changes nothing.
     order::plan plan = stream.sequence.next(completed, observed);
     state_needs(plan, what, visit, mode, safety);
-    stream.queue->reserve(plan.waits().size(), what.work);
     stream.reserve_pending(what.accesses.size(), plan.waits().size() + what.after.size());
     for (const completion& one : what.after) {
         failures::expect_dependent({one.timeline(), one.epoch()});
@@ -259,22 +258,32 @@ completion submit(stream_state& stream, const submission& what) {
     if (observed) {
         observation.make(stream, what, visit, plan, mode, safety);
     }
+    const backend::operation work{what.work, what.from, what.kind, observed && observers::want_times()};
+    const bool is_straight = !visit && stream.queue->claim(stream.sequence.tail() + 1, work, plan.waits());
+    if (!is_straight) {
+        stream.queue->reserve(plan.waits().size(), what.work);
+    }
 
     // What follows cannot fail.
-    for (const order::wait& issued : plan.waits()) {
-        stream.queue->wait(issued.target.at);
+    if (!is_straight) {
+        for (const order::wait& issued : plan.waits()) {
+            stream.queue->wait(issued.target.at);
+        }
     }
     order::mark end = plan.waits().empty() ? stream.sequence.reserve() : stream.sequence.reserve(std::move(after));
     for (const access_request& access : what.accesses) {
         if (access.target != nullptr) {
-            access.target->history.record(access.where, access.mode, end, completed);
+            const bool hazards = safety || mode.of(access) == ordering_mode::automatic;
+            access.target->history.record(access.where, access.mode, end, completed, order::accessor::weir, hazards);
         }
     }
     stream.pending.add(end.at.at, what, plan.waits());
     if (observation) {
         observation->tell(stream, end.at.at, what);
     }
-    stream.queue->submit(end.at.at, {what.work, what.from, what.kind, observed && observers::want_times()});
+    if (!is_straight) {
+        stream.queue->submit(end.at.at, work);
+    }
     if (visit) {
         visit->commit(what.from);
         visit->unlock();
@@ -282,7 +291,11 @@ completion submit(stream_state& stream, const submission& what) {
         stream_lock.unlock();
     }
     resources.unlock();
-    stream.queue->flush(end.at);
+    if (is_straight) {
+        stream.queue->carry_out(end.at.at, work, plan.waits());
+    } else {
+        stream.queue->flush(end.at);
+    }
     if (visit) {
         visit->publish();
     }

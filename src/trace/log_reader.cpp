@@ -122,8 +122,8 @@ public:
     [[nodiscard]] order::footprint where() const {
         order::footprint range{number("begin"), number("end")};
         if (of_->contains("levels")) {
-            range.shape =
-                std::make_shared<const order::box>(list<order::dimension>("levels", to_dimension), number("run"));
+            range.shape = detail::shared_owner<order::box>(
+                std::make_unique<order::box>(list<order::dimension>("levels", to_dimension), number("run")));
         }
         return range;
     }

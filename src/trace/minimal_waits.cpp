@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "frontier/frontier.hpp"
-#include "weir/completion.hpp"
 #include "weir/detail/footprint.hpp"
 #include "weir/ordering.hpp"
 

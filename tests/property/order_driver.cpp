@@ -172,7 +172,7 @@ void driver::launch(const step& at, int index) {
         if (peer == at.stream || is(fault::no_exit)) {
             continue;
         }
-        const plan exit = order::hand_back(stream(peer), when, device_);
+        plan exit = order::hand_back(stream(peer), when, device_);
         if (!exit.waits().empty()) {
             commit(peer, exit, aftermath(index));
         }
@@ -337,7 +337,7 @@ void driver::need_entry(plan& into, int peer, int step) {
     device_.stand(peer, operation(step) - 1);
 }
 
-order::clock driver::clock_after(const plan& from) const {
+order::clock driver::clock_after(plan& from) const {
     if (!is(fault::smaller_clock) && !is(fault::clock_runs_ahead)) {
         return from.clock_after();
     }
@@ -365,11 +365,11 @@ order::clock driver::clock_after(const plan& from) const {
             merged.merge(point{timeline, at});
         }
     }
-    return std::make_shared<const frontier>(merged);
+    return order::make_clock(merged);
 }
 
 // Issues the waits of a plan on a stream and reserves the epoch of what they belong to.
-order::mark driver::commit(int on, const plan& from, int position) {
+order::mark driver::commit(int on, plan& from, int position) {
     std::vector<edge> issued;
     for (const order::wait& it : from.waits()) {
         const int other = stream_of(it.target.at.timeline);

@@ -60,8 +60,8 @@ private:
     void need(plan& into, const mark& target, reason why);
     void need_accesses(plan& into, const step& at);
     void need_entry(plan& into, int peer, int step);
-    weir::order::clock clock_after(const plan& from) const;
-    mark commit(int on, const plan& from, int position);
+    weir::order::clock clock_after(plan& from) const;
+    mark commit(int on, plan& from, int position);
     void remember(const touch& t, const mark& when);
 
     const program& program_;

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <string>
 #include <thread>
 
@@ -148,6 +150,34 @@ TEST_F(CudaFault, ALaunchThatFailsPoisonsWhatItWasToWrite) {
     EXPECT_THAT(message_of<operation_error>([&] { static_cast<void>(x.read<double>()); }),
                 ::testing::AllOf(HasSubstr("too large"), HasSubstr("cuLaunchKernel")));
     settle();
+}
+
+TEST_F(CudaFault, WhereTheDriverTakesNoWaitTheCallWaits) {
+    const stream a(cuda());
+    const stream b(cuda());
+    const array x = make(a, 1);
+    const array y = make(b, 0);
+    cuda().synchronize();
+    fake_gate held(handle_of(a));
+    step_in_place(a, x);
+    fake_cuda::forget_calls();
+    fake_cuda::fail("cuStreamWaitEvent", 1, 1);
+    std::atomic<bool> has_returned{false};
+    std::thread caller([&] {
+        step(b, y, x);
+        has_returned = true;
+    });
+    // Long enough for a call that does not wait to return, and for its work to read what is not there yet.
+    const auto start = std::chrono::steady_clock::now();
+    while (fake_cuda::calls("cuStreamWaitEvent") == 0 ||
+           std::chrono::steady_clock::now() - start < std::chrono::milliseconds(20)) {
+        std::this_thread::yield();
+    }
+    EXPECT_FALSE(has_returned);
+    held.open();
+    caller.join();
+    cuda().synchronize();
+    EXPECT_THAT(values_of<double>(y), Each(111));
 }
 
 /// In a process of its own: nothing runs on the device any more.

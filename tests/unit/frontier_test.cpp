@@ -3,13 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <vector>
 
 namespace {
 
+using weir::frontiers::epoch;
 using weir::frontiers::frontier;
 using weir::frontiers::point;
+using weir::frontiers::timeline_id;
 
 frontier of(std::initializer_list<point> points) {
     frontier made;
@@ -54,6 +58,31 @@ TEST(Frontier, MergeKeepsTheLargerOfTwoClocks) {
     const frontier b = of({{0, 4}, {1, 3}, {2, 8}});
     a.merge(b);
     EXPECT_EQ(a, of({{0, 4}, {1, 5}, {2, 8}, {7, 1}}));
+}
+
+// All pairs of clocks of three timelines: the same ones named, some of the other's, none in common.
+TEST(Frontier, MergeIsTheLargerOfEachOfAllSmallClocks) {
+    constexpr epoch most = 3;
+    std::vector<std::array<epoch, 3>> all;
+    for (epoch i = 0; i < most * most * most; ++i) {
+        all.push_back({i % most, i / most % most, i / most / most});
+    }
+    const auto clock_of = [](const std::array<epoch, 3>& epochs) {
+        frontier made;
+        for (timeline_id line = 0; line < 3; ++line) {
+            made.merge(point{line, epochs[line]});
+        }
+        return made;
+    };
+    for (const auto& a : all) {
+        for (const auto& b : all) {
+            frontier merged = clock_of(a);
+            merged.merge(clock_of(b));
+            for (timeline_id line = 0; line < 3; ++line) {
+                EXPECT_EQ(merged.at(line), std::max(a[line], b[line]));
+            }
+        }
+    }
 }
 
 TEST(Frontier, MergeDoesNotDependOnTheOrder) {

@@ -27,7 +27,7 @@ bracket run(sequencer& stream, sequencer& package, const watermarks& completed) 
     enter(entry, package);
     entry.resolve();
     const mark done = stream.reserve(entry.clock_after());
-    const plan exit = hand_back(package, done, completed);
+    plan exit = hand_back(package, done, completed);
     if (!exit.waits().empty()) {
         package.reserve(exit.clock_after());
     }
@@ -62,7 +62,7 @@ TEST(X6, ReasonsSayEntryAndExit) {
     enter(p, package);
     ASSERT_EQ(p.waits().size(), 1U);
     EXPECT_EQ(p.waits()[0].why, reason::entry);
-    const plan exit = hand_back(package, stream.reserve(), completed);
+    plan exit = hand_back(package, stream.reserve(), completed);
     ASSERT_EQ(exit.waits().size(), 1U);
     EXPECT_EQ(exit.waits()[0].why, reason::exit);
 }

@@ -143,6 +143,33 @@ TEST(O3, AReadDropsNeitherWritesNorUnorderedReads) {
     EXPECT_EQ(memory.past.accesses().size(), 3U);
 }
 
+// Else whoever reads next would wait for the read.
+TEST(O3, AReadDoesNotStandForTheWriteBeforeItOfItsOwnStream) {
+    tracked memory;
+    memory.write(whole, mark_at(1, 1));
+    memory.read(whole, mark_at(1, 2));
+    ASSERT_EQ(memory.to_read(whole).size(), 1U);
+    EXPECT_EQ(memory.to_read(whole)[0].target.at, (point{1, 1}));
+    ASSERT_EQ(memory.to_write(whole).size(), 1U);
+    EXPECT_EQ(memory.to_write(whole)[0].target.at, (point{1, 2}));
+}
+
+TEST(O3, OfManyReadsThoseThatALaterOneIsOrderedAfterAreForgotten) {
+    constexpr timeline_id many = 12;
+    tracked memory;
+    memory.write(whole, mark_at(1, 1));
+    frontier all;
+    for (timeline_id reader = 20; reader < 20 + many; ++reader) {
+        memory.read(whole, mark_at(reader, 1, {{1, 1}}));
+        all.merge(point{reader, 1});
+    }
+    ASSERT_EQ(memory.past.accesses().size(), 1U + many);
+    memory.read(whole, {{50, 1}, make_clock(all)});
+    ASSERT_EQ(memory.past.accesses().size(), 2U);
+    EXPECT_EQ(memory.past.accesses()[0].when.at, (point{1, 1}));
+    EXPECT_EQ(memory.past.accesses()[1].when.at, (point{50, 1}));
+}
+
 TEST(O3, PartialOverlapKeepsBoth) {
     tracked memory;
     memory.write(whole, mark_at(1, 1));

@@ -186,6 +186,18 @@ TEST(O2, ClockAfterCoversTheWaitsAndWhatTheyKnow) {
     }
 }
 
+TEST(O2, ClockAfterSeveralWaitsCoversAllOfThemAndTheStreamsOwnPast) {
+    stream s;
+    const clock known = clock_of({{1, 4}, {2, 9}});
+    plan p = s.next(known);
+    p.need(mark_at(3, 2, {{1, 6}, {5, 7}}), reason::read_after_write);
+    p.need(mark_at(4, 3, {{6, 1}}), reason::write_after_read);
+    p.need(mark_at(5, 7), reason::write_after_read);
+    p.resolve();
+    EXPECT_EQ(p.waits().size(), 2U) << "that for {5, 7} is implied by the first";
+    EXPECT_EQ(*p.clock_after(), *clock_of({{1, 6}, {2, 9}, {3, 2}, {4, 3}, {5, 7}, {6, 1}}));
+}
+
 TEST(O2, ClockAfterLeavesOutWhatIsCompleteOnceThereIsMuchOfIt) {
     stream s;
     const clock known = clock_of({{1, 4}, {2, 9}, {4, 1}, {5, 1}, {6, 1}, {7, 1}, {8, 1}, {9, 1}});

@@ -32,7 +32,7 @@ inline clock clock_of(std::initializer_list<point> points) {
     for (const point& p : points) {
         made.merge(p);
     }
-    return std::make_shared<const frontier>(made);
+    return make_clock(made);
 }
 
 /// The point `at` on `timeline`, ordered after `known`. Kept for as long as plans may refer to it: to the end.

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <utility>
 
+#include "weir/detail/intrusive.hpp"
 #include "weir/export.hpp"
 
 namespace weir::order {
@@ -20,9 +20,9 @@ class box;
 /// The bytes that one access may touch, relative to the start of the tracked memory: the half-open range [begin, end),
 /// or, with a `shape`, the parts of it that the shape selects (rule O3). An empty footprint touches nothing.
 struct footprint {
-    std::uint64_t begin = 0;             ///< the first byte
-    std::uint64_t end = 0;               ///< behind the last one
-    std::shared_ptr<const box> shape{};  ///< null: the whole range
+    std::uint64_t begin = 0;            ///< the first byte
+    std::uint64_t end = 0;              ///< behind the last one
+    detail::shared_owner<box> shape{};  ///< null: the whole range
 
     /// Whether it touches nothing.
     [[nodiscard]] bool empty() const noexcept { return begin >= end; }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace weir::detail {
@@ -92,6 +94,35 @@ public:
 
 private:
     T* object_ = nullptr;
+};
+
+/// What counts its owners and ends with the last of them, where those need not know what it is.
+class shared_object : public counted<shared_object> {
+public:
+    void last_owner_gone() noexcept { delete this; }
+
+protected:
+    shared_object() = default;
+    virtual ~shared_object() = default;
+};
+
+/// An owner of an immutable T, a shared_object, which need only be declared where it is not used.
+template <class T>
+class shared_owner {
+public:
+    shared_owner() = default;
+    shared_owner(std::nullptr_t) noexcept {}  // NOLINT(google-explicit-constructor)
+    /// Of a new object.
+    explicit shared_owner(std::unique_ptr<T> made) noexcept : object_(made.release()) {}
+
+    [[nodiscard]] const T* get() const noexcept { return static_cast<const T*>(object_.get()); }
+    const T& operator*() const noexcept { return *get(); }
+    const T* operator->() const noexcept { return get(); }
+    explicit operator bool() const noexcept { return static_cast<bool>(object_); }
+    friend bool operator==(const shared_owner&, const shared_owner&) = default;
+
+private:
+    owner<const shared_object> object_;
 };
 
 }  // namespace weir::detail

@@ -20,7 +20,7 @@ namespace {
 
 /// How long a thread that waits looks itself before it sleeps and leaves that to the watcher. As long as the driver's own
 /// waits spin, in effect: a sleep and a wake cost tens of microseconds.
-constexpr std::chrono::microseconds looks_itself{4000};
+constexpr std::chrono::milliseconds looks_itself{20};
 
 device_pointer address_of(const std::byte* memory) noexcept { return reinterpret_cast<device_pointer>(memory); }
 

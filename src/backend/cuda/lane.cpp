@@ -35,7 +35,7 @@ implicit_order order_of(const context& in, stream_handle stream) noexcept {
 
 }  // namespace
 
-lane::lane(device_context& in, timeline& line, queue_events& owner, detail::mutex& lock, int priority, unsigned flags)
+lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& lock, int priority, unsigned flags)
     : in_(&in),
       line_(&line),
       owner_(&owner),
@@ -49,7 +49,7 @@ lane::lane(device_context& in, timeline& line, queue_events& owner, detail::mute
     in.expect(in.api().stream_create(&stream_, flags, priority), "cuStreamCreateWithPriority");
 }
 
-lane::lane(device_context& in, timeline& line, queue_events& owner, detail::mutex& lock, stream_handle adopted) noexcept
+lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& lock, stream_handle adopted) noexcept
     : in_(&in),
       line_(&line),
       owner_(&owner),
@@ -71,7 +71,7 @@ lane::~lane() {
     in_->api().stream_destroy(stream_);
 }
 
-void lane::submitted(epoch at) noexcept {
+[[gnu::hot]] void lane::submitted(epoch at) noexcept {
     // Pairs with watcher::look_at_all: either it sees the operation, or this sees that nobody watches any more.
     submitted_.store(at, std::memory_order_seq_cst);
     if (wanted.load(std::memory_order_seq_cst) >= at) {
@@ -112,7 +112,7 @@ void lane::record_end(bool is_mark) {
     }
 }
 
-void lane::record_fresh_end(bool is_mark) {
+[[gnu::hot]] void lane::record_fresh_end(bool is_mark) {
     const epoch covered = submitted();
     event_ref event = spare_ ? std::move(spare_) : in_->events.take();
     in_->expect(in_->api().event_record(event.handle(), stream_), "cuEventRecord");
@@ -127,7 +127,7 @@ void lane::record_fresh_end(bool is_mark) {
     }
 }
 
-event_ref lane::event_for(epoch at) {
+[[gnu::hot]] event_ref lane::event_for(epoch at) {
     const auto find = [&] {
         const std::lock_guard lock(mutex_);
         return first_from(at);
@@ -150,17 +150,18 @@ event_ref lane::event_for(epoch at) {
     return found;
 }
 
-event_ref lane::event_behind(epoch at) noexcept {
+[[gnu::hot]] bool lane::has_entered(epoch at, event_ref& behind) noexcept {
     if (submitted() < at) {
-        return {};
+        return false;
     }
     awaited(at);
-    return first_from(at);
+    behind = first_from(at);
+    return behind || is_reachable();
 }
 
 /// The first event that there is for `at`; empty if there is none. From behind, since most wait for what came last. Under the
 /// lock.
-event_ref lane::first_from(epoch at) const noexcept {
+[[gnu::hot]] event_ref lane::first_from(epoch at) const noexcept {
     const recorded* found = nullptr;
     for (auto one = events_.rbegin(); one != events_.rend() && one->at >= at; ++one) {
         found = &*one;
@@ -169,7 +170,7 @@ event_ref lane::first_from(epoch at) const noexcept {
 }
 
 /// Under the lock.
-void lane::insert(recorded&& added) {
+[[gnu::hot]] void lane::insert(recorded&& added) {
     auto place = events_.end();
     while (place != events_.begin() && added.at < std::prev(place)->at) {
         --place;
@@ -179,7 +180,7 @@ void lane::insert(recorded&& added) {
 
 /// Fewer events are quicker found and sooner used again. Who waits for an epoch then gets the next later one, but never one
 /// behind a mark. Whether there were so many that one is left out. Under the lock.
-bool lane::leave_one_out(event_ref& left_out) noexcept {
+[[gnu::hot]] bool lane::leave_one_out(event_ref& left_out) noexcept {
     const bool is_fine = finely_awaited_.load(std::memory_order_relaxed) > 0;
     if (events_.size() <= (is_fine ? most_fine_events : most_events)) {
         return false;

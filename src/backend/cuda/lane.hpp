@@ -12,8 +12,8 @@
 #include "backend/backend.hpp"
 #include "backend/cuda/device_context.hpp"
 #include "backend/cuda/driver_api.hpp"
+#include "backend/hot_mutex.hpp"
 #include "frontier/point.hpp"
-#include "weir/detail/mutex.hpp"
 
 namespace weir::backend::cuda {
 
@@ -34,9 +34,9 @@ namespace weir::backend::cuda {
 class lane final : public std::enable_shared_from_this<lane> {
 public:
     /// Makes a stream. `lock` guards what is kept; it lives for ever. Throws device_error.
-    lane(device_context& in, timeline& line, queue_events& owner, detail::mutex& lock, int priority, unsigned flags);
+    lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& lock, int priority, unsigned flags);
     /// Uses one that others own.
-    lane(device_context& in, timeline& line, queue_events& owner, detail::mutex& lock, stream_handle adopted) noexcept;
+    lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& lock, stream_handle adopted) noexcept;
     ~lane();
     lane(const lane&) = delete;
     lane& operator=(const lane&) = delete;
@@ -109,8 +109,9 @@ public:
     /// device_error, std::bad_alloc.
     [[nodiscard]] event_ref event_for(epoch at);
 
-    /// The event that is over once `at` is, for somebody who is about to wait for it; empty if there is none. Under the lock.
-    [[nodiscard]] event_ref event_behind(epoch at) noexcept;
+    /// Whether `at` is in the stream, for somebody who is about to wait for it: then `behind` is an event that is over once `at`
+    /// is, or empty if there is none yet but the calling thread can record one. Under the lock.
+    [[nodiscard]] bool has_entered(epoch at, event_ref& behind) noexcept;
 
     /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is.
     void prepare(epoch at) noexcept;
@@ -172,7 +173,7 @@ private:
 
     event_ref spare_;  ///< for the next event that the thread records which submits; of that thread
 
-    detail::mutex& mutex_;         ///< guards what follows; a leaf in the lock order
+    hot_mutex& mutex_;             ///< guards what follows; a leaf in the lock order
     std::deque<recorded> events_;  ///< in the order of their epochs
     std::deque<kept> kept_;
     std::deque<times> times_;

@@ -142,8 +142,7 @@ std::shared_ptr<submission> submission::ordered_behind(point target) const noexc
 
 /// Whether `target` is in a stream of the driver's: then `event` is behind it.
 bool submission::find_event(point target, event_ref& event) {
-    event = submissions::event_behind(target);
-    if (event) {
+    if (submissions::has_entered(target, event) && event) {
         return true;
     }
     const std::shared_ptr<submission> theirs = submissions::find(target.timeline);
@@ -223,7 +222,7 @@ bool submission::pass_work_on(bool may_block) noexcept {
     return true;
 }
 
-bool submission::is_for_the_host(runtime::work_kind what, const detail::task_type* type) const noexcept {
+[[gnu::hot]] bool submission::is_for_the_host(runtime::work_kind what, const detail::task_type* type) const noexcept {
     if (type == nullptr || type->nature != detail::task_nature::work) {
         return false;
     }
@@ -255,37 +254,47 @@ void submission::run_ahead() noexcept {
 
 void submission::submit_ahead() noexcept {
     epoch done = 0;
-    bool is_foreign = false;
-    bool is_wait = true;
+    entered how = entered::nothing;
     hand_on([&](epoch at, const operation& what) {
         done = at;
-        if (what.work.type == nullptr) {
-            return;
-        }
-        is_wait = false;
-        is_foreign = what.work.type->nature == detail::task_nature::foreign;
-        // Whether it fails is known now, unless code of the host decides it when the stream gets there.
-        const bool is_known = bodies_ == nullptr;
-        queue_events& events = *this;
-        if (is_known && !events.may_run(at)) {
-            return;
-        }
-        try {
-            put_into_stream(at, what);
-        } catch (...) {
-            failed(at, what.from, std::current_exception());
-            return;
-        }
-        if (is_known) {
-            events.succeeded(at);
-        }
+        how = enter_stream(at, what);
     });
-    if (!is_wait || passed_.size() > most_passed) {
+    has_entered(done, how);
+}
+
+/// Puts an operation into the driver's stream, as far as it may run.
+[[gnu::hot]] submission::entered submission::enter_stream(epoch at, const operation& what) noexcept {
+    if (what.work.type == nullptr) {
+        return entered::nothing;
+    }
+    const bool is_foreign = what.work.type->nature == detail::task_nature::foreign;
+    const entered how = is_foreign ? entered::foreign_work : entered::work;
+    // Whether it fails is known now, unless code of the host decides it when the stream gets there.
+    const bool is_known = bodies_ == nullptr;
+    queue_events& events = *this;
+    if (is_known && !events.may_run(at)) {
+        return how;
+    }
+    try {
+        put_into_stream(at, what);
+    } catch (...) {
+        failed(at, what.from, std::current_exception());
+        return how;
+    }
+    if (is_known) {
+        events.succeeded(at);
+    }
+    return how;
+}
+
+/// What the operation owns is gone, or kept by the lane.
+[[gnu::hot]] void submission::has_entered(epoch at, entered what) noexcept {
+    if (what != entered::nothing || passed_.size() > most_passed) {
         passed_.clear();  // else the next work comes after these as well
     }
-    lane_->submitted(done);
+    lane_->submitted(at);
     try {
-        if (is_foreign || is_shared_.load(std::memory_order_relaxed)) {
+        if (what == entered::foreign_work || is_shared_.load(std::memory_order_relaxed)) {
             lane_->mark();
         } else {
             lane_->mark_if_finely_awaited();
@@ -301,18 +310,24 @@ bool submission::is_body(const operation& what) const noexcept {
     return nature == detail::task_nature::work || (nature == detail::task_nature::foreign && bodies_ != nullptr);
 }
 
-void submission::put_into_stream(epoch at, const operation& what) {
+[[gnu::hot]] void submission::put_into_stream(epoch at, const operation& what) {
     device_context& in = lane_->in();
     if (in.is_broken()) {
         throw device_error(in.why_broken());
     }
     const detail::task_type& type = *what.work.type;
+    const bool is_moment = what.kind == runtime::work_kind::moment;
+    if (type.nature == detail::task_nature::native && type.trivial && !what.timed && !is_moment && bodies_ == nullptr) {
+        const acting_for self({line().number(), at});
+        const submitting_to stream(lane_->stream());
+        type.run(what.work.object);
+        return;
+    }
     if (type.nature == detail::task_nature::foreign) {
         lane_->mark();
     }
     lane::times told;
     told.at = at;
-    const bool is_moment = what.kind == runtime::work_kind::moment;
     if (what.timed || is_moment) {
         told.base = in.base();
         told.end = in.timed_events.take();

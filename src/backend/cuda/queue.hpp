@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -25,6 +27,9 @@ namespace weir::backend::cuda {
 ///     submit --> records --flush--> waits, work --> the driver's stream
 ///                          |  not over, and no event can stand for it: held until it is
 ///                          |  a host task: runs here once all before it is over
+///
+/// Where nothing is held, and all that an operation waits for is in streams of the driver's, it goes there straight
+/// (`claim`, `carry_out`).
 ///
 /// Nothing that waits for the host is ever in the driver's stream, so that an event recorded there late waits for nothing
 /// that might never come (rule O7), but for work of others (task_nature::foreign), which has an event before and behind it.
@@ -47,6 +52,8 @@ public:
     void wait(point target) noexcept override { targets_.push_back(target); }
     void submit(epoch at, const operation& what) noexcept override;
     void flush(point upto) noexcept override;
+    bool claim(epoch at, const operation& what, std::span<const order::wait> waits) noexcept override;
+    void carry_out(epoch at, const operation& what, std::span<const order::wait> waits) noexcept override;
     /// Blocks until the driver has everything up to `upto`. False if it does not: the thread's waiting was ended, or it runs
     /// code of a stream, which may be what that waits for.
     [[nodiscard]] bool await_passed_on(point upto) noexcept {
@@ -76,6 +83,10 @@ private:
     [[nodiscard]] bool is_for_the_host(runtime::work_kind what, const detail::task_type* type) const noexcept;
     void run_ahead() noexcept;
     void submit_ahead() noexcept;
+    void wait_straight(point target, event_ref known) noexcept;
+    enum class entered : std::uint8_t { nothing, work, foreign_work };
+    [[nodiscard]] entered enter_stream(epoch at, const operation& what) noexcept;
+    void has_entered(epoch at, entered what) noexcept;
     [[nodiscard]] bool is_body(const operation& what) const noexcept;
     void put_body(epoch at, const runtime::site& from, const detail::task_type* type, void* object);
     void put_into_stream(epoch at, const operation& what);
@@ -100,7 +111,14 @@ private:
     host_bodies* bodies_;
     std::vector<point> targets_;  ///< what the next operation waits for; of the thread that submits
     std::vector<point> passed_;   ///< waits of the work ahead that the driver does; of the thread that passes on
-    bool host_waits_ = false;     ///< what is ahead waits on the host; of the thread that passes on
+    /// What `carry_out` has the stream wait for, by the plan's waits: an event, or none that is recorded yet, or over.
+    struct straight_wait {
+        event_ref event;
+        bool is_over = false;
+    };
+    static constexpr std::size_t most_straight = 8;
+    std::array<straight_wait, most_straight> straight_;  ///< of the thread that passes on
+    bool host_waits_ = false;             ///< what is ahead waits on the host; of the thread that passes on
     std::atomic<bool> is_shared_{false};  ///< others put work into the stream, too
     std::atomic<bool> unclaimed_{false};  ///< there are records and nobody passes them on
     std::atomic<bool> held_{false};       ///< what is ahead waits for something that is not in a stream of the driver's
@@ -116,6 +134,12 @@ public:
     void wait(point target) noexcept override { to_->wait(target); }
     void submit(epoch at, const operation& what) noexcept override { to_->submit(at, what); }
     void flush(point upto) noexcept override { to_->flush(upto); }
+    bool claim(epoch at, const operation& what, std::span<const order::wait> waits) noexcept override {
+        return to_->claim(at, what, waits);
+    }
+    void carry_out(epoch at, const operation& what, std::span<const order::wait> waits) noexcept override {
+        to_->carry_out(at, what, waits);
+    }
     [[nodiscard]] void* native_handle() const noexcept override { return to_->of()->stream(); }
     void share() noexcept override { to_->share(); }
     [[nodiscard]] std::optional<int> priority() const noexcept override;

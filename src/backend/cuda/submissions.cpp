@@ -14,7 +14,7 @@ namespace weir::backend::cuda {
 namespace {
 
 struct alignas(64) place {
-    detail::mutex mutex;  ///< guards what follows
+    hot_mutex mutex;  ///< guards what follows
     std::shared_ptr<submission> of;
 };
 
@@ -33,7 +33,7 @@ place* find_place(timeline_id of) noexcept {
 
 }  // namespace
 
-detail::mutex& submissions::lock_of(timeline_id of) {
+hot_mutex& submissions::lock_of(timeline_id of) {
     if (find_place(of) == nullptr) {
         auto made = std::make_unique<place[]>(chunk_size);
         place* none = nullptr;
@@ -60,7 +60,7 @@ void submissions::remove(timeline_id of) noexcept {
     last = std::move(here.of);
 }
 
-std::shared_ptr<submission> submissions::find(timeline_id of) noexcept {
+[[gnu::hot]] std::shared_ptr<submission> submissions::find(timeline_id of) noexcept {
     place* const here = find_place(of);
     if (here == nullptr) {
         return nullptr;
@@ -69,13 +69,13 @@ std::shared_ptr<submission> submissions::find(timeline_id of) noexcept {
     return here->of;
 }
 
-event_ref submissions::event_behind(point target) noexcept {
+[[gnu::hot]] bool submissions::has_entered(point target, event_ref& behind) noexcept {
     place* const here = find_place(target.timeline);
     if (here == nullptr) {
-        return {};
+        return false;
     }
     const std::lock_guard lock(here->mutex);
-    return here->of ? here->of->of()->event_behind(target.at) : event_ref();
+    return here->of && here->of->of()->has_entered(target.at, behind);
 }
 
 void submissions::look_at_all(const device_context& in) noexcept {

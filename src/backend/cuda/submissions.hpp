@@ -4,9 +4,9 @@
 
 #include "backend/cuda/device_context.hpp"
 #include "backend/cuda/event_pool.hpp"
+#include "backend/hot_mutex.hpp"
 #include "backend/timeline.hpp"
 #include "frontier/point.hpp"
-#include "weir/detail/mutex.hpp"
 
 namespace weir::backend::cuda {
 
@@ -18,14 +18,15 @@ class submissions {
 public:
     /// The lock of a timeline's place: it guards the place, and what the stream's lane keeps. Lives for ever; a leaf in the
     /// lock order. Throws std::bad_alloc.
-    [[nodiscard]] static detail::mutex& lock_of(timeline_id of);
+    [[nodiscard]] static hot_mutex& lock_of(timeline_id of);
     /// `lock_of` has been called for the timeline.
     static void add(timeline_id of, const std::shared_ptr<submission>& one) noexcept;
     static void remove(timeline_id of) noexcept;
     /// Null if the timeline is none of a CUDA stream.
     [[nodiscard]] static std::shared_ptr<submission> find(timeline_id of) noexcept;
-    /// An event behind `target`, for somebody who is about to have a stream wait for it; empty if there is none yet.
-    [[nodiscard]] static event_ref event_behind(point target) noexcept;
+    /// Whether `target` is in a stream of the driver's, for somebody who is about to have a stream wait for it: then `behind` is
+    /// an event behind it, or empty if there is none yet but the calling thread can record one.
+    [[nodiscard]] static bool has_entered(point target, event_ref& behind) noexcept;
     /// Looks how far all streams of a device are.
     static void look_at_all(const device_context& in) noexcept;
 };

@@ -159,8 +159,8 @@ void watcher::work() noexcept {
                 changed_.notify_all();
                 return;
             }
-            const bool is_for_nobody =
-                !lanes_.empty() && !hurried && !in_a_hurry_ && lookers_.load(std::memory_order_relaxed) > 0;
+            const bool is_for_nobody = (!lanes_.empty() || !fresh_.empty()) && !hurried && !in_a_hurry_ &&
+                                       lookers_.load(std::memory_order_relaxed) > 0;
             if (is_for_nobody && ++left_out <= most_left_out) {
                 continue;
             }

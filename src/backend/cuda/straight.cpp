@@ -1,0 +1,70 @@
+// The straight way of an operation into the driver's stream, past the records of what is held.
+#include <memory>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "backend/cuda/context.hpp"
+#include "backend/cuda/queue.hpp"
+#include "backend/cuda/submissions.hpp"
+#include "order/plan.hpp"
+#include "weir/detail/task.hpp"
+
+namespace weir::backend::cuda {
+
+[[gnu::hot]] bool submission::claim(epoch at, const operation& what, std::span<const order::wait> waits) noexcept {
+    if (is_pending() || is_shared() || lane_->ordered_as() != implicit_order::none || waits.size() > most_straight ||
+        is_for_the_host(what.kind, what.work.type)) {
+        return false;
+    }
+    // Nobody else has the queue, nor can anybody get it but by what is submitted under this lock.
+    const timeline_table& timelines = timeline_table::instance();
+    for (std::size_t i = 0; i < waits.size(); ++i) {
+        const point target = waits[i].target.at;
+        straight_wait& one = straight_[i];
+        one.is_over = timelines.at(target.timeline).completed() >= target.at;
+        if (!one.is_over && !submissions::has_entered(target, one.event)) {
+            return false;
+        }
+    }
+    lane_->enqueued(at);
+    claim_alone();
+    return true;
+}
+
+[[gnu::hot]] void submission::carry_out(epoch at, const operation& what, std::span<const order::wait> waits) noexcept {
+    const in_context here(lane_->in());
+    for (std::size_t i = 0; i < waits.size(); ++i) {
+        if (!straight_[i].is_over) {
+            wait_straight(waits[i].target.at, std::move(straight_[i].event));
+        }
+    }
+    has_entered(at, enter_stream(at, what));
+    if (!rest()) {
+        pass_on(false);
+    }
+}
+
+/// `known`, if any, is an event behind `target`, which is in a stream of the driver's. Where the driver takes no wait, the calling
+/// thread waits: what is in such a stream gets over without it.
+[[gnu::hot]] void submission::wait_straight(point target, event_ref known) noexcept {
+    const device_context& in = lane_->in();
+    try {
+        if (!known) {
+            const std::shared_ptr<submission> theirs = submissions::find(target.timeline);
+            known = theirs ? theirs->lane_->event_for(target.at) : event_ref();
+        }
+        passed_.push_back(target);
+        if (known) {
+            in.expect(in.api().stream_wait_event(lane_->stream(), known.handle(), 0), "cuStreamWaitEvent");
+            return;
+        }
+    } catch (...) {
+        // No event can be had, or none can be waited for.
+    }
+    while (!timeline_table::instance().host_wait_or_end(target)) {
+        std::this_thread::yield();  // ended, but the operation may not run before
+    }
+}
+
+}  // namespace weir::backend::cuda
