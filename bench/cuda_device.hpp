@@ -27,8 +27,10 @@ inline device cuda_device() {
 
 inline const driver::context& context_of(const device& of) { return driver::context_of(of.state().driver()); }
 
-inline const std::string kernel_source = R"(
-extern "C" __global__ void empty(double* x) {}
+/// Apart from the other, so that a compiler for the host takes it, too (`./run bench cuda-host`).
+inline const std::string empty_source = R"(extern "C" __global__ void empty(double* x) {})";
+
+inline const std::string spin_source = R"(
 extern "C" __global__ void spin(double* x, long long nanoseconds) {
     long long start, now;
     asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
@@ -84,5 +86,22 @@ private:
 
 /// The context is current on the thread that measures, as it is in every program that uses the driver itself.
 inline void make_current(const driver::context& in) { in.api().context_set_current(in.handle()); }
+
+/// What it takes to launch an empty kernel that changes one array, with Weir and by hand.
+struct launch_setting {
+    device on = cuda_device();
+    const driver::context* in = &context_of(on);
+    kernel empty_kernel = kernel::from_source(empty_source, "empty", {}, on);
+    stream s1{on};
+    array x = empty(64, dtype::float64, s1);
+    raw_stream r1{*in};
+    void* address = x.device_data();
+
+    launch_setting() { make_current(*in); }
+    void synchronize() const {
+        s1.synchronize();
+        r1.synchronize();
+    }
+};
 
 }  // namespace weir::bench

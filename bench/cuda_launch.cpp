@@ -12,24 +12,15 @@ namespace {
 /// Fewer than the driver takes before it blocks.
 constexpr std::size_t launches = 500;
 
-struct setting {
-    device on = cuda_device();
-    const driver::context* in = &context_of(on);
-    kernel empty_kernel = kernel::from_source(kernel_source, "empty", {}, on);
-    stream s1{on};
+struct setting : launch_setting {
     stream s2{on};
-    array x = empty(64, dtype::float64, s1);
-    raw_stream r1{*in};
     raw_stream r2{*in};
     raw_event e1{*in};
     raw_event e2{*in};
-    void* address = x.device_data();
 
-    setting() { make_current(*in); }
     void synchronize() const {
-        s1.synchronize();
+        launch_setting::synchronize();
         s2.synchronize();
-        r1.synchronize();
         r2.synchronize();
     }
 };

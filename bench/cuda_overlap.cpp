@@ -53,8 +53,8 @@ public:
 private:
     device on_;
     const driver::context* in_;
-    kernel empty_ = kernel::from_source(kernel_source, "empty", {}, on_);
-    kernel spin_ = kernel::from_source(kernel_source, "spin", {}, on_);
+    kernel empty_ = kernel::from_source(empty_source, "empty", {}, on_);
+    kernel spin_ = kernel::from_source(spin_source, "spin", {}, on_);
     stream first_{on_};
     raw_stream raw_first_{*in_};
     raw_event start_{*in_};

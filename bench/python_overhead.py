@@ -192,7 +192,7 @@ def main() -> None:
         ratios = [f"{row['weir cpu'] / row[peer]:.2f} of {peer}" for peer in peers if peer in row and "weir cpu" in row]
         print(f"{name:16}{costs}    {', '.join(ratios)}")
     calls = min(options.calls, 400)  # the driver's queue does not fill up
-    python_peers.report(lambda call, settle: nanoseconds(call, calls, options.runs, settle))
+    python_peers.report(lambda call: (elapsed(call, calls) - elapsed(nothing, calls)) / calls, 4 * options.runs)
 
 
 if __name__ == "__main__":

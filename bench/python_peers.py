@@ -7,6 +7,7 @@ use alive.
 from __future__ import annotations
 
 import importlib
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -148,9 +149,28 @@ def torch_calls() -> Calls:
     )
 
 
-def report(measure: Callable[[Call, Call], float]) -> None:
-    """Prints each call of Weir's beside the others', all of one run. `measure(call, settle)` gives nanoseconds."""
-    print("\ncuda:0: ns a call, and Weir as a multiple of each peer")
+def in_turns(timed: Callable[[Call], float], contestants: dict[str, tuple[Call, Call]], rounds: int) -> dict[str, list[float]]:
+    """Nanoseconds of each contestant's call in each round. They take turns: the machine's speed changes from time to time.
+
+    Who raises is left out, and says why.
+    """
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(rounds + 1):
+        for name, (call, settle) in contestants.items():
+            if name not in times:
+                continue
+            try:
+                times[name].append(timed(call))
+                settle()
+            except Exception as reason:
+                print(f"left out: {name}: {type(reason).__name__}: {reason}")
+                del times[name]
+    return {name: of[1:] for name, of in times.items()}
+
+
+def report(timed: Callable[[Call], float], rounds: int) -> None:
+    """Prints each call of Weir's beside the others', with the medians of the ratios of each round."""
+    print("\ncuda:0: ns a call; Weir as a multiple of each peer, by rounds: the median, and a quarter below and above")
     try:
         ours = weir_calls()
     except (LeftOutError, weir.Error) as reason:
@@ -164,16 +184,12 @@ def report(measure: Callable[[Call, Call], float]) -> None:
             name = make.__name__.removesuffix("_calls").replace("_", ".")
             text = str(reason) if isinstance(reason, LeftOutError) else f"{type(reason).__name__}: {reason}"
             print(f"left out: {name}: {text}")
-    for what, call in ours.calls.items():
-        cost = measure(call, ours.settle)
+    for what in ours.calls:
+        contestants = {of.package: (of.calls[what], of.settle) for of in (ours, *peers) if what in of.calls}
+        times = in_turns(timed, contestants, rounds)
+        mine = times.pop("weir")
         beside = []
-        for peer in peers:
-            if what not in peer.calls:
-                continue
-            try:
-                theirs = measure(peer.calls[what], peer.settle)
-            except Exception as reason:
-                beside.append(f"left out: {peer.package}: {type(reason).__name__}: {reason}")
-                continue
-            beside.append(f"{peer.package} {theirs:.0f}, ratio {cost / theirs:.2f}")
-        print(f"{what:16}weir {cost:.0f}    {'    '.join(beside) or 'nothing to compare with here'}")
+        for name, theirs in times.items():
+            low, middle, high = statistics.quantiles((a / b for a, b in zip(mine, theirs)), n=4)
+            beside.append(f"{name} {statistics.median(theirs):.0f}, ratio {middle:.2f} [{low:.2f} .. {high:.2f}]")
+        print(f"{what:16}weir {statistics.median(mine):.0f}    {'    '.join(beside) or 'nothing to compare with here'}")

@@ -63,6 +63,12 @@ WEIR_IDLE_CALL cuEventElapsedTime(float* milliseconds, void* /*start*/, void* /*
 }
 
 WEIR_IDLE_CALL cuStreamWaitEvent(void* /*stream*/, void* /*event*/, unsigned /*flags*/) { return success; }
+WEIR_IDLE_CALL cuLaunchKernel(void* /*function*/, unsigned /*grid_x*/, unsigned /*grid_y*/, unsigned /*grid_z*/,
+                              unsigned /*block_x*/, unsigned /*block_y*/, unsigned /*block_z*/, unsigned /*shared*/,
+                              void* /*stream*/, void** /*parameters*/, void** /*more*/) {
+    return success;
+}
+
 WEIR_IDLE_CALL cuStreamSynchronize(void* /*stream*/) { return success; }
 WEIR_IDLE_CALL cuThreadExchangeStreamCaptureMode(int* /*mode*/) { return success; }
 

@@ -1,0 +1,84 @@
+// What a launch by hand costs beside other work of the same thread: how much of Weir's price is its own, how much that of code and
+// data that are not in the caches after a driver's call.
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+
+#include "contest.hpp"
+#include "cuda_device.hpp"
+
+namespace weir::bench {
+
+namespace {
+
+/// Fewer than the driver takes before it blocks.
+constexpr std::size_t launches = 500;
+
+struct setting : launch_setting {
+    std::atomic<std::size_t> counter{0};
+    std::array<char, std::size_t{40} * 64> lines{};
+};
+
+/// Launches by hand with `work(setting)` before each; or only that work.
+template <class Work>
+make_contestant contestant_of(const char* name, bool launching, Work work) {
+    return [=] {
+        const auto with = std::make_shared<setting>();
+        const auto settle = [with] { with->synchronize(); };
+        const auto turn = [with, work, launching] {
+            for (std::size_t i = 0; i < launches; ++i) {
+                work(*with);
+                if (launching) {
+                    with->r1.launch(with->empty_kernel, {&with->address});
+                }
+            }
+        };
+        return contestant{name, launches, turn, settle, settle};
+    };
+}
+
+void nothing(const setting& /*with*/) {}
+
+void wait_a_while(const setting& /*with*/) {
+    constexpr auto while_away = std::chrono::nanoseconds(100);
+    const auto start = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - start < while_away) {
+    }
+}
+
+void change_atomically(setting& with) {
+    constexpr int times = 20;
+    for (int i = 0; i < times; ++i) {
+        with.counter.fetch_add(1);
+    }
+}
+
+void write_lines(setting& with) {
+    for (std::size_t i = 0; i < with.lines.size(); i += 64) {
+        ++with.lines[i];
+    }
+}
+
+template <int Times>
+void submit_empty(const setting& with) {
+    for (int i = 0; i < Times; ++i) {
+        detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{[] {}}, inout<double>(with.x));
+    }
+}
+
+const contest beside(
+    "cuda/beside", "an empty kernel launched by hand, and what the thread does before each launch",
+    comparison::with_peers,
+    {contestant_of("nothing", true, nothing), contestant_of("100 ns of waiting", true, wait_a_while),
+     contestant_of("that alone", false, wait_a_while), contestant_of("20 atomic changes", true, change_atomically),
+     contestant_of("those alone", false, change_atomically), contestant_of("40 lines written", true, write_lines),
+     contestant_of("those alone ", false, write_lines),
+     contestant_of("1 empty operation of Weir's", true, submit_empty<1>),
+     contestant_of("2 of them", true, submit_empty<2>), contestant_of("3 of them", true, submit_empty<3>),
+     contestant_of("1 of them alone", false, submit_empty<1>)});
+
+}  // namespace
+
+}  // namespace weir::bench
