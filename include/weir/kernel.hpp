@@ -95,6 +95,11 @@ struct declared_parameter {
                                                       const launch_config& config,
                                                       std::span<const kernel_argument> arguments,
                                                       std::span<const runtime::access_request> accesses);
+/// @{
+/// What of that is left to check where the arguments are made from what the signature declares.
+WEIR_EXPORT void expect_stream(const kernel& what, const stream_ref& on);
+[[nodiscard]] WEIR_EXPORT launch_shape checked_shape(const kernel& what, const launch_config& config);
+/// @}
 /// Puts the launch into the queue that the calling thread submits to. Throws device_error.
 WEIR_EXPORT void put_launch(const kernel_code& code, const launch_shape& shape, std::span<void* const> arguments);
 
@@ -194,7 +199,7 @@ public:
 
     /// The same kernel with its parameters declared: "in float* x, inout float* y, float a, int64 n". Launches then check
     /// types and uses of their arguments, too. Types have names of C++ or NumPy; void* is any array. Throws argument_error,
-    /// which quotes what is wrong.
+    /// which quotes what is wrong: also where the kernel has parameters of other sizes, as far as the driver tells them.
     [[nodiscard]] kernel with_signature(std::string_view text) const;
 
     /// As it was given.

@@ -31,7 +31,7 @@ completion completion_of(nb::handle one) {
         throw argument_type_error("after= got " + std::string(nb::repr(one).c_str()) +
                                   ": pass a weir.Event or a list of them, such as [stream.record()]");
     }
-    return nb::cast<const py_event&>(one).get().recorded();
+    return nb::cast<const py_event&>(one).recorded();
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ public:
     py_report& operator=(const py_report&) = delete;
 
     void enter() {
+        const one_at_a_time alone(mutex_);
         if (scope_ || is_over_) {
             throw state_error("this check() was entered before: make another one for another `with`");
         }
@@ -36,6 +37,7 @@ public:
         scope_ = std::make_unique<check_scope>(options_);
     }
     void end() noexcept {
+        const one_at_a_time alone(mutex_);
         if (scope_) {
             found_ = scope_->report();
             scope_.reset();
@@ -44,7 +46,10 @@ public:
             is_over_ = true;
         }
     }
-    [[nodiscard]] report get() const { return scope_ ? scope_->report() : found_; }
+    [[nodiscard]] report get() const {
+        const one_at_a_time alone(mutex_);
+        return scope_ ? scope_->report() : found_;
+    }
 
 private:
     check_options options_;
@@ -52,6 +57,7 @@ private:
     std::unique_ptr<check_scope> scope_;
     report found_;
     bool is_over_ = false;
+    mutable nb::ft_mutex mutex_;
 };
 
 check_mode mode_from(const std::string& name) {

@@ -67,7 +67,7 @@ struct placement {
     }
 };
 
-array make_empty(nb::handle shape, nb::handle type, nb::handle device, nb::handle stream, nb::handle memory) {
+nb::object make_empty(nb::handle shape, nb::handle type, nb::handle device, nb::handle stream, nb::handle memory) {
     const placement place(device, stream, memory);
     const weir::shape extents = shape_from(shape);
     const dtype element = dtype_from(type);
@@ -76,10 +76,10 @@ array make_empty(nb::handle shape, nb::handle type, nb::handle device, nb::handl
         // To give the GIL away and get it back would take longer than this.
         const std::size_t bytes = static_cast<std::size_t>(extents.elements()) * size_of(element);
         if (buffer found = buffer::at_hand(bytes, place.on, place.where); found.bytes() != 0) {
-            return array(std::move(found), element, extents);
+            return new_object<array>(std::move(found), element, extents);
         }
     }
-    return place([&] { return empty(extents, element, place.on, place.where); });
+    return new_object<array>(place([&] { return empty(extents, element, place.on, place.where); }));
 }
 
 array make_zeros(nb::handle shape, nb::handle type, nb::handle device, nb::handle stream, nb::handle memory) {

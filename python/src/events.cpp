@@ -39,32 +39,64 @@ py_event make_event(nb::handle on, bool timing) { return {device_from(on), timin
 
 }  // namespace
 
-const event& py_event::get() const {
-    if (!is_open_) {
+py_event::py_event(completion end, device on) : end_(std::move(end)), device_(on) {
+#ifdef Py_GIL_DISABLED
+    made();  // nothing keeps other threads out later
+#endif
+}
+
+void py_event::expect_open() const {
+    if (!is_open()) {
         throw state_error("the event is closed: record a new one");
     }
-    return event_;
+}
+
+const event& py_event::made() const {
+    if (!event_) {
+        event_.emplace(end_);
+    }
+    return *event_;
+}
+
+const event& py_event::get() const {
+    expect_open();
+    return made();
+}
+
+completion py_event::recorded() const {
+    expect_open();
+    return event_ ? event_->recorded() : end_;
 }
 
 void py_event::record(const stream& on, const source_location& where) {
-    static_cast<void>(get());
-    released([&] { event_.record(on, where); });
-    device_ = on.device();
+    event recorded = get();
+    released([&] { recorded.record(on, where); });
+    std::atomic_ref(device_).store(on.device(), std::memory_order_relaxed);
 }
 
 std::string py_event::to_string() const {
-    if (!is_open_) {
-        return "<weir.Event closed>";
-    }
-    return in_words_of_python(event_.to_string());
+    return is_open() ? in_words_of_python(made().to_string()) : "<weir.Event closed>";
 }
 
 namespace {
 
-/// The object that was handed out last.
-std::optional<reference>& last_of_thread() {
-    thread_local std::optional<reference> one;
-    return one;
+/// The object that the thread was given last.
+constinit thread_local reference* last_of_thread = nullptr;
+
+void forget() noexcept {
+    delete std::exchange(last_of_thread, nullptr);  // NOLINT(cppcoreguidelines-owning-memory): its thread's
+}
+
+[[maybe_unused]] void remember(nb::object fresh) {
+    struct end_of_thread {
+        ~end_of_thread() { forget(); }
+    };
+    if (last_of_thread != nullptr) {
+        last_of_thread->replace(std::move(fresh));
+        return;
+    }
+    [[maybe_unused]] thread_local const end_of_thread end;
+    last_of_thread = new reference(std::move(fresh));  // NOLINT(cppcoreguidelines-owning-memory): its thread's
 }
 
 /// Whether nobody but `last_of_thread` has the object, or a weak reference to it.
@@ -76,24 +108,20 @@ std::optional<reference>& last_of_thread() {
 
 nb::object object_for(py_event made) {
 #ifdef Py_GIL_DISABLED
-    return nb::cast(std::move(made));  // how many have an object is not known there
+    return new_object<py_event>(std::move(made));  // how many have an object is not known there
 #else
-    std::optional<reference>& last = last_of_thread();
-    if (last && is_forgotten(last->get().ptr())) {
+    const reference* const last = last_of_thread;
+    if (last != nullptr && is_forgotten(last->get().ptr())) {
         *nb::inst_ptr<py_event>(last->get()) = std::move(made);
         return nb::borrow(last->get());
     }
-    nb::object fresh = nb::cast(std::move(made));
-    if (last) {
-        last->replace(fresh);
-    } else {
-        last.emplace(fresh);
-    }
+    nb::object fresh = new_object<py_event>(std::move(made));
+    remember(fresh);
     return fresh;
 #endif
 }
 
-void forget_last_event() noexcept { last_of_thread().reset(); }
+void forget_last_event() noexcept { forget(); }
 
 void bind_events(nb::module_& m) {
     nb::class_<py_event> cls(m, "Event", nb::is_weak_referenceable(),
@@ -117,7 +145,7 @@ void bind_events(nb::module_& m) {
                     return;
                 }
                 const stream waiter = stream_from(by, std::nullopt);
-                released([&, where = here()] { self.get().wait(waiter, where); });
+                released([&, what = self.get(), where = here()] { what.wait(waiter, where); });
             },
             nb::arg("stream").none() = nb::none(), nb::sig("def wait(self, stream: Any = None) -> None"),
             "Without a stream it blocks the calling thread until the recorded moment is over; Ctrl-C ends the wait. "

@@ -169,12 +169,14 @@ public:
     }
 
     void plan(nb::handle on_) {
+        const one_at_a_time alone(mutex_);
         const source_location where = here();
         const std::optional<stream> to = chosen(on_, "plan()");
         waiting([&] { to ? alive().plan(on(*to, where)) : alive().plan(where); });
     }
 
     nb::object execute(nb::handle direction, nb::handle on_, bool release_workspace) {
+        const one_at_a_time alone(mutex_);
         const source_location where = here();
         const fft_direction which = direction_from(direction);
         const std::optional<stream> to = chosen(on_, "execute()");
@@ -188,6 +190,7 @@ public:
     }
 
     void reset_operand(nb::handle a, nb::handle on_) {
+        const one_at_a_time alone(mutex_);
         static_cast<void>(alive());
         const bool was_numpy = is_numpy_;
         std::optional<call_operand> before = std::exchange(operand_, std::nullopt);
@@ -208,17 +211,22 @@ public:
         }
     }
     void release_operand() {
+        const one_at_a_time alone(mutex_);
         released([&] { alive().release_operand(); });
         operand_.reset();
     }
     void free() noexcept {
+        const one_at_a_time alone(mutex_);
         operand_.reset();
         if (plan_) {
             const nb::gil_scoped_release no_gil;
             plan_.reset();
         }
     }
-    [[nodiscard]] std::size_t workspace_bytes() const noexcept { return plan_ ? plan_->workspace_bytes() : 0; }
+    [[nodiscard]] std::size_t workspace_bytes() const noexcept {
+        const one_at_a_time alone(mutex_);
+        return plan_ ? plan_->workspace_bytes() : 0;
+    }
 
 private:
     [[nodiscard]] fft_plan& alive() {
@@ -251,6 +259,7 @@ private:
     std::optional<call_operand> operand_;
     std::optional<fft_plan> plan_;
     bool is_numpy_ = false;
+    mutable nb::ft_mutex mutex_;
 };
 
 void bind_plan(nb::module_& m) {

@@ -1,209 +1,21 @@
-// Kernels for CUDA devices, and their launches.
+// Kernels for CUDA devices.
 #include "weir/kernel.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "accesses.hpp"
-#include "calls.hpp"
-#include "errors.hpp"
-#include "events.hpp"
-#include "kernel_arguments.hpp"
-#include "weir/detail/submission.hpp"
-#include "weir/detail/task.hpp"
-#include "weir/error.hpp"
-#include "wording.hpp"
+#include "devices.hpp"
+#include "interpreter.hpp"
+#include "kernel_launch.hpp"
 #include "work.hpp"
 
 namespace weir::python {
 
 namespace {
-
-/// A kernel with what its signature says.
-struct py_kernel {
-    explicit py_kernel(kernel its) : code(std::move(its)), label(interned(code.name())) {
-        parameters = detail::declared_parameters(code);
-        for (const detail::declared_parameter& one : parameters) {
-            described.push_back({one.is_array ? sizeof(void*) : size_of(*one.type), one.is_array, one.type.has_value(),
-                                 one.type.value_or(dtype::bool_)});
-            arrays += one.is_array ? 1 : 0;
-        }
-    }
-    kernel code;
-    const char* label;
-    std::vector<detail::declared_parameter> parameters;
-    std::vector<detail::kernel_argument> described;
-    std::size_t arrays = 0;
-};
-
-std::string repr(const py_kernel& self) { return in_words_of_python(self.code.to_string()); }
-
-/// A launch on its way into the driver's queue, which copies the arguments.
-template <class Slots>
-struct launch_body {
-    const detail::kernel_code* code;
-    detail::launch_shape shape;
-    std::size_t count;
-    Slots slots;
-
-    void operator()() {
-        std::array<void*, few_arguments> few;
-        std::vector<void*> many;
-        void** addresses = few.data();
-        if (count > few.size()) {
-            many.resize(count);
-            addresses = many.data();
-        }
-        for (std::size_t i = 0; i < count; ++i) {
-            addresses[i] = slots[i].bytes;
-        }
-        detail::put_launch(*code, shape, std::span<void* const>(addresses, count));
-    }
-    static constexpr std::size_t few_arguments = 16;
-};
-
-constexpr std::size_t few_slots = 12;
-
-dimensions dimensions_from(nb::handle argument, const char* name) {
-    if (PyLong_Check(argument.ptr()) != 0) {
-        return integer_from(argument, name);
-    }
-    if (PyTuple_Check(argument.ptr()) == 0 && PyList_Check(argument.ptr()) == 0) {
-        return integer_from(argument, name);
-    }
-    const std::size_t count = nb::len(argument);
-    if (count == 0 || count > 3) {
-        throw argument_error(std::string(name) + " is " + nb::repr(argument).c_str() +
-                             ": pass a number, or a tuple of one to three of them");
-    }
-    std::array<std::int64_t, 3> along{1, 1, 1};
-    for (std::size_t i = 0; i < count; ++i) {
-        along[i] = integer_from(argument[i], name);
-    }
-    return {along[0], along[1], along[2]};
-}
-
-struct launch_place {
-    launch_config config;
-    nb::handle on;
-    nb::handle after;
-    bool wait;
-};
-
-launch_config config_from(nb::handle grid, nb::handle block, nb::handle shared) {
-    const std::int64_t bytes = integer_from(shared, "shared");
-    if (bytes < 0) {
-        throw argument_error("shared is " + std::to_string(bytes) + ": pass a number of bytes, from 0 on");
-    }
-    return {dimensions_from(grid, "grid"), dimensions_from(block, "block"), static_cast<std::size_t>(bytes)};
-}
-
-completion put(const py_kernel& what, const stream& to, const launch_config& config,
-               std::span<const argument_slot> slots, std::span<const runtime::access_request> accesses,
-               std::span<const completion> after, const runtime::site& site) {
-    const detail::launch_shape shape = detail::checked_launch(what.code, to, config, what.described, accesses);
-    const auto submit = [&](auto body) {
-        return released([&] {
-            return detail::with_task(detail::native_task{std::move(body)}, [&](detail::task_ref work) {
-                return runtime::submit(to.state(), {accesses, after, work, site, runtime::work_kind::device});
-            });
-        });
-    };
-    if (slots.size() <= few_slots) {
-        launch_body<std::array<argument_slot, few_slots>> body{&what.code.code(), shape, slots.size(), {}};
-        std::copy(slots.begin(), slots.end(), body.slots.begin());
-        return submit(std::move(body));
-    }
-    return submit(launch_body<std::vector<argument_slot>>{&what.code.code(), shape, slots.size(),
-                                                          std::vector<argument_slot>(slots.begin(), slots.end())});
-}
-
-nb::object launch(const py_kernel& what, const launch_place& at, nb::args args) {
-    const std::size_t count = what.parameters.size();
-    if (args.size() != count) {
-        throw argument_error("the kernel " + repr(what) + " has " + std::to_string(count) + " parameters, and got " +
-                             std::to_string(args.size()) + " arguments");
-    }
-    const source_location where = here();
-    std::array<argument_slot, few_slots> few_values;
-    std::vector<argument_slot> many_values(count > few_slots ? count : 0);
-    const std::span<argument_slot> slots(many_values.empty() ? few_values.data() : many_values.data(), count);
-    std::array<runtime::access_request, 8> few_accesses;
-    std::vector<runtime::access_request> many_accesses(what.arrays > few_accesses.size() ? what.arrays : 0);
-    runtime::access_request* const accesses = many_accesses.empty() ? few_accesses.data() : many_accesses.data();
-
-    std::size_t array_number = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        const detail::declared_parameter& as = what.parameters[i];
-        const nb::handle given = PyTuple_GET_ITEM(args.ptr(), static_cast<Py_ssize_t>(i));
-        if (!as.is_array) {
-            store_number(given, what.code, as, i, slots[i]);
-            continue;
-        }
-        const array& x = array_argument(given, what.code, as, i);
-        if (as.mode == order::access_mode::write) {
-            detail::expect_own_elements(x);
-        }
-        void* const address = x.device_data();
-        std::memcpy(slots[i].bytes, &address, sizeof address);
-        accesses[array_number++] = {x.buffer().resource(), x.footprint(), as.mode, as.overwrites};
-    }
-    const stream to = stream_from(at.on, what.code.device());
-    const std::vector<completion> after = completions_from(at.after);
-    const runtime::site site{what.label, where};
-    const completion done = put(what, to, at.config, slots, {accesses, array_number}, after, site);
-    if (at.wait) {
-        waiting([&] { done.synchronize(where); });
-    }
-    return event_of(done, to);
-}
-
-/// k[grid, block, stream, shared].
-struct py_launcher {
-    nb::object kernel;
-    launch_config config;
-    nb::object on;
-};
-
-/// What `k[grid, block](...)` calls. As a slot of the type: the interpreter would look for a method `__call__` first, and
-/// that would gather the arguments once more.
-PyObject* call_launcher(PyObject* self, PyObject* arguments, PyObject* keywords) noexcept {
-    try {
-        if (keywords != nullptr && PyDict_Size(keywords) != 0) {
-            throw argument_type_error(
-                "k[grid, block](...) takes the arguments of the kernel alone: pass after= and wait= to k.launch(grid, "
-                "block, ...)");
-        }
-        const py_launcher& launcher = *nb::inst_ptr<py_launcher>(self);
-        return launch(*object_of<py_kernel>(launcher.kernel),
-                      {launcher.config, launcher.on, nb::handle(Py_None), false}, nb::borrow<nb::args>(arguments))
-            .release()
-            .ptr();
-    } catch (...) {
-        raise_handled();
-        return nullptr;
-    }
-}
-
-py_launcher configured(nb::handle self, nb::handle index) {
-    if (PyTuple_Check(index.ptr()) == 0 || nb::len(index) < 2 || nb::len(index) > 4) {
-        throw argument_error(
-            "a kernel is launched as k[grid, block](...), k[grid, block, stream](...) or k[grid, block, "
-            "stream, shared](...), and got [" +
-            std::string(nb::repr(index).c_str()) + "]");
-    }
-    const std::size_t count = nb::len(index);
-    const nb::object on = count > 2 ? nb::object(index[2]) : nb::object(nb::none());
-    const nb::object shared = count > 3 ? nb::object(index[3]) : nb::object(nb::int_(0));
-    return {nb::borrow(self), config_from(nb::object(index[0]), nb::object(index[1]), shared), on};
-}
 
 device cuda_device(nb::handle argument) {
     if (!argument.is_none()) {
@@ -234,18 +46,7 @@ py_kernel from_cubin(const nb::bytes& image, const std::string& name, const std:
 }  // namespace
 
 void bind_kernels(nb::module_& m) {
-    nb::class_<py_launcher> launcher(m, "_Launcher");
-    launcher.def(
-        "__call__",
-        [](nb::handle self, nb::args args) {
-            nb::object done = nb::steal(call_launcher(self.ptr(), args.ptr(), nullptr));
-            if (!done.is_valid()) {
-                nb::raise_python_error();
-            }
-            return done;
-        },
-        nb::sig("def __call__(self, *args: Any) -> Event"));
-    reinterpret_cast<PyTypeObject*>(launcher.ptr())->tp_call = call_launcher;
+    make_launcher_type();
     nb::class_<py_kernel>(
         m, "Kernel", nb::is_weak_referenceable(),
         "A kernel for one CUDA device, compiled by NVRTC, or taken from the cache of compiled kernels, and "
@@ -285,7 +86,8 @@ void bind_kernels(nb::module_& m) {
             "launch",
             [](const py_kernel& self, nb::handle grid, nb::handle block, nb::args args, nb::handle on, nb::handle after,
                bool wait, nb::handle shared) {
-                return launch(self, {config_from(grid, block, shared), on, after, wait}, args);
+                return launch(self, {shape_from(self, grid, block, shared), on, after, wait},
+                              {reinterpret_cast<PyTupleObject*>(args.ptr())->ob_item, args.size()});
             },
             nb::arg("grid").none(), nb::arg("block").none(), nb::arg("args"), nb::kw_only(),
             nb::arg("stream").none() = nb::none(), nb::arg("after").none() = nb::make_tuple(), nb::arg("wait") = false,
@@ -299,7 +101,7 @@ void bind_kernels(nb::module_& m) {
             "`shared`: bytes of shared memory of each block. Numbers are converted as the signature says; one that is "
             "out "
             "of range is an ArgumentError. Returns once enqueued, unless `wait`.")
-        .def("__getitem__", configured, nb::arg("config").none(),
+        .def("__getitem__", launcher_of, nb::arg("config").none(),
              nb::sig("def __getitem__(self, config: tuple[Any, ...], /) -> Callable[..., Event]"),
              "k[grid, block, stream, shared](*args): the same, in Numba's order.")
         .def_prop_ro(

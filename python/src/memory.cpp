@@ -134,6 +134,7 @@ public:
     }
 
     void enter() {
+        const one_at_a_time alone(mutex_);
         if (scope_) {
             throw state_error("this weir.memory.use is in use: make another one");
         }
@@ -142,6 +143,7 @@ public:
             device_ ? std::make_unique<memory::use>(resource_, *device_) : std::make_unique<memory::use>(resource_);
     }
     void leave() {
+        const one_at_a_time alone(mutex_);
         if (!scope_) {
             throw state_error("this weir.memory.use was not entered: use it in a with statement");
         }
@@ -163,6 +165,7 @@ private:
     resource_ptr resource_;
     std::optional<device> device_;
     std::unique_ptr<memory::use> scope_;
+    nb::ft_mutex mutex_;
 };
 
 void bind_pool(nb::module_& m) {

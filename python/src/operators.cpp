@@ -124,7 +124,7 @@ nb::object computed(binary_operation what, nb::handle a, nb::handle b, nb::handl
         released([&] { compute(called(what, on(current, where)), what, left.at(where), right.at(where), *to); });
         return nb::borrow(out);
     }
-    return nb::cast(
+    return new_object<array>(
         released([&] { return compute(called(what, on(current, where)), what, left.at(where), right.at(where)); }));
 }
 
@@ -137,7 +137,7 @@ nb::object computed(unary_operation what, nb::handle x, nb::handle out) {
         released([&] { compute(called(what, on(current, where)), what, in, to); });
         return nb::borrow(out);
     }
-    return nb::cast(released([&] { return compute(called(what, on(current, where)), what, in); }));
+    return new_object<array>(released([&] { return compute(called(what, on(current, where)), what, in); }));
 }
 
 void bind_operators(nb::class_<array>& cls) {

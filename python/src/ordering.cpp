@@ -43,6 +43,7 @@ public:
         : mode_(mode), stream_(std::move(on)), array_(std::move(of)) {}
 
     void enter() {
+        const one_at_a_time alone(mutex_);
         if (is_entered_) {
             throw state_error("this ordering() is entered already: make another one for another `with`");
         }
@@ -64,6 +65,7 @@ public:
     }
 
     void exit() {
+        const one_at_a_time alone(mutex_);
         if (!is_entered_) {
             throw state_error("this ordering() is not entered: use it as `with weir.ordering(...):`");
         }
@@ -110,6 +112,7 @@ private:
     std::uint64_t number_ = 0;  ///< of the thread's scope; 0 if there is none
     std::thread::id thread_;
     bool is_entered_ = false;
+    nb::ft_mutex mutex_;
 };
 
 array array_from(nb::handle given) {

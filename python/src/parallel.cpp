@@ -32,6 +32,7 @@ public:
     }
 
     nb::list enter() {
+        const one_at_a_time alone(mutex_);
         if (blocks_) {
             throw state_error("this weir.parallel is in use: make another one");
         }
@@ -46,6 +47,7 @@ public:
         return streams;
     }
     void leave() {
+        const one_at_a_time alone(mutex_);
         if (blocks_) {
             waiting([&, where = here()] {
                 blocks_->join(where);
@@ -58,6 +60,7 @@ private:
     Py_ssize_t count_;
     nb::object from_;
     std::unique_ptr<parallel> blocks_;
+    nb::ft_mutex mutex_;
 };
 
 }  // namespace

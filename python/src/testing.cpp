@@ -1,6 +1,7 @@
 // Tools for those who test programs that use streams.
 #include "weir/testing.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -31,13 +32,13 @@ public:
     void open() {
         const nb::gil_scoped_release no_gil;
         gate_.open();
-        is_open_ = true;
+        is_open_.store(true, std::memory_order_relaxed);
     }
-    [[nodiscard]] bool is_open() const noexcept { return is_open_; }
+    [[nodiscard]] bool is_open() const noexcept { return is_open_.load(std::memory_order_relaxed); }
 
 private:
     testing::gate gate_;
-    bool is_open_ = false;
+    std::atomic<bool> is_open_{false};
 };
 
 class py_simulated {
@@ -53,12 +54,14 @@ public:
     }
 
     void enter() {
+        const one_at_a_time alone(mutex_);
         if (active_) {
             throw state_error("this weir.testing.simulated is in use: make another one");
         }
         released([&] { active_.emplace(device_, settings_); });
     }
     void leave() {
+        const one_at_a_time alone(mutex_);
         if (active_) {
             waiting([&] {
                 active_->await_idle();
@@ -72,6 +75,7 @@ private:
     device device_;
     testing::sim_settings settings_;
     std::optional<testing::simulated> active_;
+    nb::ft_mutex mutex_;
 };
 
 }  // namespace

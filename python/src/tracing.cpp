@@ -28,17 +28,20 @@ public:
     explicit py_trace(std::vector<std::filesystem::path> files) : files_(std::move(files)) {}
 
     void enter() {
+        const one_at_a_time alone(mutex_);
         if (scope_) {
             throw state_error("this trace() was entered before: make another one for another `with`");
         }
         scope_ = released([&] { return std::make_unique<trace_scope>(files_); });
     }
     void exit() {
+        const one_at_a_time alone(mutex_);
         if (scope_) {
             released([&] { scope_->close(); });
         }
     }
     [[nodiscard]] nb::dict summary() const {
+        const one_at_a_time alone(mutex_);
         nb::dict all;
         const trace_summary numbers = scope_ ? released([&] { return scope_->summary(); }) : trace_summary();
         all["operations"] = numbers.operations;
@@ -55,6 +58,7 @@ public:
 private:
     std::vector<std::filesystem::path> files_;
     std::unique_ptr<trace_scope> scope_;
+    mutable nb::ft_mutex mutex_;
 };
 
 std::filesystem::path path_from(nb::handle given) {
@@ -95,6 +99,8 @@ explanation explain_anything(nb::handle what) {
 void log_waits(bool on) {
     // Lives for ever: threads may be at work until the very end.
     static auto& log = *new std::unique_ptr<wait_log>;  // NOLINT(cppcoreguidelines-owning-memory)
+    static nb::ft_mutex mutex;                          // guards log
+    const one_at_a_time alone(mutex);
     if (on == (log != nullptr)) {
         return;
     }

@@ -72,6 +72,20 @@ std::uint64_t stated_size(std::span<const std::byte> code) {
     return magic == elf_magic || magic == fat_magic ? elf_header : 0;
 }
 
+void expect_sizes(const kernel& of, const std::vector<kernels::parameter>& declared,
+                  const std::vector<std::size_t>& bytes) {
+    for (std::size_t i = 0; i < declared.size(); ++i) {
+        const bool is_array = declared[i].use != kernels::parameter_use::value;
+        const std::size_t its = is_array ? sizeof(void*) : size_of(*declared[i].type);
+        if (its != bytes[i]) {
+            throw argument_error("parameter " + std::to_string(i + 1) + " of the signature is \"" +
+                                 kernels::to_string(declared[i]) + "\", which has " + std::to_string(its) +
+                                 " bytes, and that of the kernel " + of.name() + " has " + std::to_string(bytes[i]) +
+                                 ": declare what the kernel declares");
+        }
+    }
+}
+
 }  // namespace
 
 kernel::kernel(std::shared_ptr<const detail::kernel_code> code) noexcept : code_(std::move(code)) {}
@@ -163,6 +177,8 @@ kernel kernel::with_signature(std::string_view text) const {
         throw argument_error("the signature \"" + std::string(text) + "\" has " +
                              std::to_string(parameters.all.size()) + " parameters, and the kernel " + name() + " has " +
                              std::to_string(bytes->size()));
+    } else if (bytes) {
+        expect_sizes(*this, parameters.all, *bytes);
     }
     declared.parameters_ = std::make_shared<const detail::kernel_parameters>(std::move(parameters));
     return declared;

@@ -1,6 +1,8 @@
 #include "array/kernel_code.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <utility>
 
 #include "backend/timeline.hpp"
@@ -79,10 +81,16 @@ std::optional<std::vector<std::size_t>> parameters_of(const backend::cuda::conte
     if (in.api().function_parameter == nullptr) {
         return std::nullopt;
     }
+    // Older drivers are asked until they say that there are no more, which tools that watch their calls report.
+    std::size_t count = std::numeric_limits<std::size_t>::max();
+    if (in.api().function_parameter_count != nullptr) {
+        in.expect(in.api().function_parameter_count(function, &count), "cuFuncGetParamCount");
+    }
     std::vector<std::size_t> all;
     std::size_t offset = 0;
     std::size_t bytes = 0;
-    while (in.api().function_parameter(function, all.size(), &offset, &bytes) == backend::cuda::success) {
+    while (all.size() < count &&
+           in.api().function_parameter(function, all.size(), &offset, &bytes) == backend::cuda::success) {
         all.push_back(bytes);
     }
     return all;

@@ -121,13 +121,22 @@ std::vector<declared_parameter> declared_parameters(const kernel& of) {
 [[gnu::hot]] launch_shape checked_launch(const kernel& what, const stream_ref& on, const launch_config& config,
                                          std::span<const kernel_argument> arguments,
                                          std::span<const runtime::access_request> accesses) {
+    expect_stream(what, on);
+    if (what.parameters() != nullptr) {
+        expect_parameters(what, arguments, accesses);
+    } else {
+        expect_bytes(what, arguments);
+    }
+    return checked_shape(what, config);
+}
+
+[[gnu::hot]] void expect_stream(const kernel& what, const stream_ref& on) {
     if (what.device() != on.device()) {
         refuse_stream(what, on);
     }
-    if (what.parameters() != nullptr) {
-        expect_parameters(what, arguments, accesses);
-    }
-    expect_bytes(what, arguments);
+}
+
+[[gnu::hot]] launch_shape checked_shape(const kernel& what, const launch_config& config) {
     return what.code().shape_of(config);
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "backend/own_variable.hpp"
 #include "frontier/point.hpp"
 
 namespace weir::backend {
@@ -10,8 +11,9 @@ namespace weir::backend {
 /// operation was over. Whoever runs code of the user's on a thread of Weir's says so; nests, as inline queues do.
 class acting_for {
 public:
-    explicit acting_for(frontiers::point operation) noexcept : previous_(std::exchange(current_, operation)) {}
-    ~acting_for() { current_ = previous_; }
+    explicit acting_for(frontiers::point operation) noexcept
+        : of_thread_(&found_once(current_)), previous_(std::exchange(*of_thread_, operation)) {}
+    ~acting_for() { *of_thread_ = previous_; }
     acting_for(const acting_for&) = delete;
     acting_for& operator=(const acting_for&) = delete;
 
@@ -20,6 +22,7 @@ public:
 
 private:
     static inline thread_local frontiers::point current_{};
+    frontiers::point* of_thread_;
     frontiers::point previous_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "backend/own_variable.hpp"
+
 namespace weir::backend {
 
 /// Into which queue of the device's own the calling thread puts work, while it lives. The body of a *native* operation
@@ -9,8 +11,9 @@ namespace weir::backend {
 /// has come, and puts the work into that queue.
 class submitting_to {
 public:
-    explicit submitting_to(void* queue) noexcept : previous_(std::exchange(current_, queue)) {}
-    ~submitting_to() { current_ = previous_; }
+    explicit submitting_to(void* queue) noexcept
+        : of_thread_(&found_once(current_)), previous_(std::exchange(*of_thread_, queue)) {}
+    ~submitting_to() { *of_thread_ = previous_; }
     submitting_to(const submitting_to&) = delete;
     submitting_to& operator=(const submitting_to&) = delete;
 
@@ -19,6 +22,7 @@ public:
 
 private:
     static inline thread_local void* current_ = nullptr;
+    void** of_thread_;
     void* previous_;
 };
 

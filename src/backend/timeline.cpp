@@ -7,6 +7,7 @@
 
 #include "backend/backend.hpp"
 #include "backend/host_driven.hpp"
+#include "backend/own_variable.hpp"
 #include "backend/spin.hpp"
 #include "backend/waiting_host.hpp"
 #include "weir/detail/fork_section.hpp"
@@ -285,9 +286,9 @@ bool timeline_table::host_wait_or_end(point p) const noexcept {
 namespace weir::detail {
 
 interruptible::interruptible(question asked) noexcept
-    : asked_(asked), before_(std::exchange(backend::innermost, this)) {}
+    : asked_(asked), of_thread_(&backend::found_once(backend::innermost)), before_(std::exchange(*of_thread_, this)) {}
 
-interruptible::~interruptible() { backend::innermost = before_; }
+interruptible::~interruptible() { *of_thread_ = before_; }
 
 interruptible* interruptible::current() noexcept {
     interruptible* const one = backend::innermost;

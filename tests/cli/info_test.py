@@ -41,7 +41,8 @@ class Info(CommandTest):
         self.assertRegex(said["NVRTC"], r"libweir_fake_nvrtc\.so \(13\.0\)$")
 
     def test_tells_which_later_functions_of_the_driver_there_are(self):
-        later = ("cuStreamGetId", "cuFuncGetName", "cuFuncLoad", "cuFuncGetParamInfo", "cuCtxRecordEvent")
+        later = ("cuStreamGetId", "cuFuncGetName", "cuFuncLoad", "cuFuncGetParamInfo", "cuFuncGetParamCount",
+                 "cuCtxRecordEvent")
         said = self.info_on_cuda()
         for name in later:
             self.assertTrue(said[name].startswith("found: "), said[name])

@@ -326,6 +326,18 @@ WEIR_FAKE_EXPORT CUresult cuFuncGetParamInfo(CUfunction of, std::size_t index, s
     return success;
 }
 
+WEIR_FAKE_EXPORT CUresult cuFuncGetParamCount(CUfunction of, std::size_t* count) {
+    call in("cuFuncGetParamCount");
+    if (in.failed()) {
+        return in.error();
+    }
+    if (!tables().functions.contains(of)) {
+        return invalid_handle;
+    }
+    *count = of->kernel->count;
+    return success;
+}
+
 WEIR_FAKE_EXPORT CUresult cuFuncGetName(const char** name, CUfunction of) {
     call in("cuFuncGetName");
     if (in.failed()) {

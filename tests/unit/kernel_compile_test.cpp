@@ -225,11 +225,11 @@ TEST_F(kernel_compile_test, AnOlderDriverDoesWithoutWhatLaterOnesAdd) {
         GTEST_SKIP() << "counts calls of the fake driver";
     }
     static_cast<void>(cuda());
-    backend::cuda::driver_api api = *backend::cuda::machine_driver().api;
+    // Lives for ever, as all contexts do.
+    static backend::cuda::driver_api api = *backend::cuda::machine_driver().api;
     api.function_load = nullptr;
     api.function_parameter = nullptr;
     api.function_name = nullptr;
-    // Lives for ever, as all contexts do.
     static auto* const older = new backend::cuda::device_context(api, 0);
     const std::string name = "axpy";
     const auto program = backend::cuda::compile(*older, {kernel_source, name, {}});
@@ -240,6 +240,32 @@ TEST_F(kernel_compile_test, AnOlderDriverDoesWithoutWhatLaterOnesAdd) {
     const detail::kernel_code made(cuda(), *older, name, std::move(code), function);
     EXPECT_FALSE(made.parameter_bytes()) << "nothing is known of them, and nothing checked";
     EXPECT_EQ(made.max_threads(), 1024);
+}
+
+TEST_F(kernel_compile_test, NoCallOfTheDriverFailsWhereItTellsHowManyParametersThereAre) {
+    if (!fake_cuda::in_use()) {
+        GTEST_SKIP() << "counts calls of the fake driver";
+    }
+    static_cast<void>(cuda());
+    const auto asked_by = [](const backend::cuda::driver_api& api) {
+        // Lives for ever, as all contexts do.
+        auto* const context = new backend::cuda::device_context(api, 0);
+        const std::string name = "axpy";
+        const auto program = backend::cuda::compile(*context, {kernel_source, name, {}});
+        auto code = std::make_unique<backend::cuda::loaded_module>(*context, program.image, name);
+        const backend::cuda::function_handle function = code->find(name);
+        fake_cuda::forget_calls();
+        const detail::kernel_code made(cuda(), *context, name, std::move(code), function);
+        EXPECT_EQ(made.parameter_bytes().value_or(std::vector<std::size_t>()).size(), 4U);
+        return fake_cuda::calls("cuFuncGetParamInfo");
+    };
+    backend::cuda::driver_api api = *backend::cuda::machine_driver().api;
+    ASSERT_NE(api.function_parameter_count, nullptr);
+    static const backend::cuda::driver_api newer = api;
+    EXPECT_EQ(asked_by(newer), 4U);
+    api.function_parameter_count = nullptr;
+    static const backend::cuda::driver_api older = api;
+    EXPECT_EQ(asked_by(older), 5U) << "control: the last call fails";
 }
 
 TEST_F(kernel_compile_test, WhatFailsInTheDriverOrTheCompilerIsADeviceError) {

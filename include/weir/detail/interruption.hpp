@@ -44,6 +44,7 @@ public:
 
 private:
     question asked_;
+    interruptible** of_thread_;  ///< where its innermost one is known
     interruptible* before_;
     std::exception_ptr ended_;
     long long asked_at_ = 0;  ///< in nanoseconds of the steady clock

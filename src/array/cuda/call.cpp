@@ -1,5 +1,8 @@
 #include "array/cuda/call.hpp"
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 namespace weir::array_kernels {
@@ -39,8 +42,11 @@ call call_of(function what, const argument& result, std::span<const argument> in
     const auto elements = static_cast<std::uint64_t>(all.elements());
     kernel.wide = elements > INT32_MAX;
 
-    argument_words& words = made.words;
-    const auto put = [&](std::uint64_t one) { words.push_back(one); };
+    constexpr std::size_t most_words =
+        3 + 2 * description::most_operands + shape::most * (1 + description::most_operands);
+    std::array<std::uint64_t, most_words> words;  // filled as far as it is used
+    std::uint64_t* next = words.data();
+    const auto put = [&](std::uint64_t one) { *next++ = one; };
     put(elements);
     put(extra[0]);
     put(extra[1]);
@@ -69,6 +75,7 @@ call call_of(function what, const argument& result, std::span<const argument> in
             put(word(all.stride(d, k)));
         }
     }
+    made.words.append(words.data(), next);
     return made;
 }
 

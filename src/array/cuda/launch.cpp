@@ -11,6 +11,7 @@
 #include "backend/cuda/context.hpp"
 #include "backend/cuda/driver.hpp"
 #include "backend/native.hpp"
+#include "backend/own_variable.hpp"
 #include "runtime/device_state.hpp"
 #include "weir/detail/mutex.hpp"
 
@@ -30,16 +31,21 @@ public:
 
     function_handle find(const context& in, const description& what) {
         // The one that the thread asked for last, without a lock: kernels stay for ever.
-        thread_local std::pair<key, function_handle> last{{nullptr, {}}, nullptr};
-        const key wanted{&in, what};
-        if (last.first != wanted) {
-            last = {wanted, look_up(wanted)};
+        thread_local known of_thread;
+        known& last = backend::found_once(of_thread);
+        if (last.in != &in || !(last.what == what)) {
+            last = {&in, what, look_up({&in, what})};
         }
-        return last.second;
+        return last.function;
     }
 
 private:
     using key = std::pair<const context*, description>;
+    struct known {
+        const context* in = nullptr;
+        description what;
+        function_handle function = nullptr;
+    };
 
     function_handle look_up(const key& wanted) {
         {

@@ -109,6 +109,7 @@ const char* find_all(void* library, driver_api& api) {
     in.find(api.launch, "cuLaunchKernel");
     in.try_find(api.function_load, "cuFuncLoad");
     in.try_find(api.function_parameter, "cuFuncGetParamInfo");
+    in.try_find(api.function_parameter_count, "cuFuncGetParamCount");
     in.try_find(api.function_name, "cuFuncGetName");
     return in.missing;
 }

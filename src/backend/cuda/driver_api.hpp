@@ -205,7 +205,9 @@ struct driver_api {
                      void** extra) = nullptr;
     result (*function_load)(function_handle) = nullptr;  ///< driver 12.4 and later; may be null
     result (*function_parameter)(function_handle, std::size_t index, std::size_t* offset,
-                                 std::size_t* bytes) = nullptr;             ///< driver 12.4 and later; may be null
+                                 std::size_t* bytes) = nullptr;  ///< driver 12.4 and later; may be null
+    result (*function_parameter_count)(function_handle,
+                                       std::size_t* count) = nullptr;       ///< driver 13.2 and later; may be null
     result (*function_name)(const char** name, function_handle) = nullptr;  ///< driver 12.3 and later; may be null
 };
 

@@ -1,0 +1,52 @@
+// Launches of kernels whose parameters a signature declares.
+#pragma once
+
+#include "bind.hpp"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weir/kernel.hpp"
+
+namespace weir::python {
+
+/// A kernel with what its signature says.
+struct py_kernel {
+    /// Throws state_error without a signature.
+    explicit py_kernel(kernel its);
+
+    kernel code;
+    const char* label;
+    std::vector<detail::declared_parameter> parameters;
+    std::size_t arrays = 0;
+};
+
+[[nodiscard]] std::string repr(const py_kernel& self);
+
+/// A number, or up to three of them. Throws argument_error, argument_type_error, which name `name`.
+[[nodiscard]] dimensions dimensions_from(nb::handle argument, const char* name);
+/// `grid`, `block` and `shared` of a call. Throws argument_error, argument_type_error, also where the kernel cannot be launched
+/// so.
+[[nodiscard]] detail::launch_shape shape_from(const py_kernel& of, nb::handle grid, nb::handle block, nb::handle shared);
+
+/// How a launch is made, besides its arguments: as `launch` of Python has it.
+struct launch_place {
+    detail::launch_shape shape;
+    nb::handle on;
+    nb::handle after;
+    bool wait;
+};
+
+/// Enqueues a launch; its event. Reads and writes the arrays as the signature says. Throws argument_error,
+/// argument_type_error, and as `weir::launch` does.
+[[nodiscard]] nb::object launch(const py_kernel& what, const launch_place& at, std::span<PyObject* const> arguments);
+
+/// k[index], for `kernel`, which is a py_kernel: called with arguments it launches. Throws argument_error,
+/// argument_type_error.
+[[nodiscard]] nb::object launcher_of(nb::handle kernel, nb::handle index);
+/// Makes the type of what launcher_of gives: at import. Throws nb::python_error.
+void make_launcher_type();
+
+}  // namespace weir::python
