@@ -167,9 +167,10 @@ TEST(KernelArguments, ASignatureIsChecked) {
     const auto declared_as = [&](const char* text) {
         return message_of<argument_error>([&] { static_cast<void>(axpy.with_signature(text)); });
     };
-    EXPECT_THAT(declared_as("in float* x, inout float* y, double a, int64 n"),
-                HasSubstr("parameter 3 of the signature is \"float64 a\", which has 8 bytes, and that of the kernel axpy "
-                          "has 4"));
+    EXPECT_THAT(
+        declared_as("in float* x, inout float* y, double a, int64 n"),
+        HasSubstr("parameter 3 of the signature is \"float64 a\", which has 8 bytes, and that of the kernel axpy "
+                  "has 4"));
     EXPECT_THAT(declared_as("in float* x, int y, float a, int64 n"), HasSubstr("parameter 2 of the signature"));
     EXPECT_EQ(declared_as("in float* x, inout float* y, float a, inout void* n"), "nothing was thrown")
         << "control: of the right size";
