@@ -129,7 +129,7 @@ def test_s1_other_threads_run_while_a_call_enqueues(call: str) -> None:
         sys.setswitchinterval(10_000)  # no thread gives way to another of its own accord
         with stream:
             begin.release()
-            assert not opened
+            assert not opened or not getattr(sys, "_is_gil_enabled", lambda: True)()
             {call}
             assert opened
         thread.join()

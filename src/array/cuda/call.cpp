@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "weir/shape.hpp"
+
 namespace weir::array_kernels {
 
 namespace {
