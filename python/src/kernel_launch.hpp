@@ -29,7 +29,8 @@ struct py_kernel {
 [[nodiscard]] dimensions dimensions_from(nb::handle argument, const char* name);
 /// `grid`, `block` and `shared` of a call. Throws argument_error, argument_type_error, also where the kernel cannot be launched
 /// so.
-[[nodiscard]] detail::launch_shape shape_from(const py_kernel& of, nb::handle grid, nb::handle block, nb::handle shared);
+[[nodiscard]] detail::launch_shape shape_from(const py_kernel& of, nb::handle grid, nb::handle block,
+                                              nb::handle shared);
 
 /// How a launch is made, besides its arguments: as `launch` of Python has it.
 struct launch_place {

@@ -16,7 +16,7 @@ namespace weir::python {
 namespace {
 
 struct launcher {
-    PyObject_HEAD  // as all objects begin
+    PyObject ob_base;  ///< as all objects begin
     vectorcallfunc call;
     PyObject* kernel;
     PyObject* on;

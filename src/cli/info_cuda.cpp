@@ -91,10 +91,11 @@ void print_later_functions(const gpu::driver_api& api) {
     print("cuFuncGetParamInfo", api.function_parameter != nullptr, "12.4",
           "launches check how many arguments there are",
           "launches do not check how many arguments there are unless the kernel has a signature");
-    print("cuFuncGetParamCount", api.function_parameter_count != nullptr, "13.2",
-          "kernels are asked for as many parameters as they have",
-          "kernels are asked for parameters until there are no more, which compute-sanitizer reports as an error of that "
-          "call");
+    print(
+        "cuFuncGetParamCount", api.function_parameter_count != nullptr, "13.2",
+        "kernels are asked for as many parameters as they have",
+        "kernels are asked for parameters until there are no more, which compute-sanitizer reports as an error of that "
+        "call");
     print("cuCtxRecordEvent", api.context_record_event != nullptr, "12.5",
           "one event tells when memory is free that was handed to libraries which do not say when they are done",
           "such memory comes back at weir::safe_point() alone, which then waits for the device");
