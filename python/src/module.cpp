@@ -8,6 +8,7 @@
 #include "errors.hpp"
 #include "events.hpp"
 #include "interpreter.hpp"
+#include "site.hpp"
 #include "work.hpp"
 
 NB_MODULE(_weir, m) {  // NOLINT
@@ -36,6 +37,8 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_memory(m);
     bind_captures(m);
     bind_testing(m);
+    // Where the package lies is found out now, on one thread: others would wait for it while they keep the interpreter waiting.
+    static_cast<void>(here());
     interpreter::watch_exit(m, []() noexcept {
         forget_current_streams();
         forget_last_event();
