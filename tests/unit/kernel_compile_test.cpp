@@ -7,8 +7,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "array/kernel_code.hpp"
 #include "backend/cuda/compile.hpp"
@@ -248,8 +250,10 @@ TEST_F(kernel_compile_test, NoCallOfTheDriverFailsWhereItTellsHowManyParametersT
     }
     static_cast<void>(cuda());
     const auto asked_by = [](const backend::cuda::driver_api& api) {
-        // Lives for ever, as all contexts do.
-        auto* const context = new backend::cuda::device_context(api, 0);
+        // Live for ever, as all contexts do.
+        static auto& kept = *new std::vector<std::unique_ptr<backend::cuda::device_context>>;
+        kept.push_back(std::make_unique<backend::cuda::device_context>(api, 0));
+        backend::cuda::device_context* const context = kept.back().get();
         const std::string name = "axpy";
         const auto program = backend::cuda::compile(*context, {kernel_source, name, {}});
         auto code = std::make_unique<backend::cuda::loaded_module>(*context, program.image, name);
