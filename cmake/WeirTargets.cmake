@@ -3,9 +3,11 @@
 # Warnings and sanitizers. Linked privately, so that nothing of it reaches the users of the library.
 add_library(weir_warnings INTERFACE)
 target_compile_options(weir_warnings INTERFACE
-    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast
+    -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast
     -Woverloaded-virtual -Wcast-align -Wcast-qual -Wdouble-promotion -Wextra-semi -Wformat=2 -Wimplicit-fallthrough
     -Wundef -Wunused
+    # What one file hides of another one that is compiled with it is no mistake.
+    $<$<NOT:$<BOOL:${WEIR_UNITY}>>:-Wshadow>
     # Before GCC 13 the concatenation of strings is reported by mistake (GCC bug 105329).
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
     $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-branches;-Wduplicated-cond;-Wlogical-op>
@@ -13,6 +15,11 @@ target_compile_options(weir_warnings INTERFACE
     $<$<BOOL:${WEIR_WERROR}>:-Werror>
     # Places in the source are told relative to the repository, wherever it lies.
     -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+if(WEIR_PRECOMPILE AND CMAKE_CXX_COMPILER_LAUNCHER)
+    # For ccache, which has to see what was precompiled.
+    target_compile_options(weir_warnings INTERFACE
+        $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess> $<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>)
+endif()
 if(WEIR_SANITIZE)
     target_compile_options(weir_warnings INTERFACE
         -fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer

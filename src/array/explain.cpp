@@ -16,16 +16,16 @@ namespace weir {
 
 namespace {
 
-struct access {
+struct pending_access {
     order::footprint where;
     order::access_mode mode;
     frontiers::point at;
 };
 
 /// What is not over and touches the same bytes.
-std::vector<access> pending_accesses(runtime::resource& memory, const order::footprint& where) {
+std::vector<pending_access> pending_accesses(runtime::resource& memory, const order::footprint& where) {
     const order::watermarks& completed = backend::timeline_table::instance();
-    std::vector<access> found;
+    std::vector<pending_access> found;
     const std::lock_guard lock(memory.mutex);
     for (const order::past_access& past : memory.history.accesses()) {
         if (!past.former_owner && !completed.is_complete(past.when.at) && overlap(past.where, where)) {
@@ -61,7 +61,7 @@ explanation explain(const array& what) {
     if (memory == nullptr) {
         return said;
     }
-    for (const access& one : pending_accesses(*memory, what.footprint())) {
+    for (const pending_access& one : pending_accesses(*memory, what.footprint())) {
         const runtime::pending_work work = runtime::look_at(one.at);
         said.pending.push_back(work.name + (one.mode == order::access_mode::write ? " writes" : " reads") + " bytes [" +
                                std::to_string(one.where.begin) + ", " + std::to_string(one.where.end) + ") on " +

@@ -155,10 +155,10 @@ namespace {
 class driving_hosts_part final : public fork_part {
     void begin_child() noexcept override { driving_hosts::instance().begin_child(); }
 };
-driving_hosts_part part;
+driving_hosts_part hosts_at_fork;
 
 // So that no fork finds them half made.
-[[maybe_unused]] const driving_hosts& made_at_start = driving_hosts::instance();
+[[maybe_unused]] const driving_hosts& hosts_at_start = driving_hosts::instance();
 
 }  // namespace
 

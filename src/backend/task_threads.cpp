@@ -106,10 +106,10 @@ class task_threads_part final : public fork_part {
     void begin_child() noexcept override { task_threads::instance().begin_child(); }
     void resume() override { task_threads::instance().resume(); }
 };
-task_threads_part part;
+task_threads_part threads_at_fork;
 
 // So that no fork finds them half made.
-[[maybe_unused]] const task_threads& made_at_start = task_threads::instance();
+[[maybe_unused]] const task_threads& threads_at_start = task_threads::instance();
 
 }  // namespace
 

@@ -29,8 +29,6 @@ constexpr std::size_t workspace_alignment = 256;
 
 bool is_taken(const fft_problem& problem) { return cufft_parts_of(problem, most_executions).has_value(); }
 
-std::int64_t bytes_of(dtype type) noexcept { return static_cast<std::int64_t>(size_of(type)); }
-
 /// Extents and, for each operand, strides in bytes.
 class places {
 public:

@@ -11,8 +11,6 @@ namespace weir::calls {
 
 namespace {
 
-std::int64_t bytes_of(dtype type) noexcept { return static_cast<std::int64_t>(size_of(type)); }
-
 /// The strides of elements that lie one after the other in C order.
 per_dimension packed_strides(std::span<const std::int64_t> extents, dtype type) {
     per_dimension strides;

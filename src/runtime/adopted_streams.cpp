@@ -9,18 +9,18 @@ namespace weir::runtime {
 
 namespace {
 
-struct store {
+struct adopted_store {
     detail::mutex mutex;  ///< guards `streams`; before devices in the lock order
     std::map<native_identity, stream_state*> streams;
 };
 
-store& all() {
-    static auto* const one = new store;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+adopted_store& all_adopted() {
+    static auto* const one = new adopted_store;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
     return *one;
 }
 
 // So that no fork finds it half made.
-[[maybe_unused]] const auto& made_at_start = all();
+[[maybe_unused]] const auto& adopted_at_start = all_adopted();
 
 }  // namespace
 
@@ -28,7 +28,7 @@ detail::owner<stream_state> adopted_streams::find_or_add(const native_identity& 
                                                          std::unique_ptr<retired_owner>& owner,
                                                          const std::function<detail::owner<stream_state>()>& make) {
     detail::owner<stream_state> closed;  // goes after the lock
-    store& known = all();
+    adopted_store& known = all_adopted();
     const std::lock_guard lock(known.mutex);
     stream_state*& found = known.streams[native];
     if (found != nullptr) {
@@ -47,14 +47,14 @@ detail::owner<stream_state> adopted_streams::find_or_add(const native_identity& 
 }
 
 void adopted_streams::add(const native_identity& native, stream_state& stream) {
-    store& known = all();
+    adopted_store& known = all_adopted();
     const std::lock_guard lock(known.mutex);
     known.streams[native] = &stream;
     stream.is_known_as(native);
 }
 
 void adopted_streams::remove(const stream_state& stream) noexcept {
-    store& known = all();
+    adopted_store& known = all_adopted();
     const std::lock_guard lock(known.mutex);
     const auto found = known.streams.find(stream.native_id());
     if (found != known.streams.end() && found->second == &stream) {

@@ -143,7 +143,7 @@ class devices_part final : public backend::fork_part {
         }
     }
 };
-devices_part part;
+devices_part devices_at_fork;
 
 // So that no fork finds them half made.
 [[maybe_unused]] const gpu_list& gpus_at_start = gpus();

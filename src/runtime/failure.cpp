@@ -91,7 +91,7 @@ private:
 };
 
 // So that no fork finds it half made.
-[[maybe_unused]] const kept_failures& made_at_start = kept_failures::instance();
+[[maybe_unused]] const kept_failures& kept_at_start = kept_failures::instance();
 
 }  // namespace
 

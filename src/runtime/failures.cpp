@@ -27,7 +27,7 @@ struct entry {
 };
 using entries = reserved_map<key, entry>::map;
 
-struct store {
+struct failure_store {
     detail::mutex mutex;  ///< guards what follows; a leaf in the lock order
     reserved_map<key, entry> list;
     std::uint64_t serial = 0;
@@ -40,17 +40,17 @@ struct store {
 /// Of those on which no operation depends, more are not kept: the oldest go first.
 constexpr std::uint64_t most = 4096;
 
-store& all() {
-    static auto* const one = new store;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+failure_store& all_failures() {
+    static auto* const one = new failure_store;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
     return *one;
 }
 
 // So that no fork finds it half made.
-[[maybe_unused]] const auto& made_at_start = all();
+[[maybe_unused]] const auto& failures_at_start = all_failures();
 
 key key_of(frontiers::point at) noexcept { return {at.timeline, at.at}; }
 
-void await(store& in, entry& one) noexcept {
+void await(failure_store& in, entry& one) noexcept {
     if (one.awaited == 0) {
         one.previous = nullptr;
         one.next = in.first_awaited;
@@ -63,7 +63,7 @@ void await(store& in, entry& one) noexcept {
     one.awaited = ++in.awaited;
 }
 
-void await_no_longer(store& in, entry& one) noexcept {
+void await_no_longer(failure_store& in, entry& one) noexcept {
     if (one.awaited == 0) {
         return;
     }
@@ -75,13 +75,13 @@ void await_no_longer(store& in, entry& one) noexcept {
     trouble::less_trouble();
 }
 
-void mark_reported(store& in, entry& one) noexcept {
+void mark_reported(failure_store& in, entry& one) noexcept {
     in.unreported -= one.reported ? 0 : 1;
     one.reported = true;
 }
 
 /// The entry for a new failure, whatever happens.
-entry& entry_for(store& in, const key& at) noexcept {
+entry& entry_for(failure_store& in, const key& at) noexcept {
     if (entry* const room = in.list.find_or_add(at)) {
         return *room;
     }
@@ -96,7 +96,7 @@ entry& entry_for(store& in, const key& at) noexcept {
     return list.insert(std::move(oldest)).position->second;
 }
 
-void forget_old(store& in) noexcept {
+void forget_old(failure_store& in) noexcept {
     if (in.serial - in.cleaned < most) {
         return;
     }
@@ -106,7 +106,7 @@ void forget_old(store& in) noexcept {
 }
 
 /// Somebody has been told why: the others of the timeline that failed for the same reason have no news.
-void mark_all_reported(store& in, frontiers::timeline_id timeline, const failure& root) noexcept {
+void mark_all_reported(failure_store& in, frontiers::timeline_id timeline, const failure& root) noexcept {
     entries& list = in.list.entries();
     for (auto at = list.lower_bound({timeline, 0}); at != list.end() && at->first.first == timeline; ++at) {
         if (&at->second.what->root() == &root) {
@@ -116,7 +116,7 @@ void mark_all_reported(store& in, frontiers::timeline_id timeline, const failure
 }
 
 /// The same for those right before and behind `at`: of a chain, not of all that ever failed there.
-void mark_neighbours_reported(store& in, frontiers::point at, const failure& root) noexcept {
+void mark_neighbours_reported(failure_store& in, frontiers::point at, const failure& root) noexcept {
     entries& list = in.list.entries();
     const auto found = list.find(key_of(at));
     const auto mark = [&](auto& one) {
@@ -135,7 +135,7 @@ void mark_neighbours_reported(store& in, frontiers::point at, const failure& roo
 /// Throws `what`, which the program gets to know by asking about `asked`.
 [[noreturn]] void throw_told(const failure_ptr& what, frontiers::point asked) {
     operation_error told = what->error();
-    store& kept = all();
+    failure_store& kept = all_failures();
     {
         const std::lock_guard lock(kept.mutex);
         // Not always what->at: where no memory was left, a failure stands for that of an operation which depends on it.
@@ -150,11 +150,11 @@ void mark_neighbours_reported(store& in, frontiers::point at, const failure& roo
 
 void failures::arm() {
     failure::arm();
-    static_cast<void>(all());
+    static_cast<void>(all_failures());
 }
 
 void failures::note(frontiers::point at, const failure_ptr& what) noexcept {
-    store& kept = all();
+    failure_store& kept = all_failures();
     const std::lock_guard lock(kept.mutex);
     entry& one = entry_for(kept, key_of(at));
     one.at = at;
@@ -170,7 +170,7 @@ failure_ptr failures::of(frontiers::point at) noexcept {
     if (!any()) {
         return nullptr;
     }
-    store& kept = all();
+    failure_store& kept = all_failures();
     const std::lock_guard lock(kept.mutex);
     const auto found = kept.list.entries().find(key_of(at));
     return found == kept.list.entries().end() ? nullptr : found->second.what;
@@ -180,7 +180,7 @@ void failures::expect_dependent(frontiers::point at) noexcept {
     if (!any()) {
         return;
     }
-    store& kept = all();
+    failure_store& kept = all_failures();
     const std::lock_guard lock(kept.mutex);
     const auto found = kept.list.entries().find(key_of(at));
     if (found != kept.list.entries().end()) {
@@ -201,7 +201,7 @@ void failures::throw_first_unreported(std::span<const frontiers::point> upto) {
     if (!any()) {
         return;
     }
-    store& kept = all();
+    failure_store& kept = all_failures();
     failure_ptr found;
     {
         const std::lock_guard lock(kept.mutex);
@@ -234,7 +234,7 @@ void failures::forget_unreported(frontiers::timeline_id timeline) noexcept {
     if (!any()) {
         return;
     }
-    store& kept = all();
+    failure_store& kept = all_failures();
     const std::lock_guard lock(kept.mutex);
     entries& list = kept.list.entries();
     for (auto at = list.lower_bound({timeline, 0});
@@ -244,7 +244,7 @@ void failures::forget_unreported(frontiers::timeline_id timeline) noexcept {
 }
 
 failures::dependencies failures::awaited() {
-    store& kept = all();
+    failure_store& kept = all_failures();
     dependencies found;
     const std::lock_guard lock(kept.mutex);
     for (const entry* one = kept.first_awaited; one != nullptr; one = one->next) {
@@ -254,7 +254,7 @@ failures::dependencies failures::awaited() {
 }
 
 void failures::no_longer_awaited(const dependencies& which) noexcept {
-    store& kept = all();
+    failure_store& kept = all_failures();
     const std::lock_guard lock(kept.mutex);
     for (const auto& [at, number] : which) {
         const auto found = kept.list.entries().find(at);

@@ -26,7 +26,7 @@ using backend::fork_part;
 
 /// How long a fork waits for threads that are about to leave Weir, or to sleep, when no work is unfinished. What they do takes
 /// microseconds; but on a busy machine they must get a processor for it.
-constexpr std::chrono::milliseconds patience{500};
+constexpr std::chrono::milliseconds fork_waits{500};
 
 enum class obstacle { none, work, thread, itself };
 
@@ -54,7 +54,7 @@ obstacle look() noexcept {
         return obstacle::itself;
     }
     fork_gate::close();
-    const auto end = std::chrono::steady_clock::now() + patience;
+    const auto end = std::chrono::steady_clock::now() + fork_waits;
     for (;;) {
         const bool alone = !fork_gate::others_inside();
         const fork_part::finding now = look_at_all();

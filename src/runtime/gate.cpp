@@ -10,18 +10,16 @@
 
 namespace weir::testing {
 
-namespace {
-backend::timeline_table& timelines() { return backend::timeline_table::instance(); }
-}  // namespace
+namespace {}  // namespace
 
-gate::gate() : timeline_(timelines().acquire()), opening_(timelines().completed(timeline_) + 1) {}
+gate::gate() : timeline_(backend::timelines().acquire()), opening_(backend::timelines().completed(timeline_) + 1) {}
 
 gate::~gate() {
     if (runtime::fork_guard::is_refused()) {
         return;  // nobody waits for it here, and a thread that is gone may hold the lock
     }
     open();
-    timelines().release(timeline_);
+    backend::timelines().release(timeline_);
 }
 
 void gate::hold(const stream_ref& stream, source_location where) {
@@ -53,7 +51,7 @@ void gate::open() noexcept {
     if (!is_open_) {
         is_open_ = true;
         const detail::fork_section whole;
-        timelines().at(timeline_).complete(opening_);
+        backend::timelines().at(timeline_).complete(opening_);
     }
 }
 

@@ -18,20 +18,20 @@ struct lives {
     std::vector<std::unique_ptr<life[]>> all;
 };
 
-lives& shared() {
+lives& all_lives() {
     static auto* const one = new lives;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
     return *one;
 }
 
 // So that no fork finds it half made.
-[[maybe_unused]] const auto& made_at_start = shared();
+[[maybe_unused]] const auto& lives_at_start = all_lives();
 
 constexpr std::size_t at_once = 64;
 
 }  // namespace
 
 life& life::take() {
-    lives& kept = shared();
+    lives& kept = all_lives();
     const std::lock_guard lock(kept.mutex);
     if (kept.free == nullptr) {
         kept.all.push_back(std::make_unique<life[]>(at_once));
@@ -51,7 +51,7 @@ void life::give_back() noexcept {
     if (fork_guard::is_refused()) {
         return;  // a thread that is gone may hold the lock
     }
-    lives& kept = shared();
+    lives& kept = all_lives();
     const std::lock_guard lock(kept.mutex);
     next_ = kept.free;
     kept.free = this;

@@ -63,7 +63,7 @@ private:
 };
 
 // So that no fork finds it half made.
-[[maybe_unused]] const stream_pool& made_at_start = stream_pool::instance();
+[[maybe_unused]] const stream_pool& pool_at_start = stream_pool::instance();
 
 stream made_or_pooled(const stream_ref& from, std::size_t number) {
     std::optional<stream> pooled = stream_pool::instance().take(from.unique_id(), from.priority());

@@ -8,14 +8,14 @@ namespace weir::runtime {
 namespace {
 
 /// So many entries are kept without asking how far the stream is: the answer has to come from another processor.
-constexpr std::size_t patience = 64;
+constexpr std::size_t always_kept = 64;
 /// A ring that is larger, and turns out to be almost empty, was so for a burst that is over.
 constexpr std::size_t large = 16384;
 
 template <class T>
 void make_room_in(ring<T>& of, std::size_t more) {
     const std::size_t needed = of.size() + more;
-    if (needed > of.capacity() / 2 || of.capacity() < patience) {
+    if (needed > of.capacity() / 2 || of.capacity() < always_kept) {
         of.resize(std::max(needed, 2 * of.capacity()));
     } else if (of.capacity() > large && needed < of.capacity() / 16) {
         of.resize(of.capacity() / 4);

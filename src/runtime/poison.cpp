@@ -129,7 +129,7 @@ private:
 };
 using resources = reserved_map<std::uint64_t, poisoned>::map;
 
-struct store {
+struct poison_store {
     detail::mutex mutex;  ///< guards what follows; a leaf in the lock order
     reserved_map<std::uint64_t, poisoned> list;
     /// Set where not even the reserve was enough to say which resource: then all are taken for poisoned, for good. A
@@ -137,29 +137,29 @@ struct store {
     failure_ptr everything;
 };
 
-store& all() {
-    static auto* const one = new store;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+poison_store& all_poison() {
+    static auto* const one = new poison_store;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
     return *one;
 }
 
 // So that no fork finds it half made.
-[[maybe_unused]] const auto& made_at_start = all();
+[[maybe_unused]] const auto& poison_at_start = all_poison();
 
-void drop(store& from, resources::iterator which) noexcept {
+void drop(poison_store& from, resources::iterator which) noexcept {
     from.list.entries().erase(which);
     trouble::less_trouble();
 }
 
 }  // namespace
 
-void poison::arm() { static_cast<void>(all()); }
+void poison::arm() { static_cast<void>(all_poison()); }
 
 void poison::add(const life& of, std::uint64_t resource, const order::footprint& where,
                  const failure_ptr& why) noexcept {
     if (where.empty()) {
         return;
     }
-    store& kept = all();
+    poison_store& kept = all_poison();
     const std::lock_guard lock(kept.mutex);
     if (poisoned* const entry = kept.list.find_or_add(resource)) {
         if (entry->empty()) {
@@ -176,7 +176,7 @@ void poison::heal(std::uint64_t resource, const order::footprint& where) noexcep
     if (where.empty()) {
         return;
     }
-    store& kept = all();
+    poison_store& kept = all_poison();
     const std::lock_guard lock(kept.mutex);
     const auto found = kept.list.entries().find(resource);
     if (found == kept.list.entries().end()) {
@@ -189,7 +189,7 @@ void poison::heal(std::uint64_t resource, const order::footprint& where) noexcep
 }
 
 failure_ptr poison::find(std::uint64_t resource, const order::footprint& where) noexcept {
-    store& kept = all();
+    poison_store& kept = all_poison();
     const std::lock_guard lock(kept.mutex);
     const auto found = kept.list.entries().find(resource);
     failure_ptr why = found == kept.list.entries().end() ? nullptr : found->second.find(where);
@@ -197,7 +197,7 @@ failure_ptr poison::find(std::uint64_t resource, const order::footprint& where) 
 }
 
 poison::numbers poison::without_owner() {
-    store& kept = all();
+    poison_store& kept = all_poison();
     numbers found;
     const std::lock_guard lock(kept.mutex);
     for (const auto& [resource, what] : kept.list.entries()) {
@@ -209,7 +209,7 @@ poison::numbers poison::without_owner() {
 }
 
 void poison::forget(const numbers& resources) noexcept {
-    store& kept = all();
+    poison_store& kept = all_poison();
     const std::lock_guard lock(kept.mutex);
     for (const std::uint64_t resource : resources) {
         const auto found = kept.list.entries().find(resource);

@@ -135,7 +135,7 @@ class reaper_part final : public backend::fork_part {
     void begin_child() noexcept override { reaper::begin_child(); }
     void resume() override { reaper::resume(); }
 };
-reaper_part part;
+reaper_part reaper_at_fork;
 
 }  // namespace
 

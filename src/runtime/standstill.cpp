@@ -13,18 +13,14 @@ namespace weir::runtime {
 
 namespace {
 
-using entry = pending_operations::entry;
-
 /// Longer ways are not followed. There are no circles, but streams may be many.
 constexpr std::size_t most_steps = 32;
-
-backend::timeline_table& timelines() { return backend::timeline_table::instance(); }
 
 std::string place_of(const site& from) {
     return std::string(" (") + from.where.file + ":" + std::to_string(from.where.line) + ")";
 }
 
-std::string name_of(const entry& one) {
+std::string name_of(const pending_operations::entry& one) {
     switch (one.kind()) {
         case pending_kind::wait:
             return "a wait of the program's" + place_of(one.from());
@@ -43,9 +39,9 @@ std::string name_of(const stream_state& stream) {
     return "the stream \"" + std::string(stream.info().name) + "\" of " + std::string(stream.info().device);
 }
 
-std::optional<frontiers::point> first_that_is_not_over(const entry& one) {
+std::optional<frontiers::point> first_that_is_not_over(const pending_operations::entry& one) {
     for (std::size_t i = 0; i < one.waits(); ++i) {
-        if (!timelines().is_complete(one.wait(i))) {
+        if (!backend::timelines().is_complete(one.wait(i))) {
             return one.wait(i);
         }
     }
@@ -61,10 +57,10 @@ public:
             story = "  " + name_of(stream) + ", which another thread is giving work at this moment\n";
             return;
         }
-        const std::optional<entry> wanted = stream.pending.find(at.at);
+        const std::optional<pending_operations::entry> wanted = stream.pending.find(at.at);
         story = "  " + (wanted ? name_of(*wanted) : "epoch " + std::to_string(at.at)) + " on " + name_of(stream);
-        std::optional<entry> front;
-        stream.pending.each(stream.completed(), [&](const entry& one) {
+        std::optional<pending_operations::entry> front;
+        stream.pending.each(stream.completed(), [&](const pending_operations::entry& one) {
             front = one;
             return false;
         });
@@ -99,10 +95,10 @@ pending_work look_at(frontiers::point target) {
     stream_registry::with(target.timeline, [&](stream_state& stream) {
         const std::lock_guard lock(stream.mutex);
         found.stream = name_of(stream);
-        if (const std::optional<entry> one = stream.pending.find(target.at)) {
+        if (const std::optional<pending_operations::entry> one = stream.pending.find(target.at)) {
             found.name = name_of(*one);
             for (std::size_t i = 0; i < one->waits(); ++i) {
-                if (!timelines().is_complete(one->wait(i))) {
+                if (!backend::timelines().is_complete(one->wait(i))) {
                     found.waits.push_back(one->wait(i));
                 }
             }
@@ -120,7 +116,7 @@ standstill why_not_over(frontiers::point target) {
             break;
         }
         const frontiers::point here = *at;
-        found.reached.push_back({here.timeline, timelines().completed(here.timeline)});
+        found.reached.push_back({here.timeline, backend::timelines().completed(here.timeline)});
         at = std::nullopt;
         const bool known = stream_registry::with(here.timeline, [&](stream_state& stream) {
             const step one(stream, here);

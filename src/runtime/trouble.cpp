@@ -21,9 +21,7 @@ namespace weir::runtime {
 
 namespace {
 
-using entry = pending_operations::entry;
-
-void poison_outputs(const entry& of, const failure_ptr& why) noexcept {
+void poison_outputs(const pending_operations::entry& of, const failure_ptr& why) noexcept {
     for (std::size_t i = 0; i < of.accesses(); ++i) {
         const pending_access& access = of.access(i);
         if (access.writes()) {
@@ -33,7 +31,7 @@ void poison_outputs(const entry& of, const failure_ptr& why) noexcept {
 }
 
 /// Why an operation must not run; null if it may.
-failure_ptr reason_not_to_run(const entry& one) noexcept {
+failure_ptr reason_not_to_run(const pending_operations::entry& one) noexcept {
     for (std::size_t i = 0; i < one.accesses(); ++i) {
         const pending_access& access = one.access(i);
         if (!access.overwrites) {
@@ -54,7 +52,7 @@ failure_ptr reason_not_to_run(const entry& one) noexcept {
 void leave_what_matters(poison::numbers& resources, failures::dependencies& points) {
     stream_registry::each([&](stream_state& stream) {
         const std::lock_guard lock(stream.mutex);
-        stream.pending.each(stream.completed(), [&](const entry& one) {
+        stream.pending.each(stream.completed(), [&](const pending_operations::entry& one) {
             for (std::size_t i = 0; i < one.accesses(); ++i) {
                 resources.erase(one.access(i).resource);
             }
@@ -101,7 +99,7 @@ void stream_state::failed(backend::epoch at, const site& from, std::exception_pt
     const failure_ptr what = failure::make({info_.timeline, at}, from, std::move(why));
     failures::note({info_.timeline, at}, what);
     const std::lock_guard lock(mutex);
-    if (const std::optional<entry> one = pending.find(at)) {
+    if (const std::optional<pending_operations::entry> one = pending.find(at)) {
         poison_outputs(*one, what);
     }
 }
@@ -111,7 +109,7 @@ void stream_state::lost(backend::epoch first, backend::epoch last, std::exceptio
         site from;
         {
             const std::lock_guard lock(mutex);
-            if (const std::optional<entry> one = pending.find(at)) {
+            if (const std::optional<pending_operations::entry> one = pending.find(at)) {
                 from = one->from();
             }
         }
@@ -121,7 +119,7 @@ void stream_state::lost(backend::epoch first, backend::epoch last, std::exceptio
 
 bool stream_state::examine(backend::epoch at) noexcept {
     const std::lock_guard lock(mutex);
-    const std::optional<entry> one = pending.find(at);
+    const std::optional<pending_operations::entry> one = pending.find(at);
     const failure_ptr cause = one ? reason_not_to_run(*one) : nullptr;
     if (!cause) {
         return true;
@@ -136,7 +134,7 @@ bool stream_state::examine(backend::epoch at) noexcept {
 
 void stream_state::heal(backend::epoch at) noexcept {
     const std::lock_guard lock(mutex);
-    const std::optional<entry> one = pending.find(at);
+    const std::optional<pending_operations::entry> one = pending.find(at);
     for (std::size_t i = 0; one && i < one->accesses(); ++i) {
         const pending_access& access = one->access(i);
         if (access.overwrites) {

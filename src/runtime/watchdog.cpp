@@ -35,13 +35,13 @@ struct shared_settings {
     detail::mutex mutex;  ///< guards now; a leaf in the lock order
     settings now;
 };
-shared_settings& shared() {
+shared_settings& shared_watchdog() {
     static auto* const one = new shared_settings;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
     return *one;
 }
 
 // So that no fork finds it half made.
-[[maybe_unused]] const auto& made_at_start = shared();
+[[maybe_unused]] const auto& watchdog_at_start = shared_watchdog();
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
@@ -53,8 +53,8 @@ std::string seconds(std::chrono::milliseconds time) {
 class watched_wait final : public backend::long_wait {
 public:
     explicit watched_wait(frontiers::point target) : target_(target), where_(runtime::watchdog::current()) {
-        const std::lock_guard lock(shared().mutex);
-        settings_ = shared().now;
+        const std::lock_guard lock(shared_watchdog().mutex);
+        settings_ = shared_watchdog().now;
     }
 
     void still_waiting() noexcept override {
@@ -125,7 +125,7 @@ void set_watchdog(std::chrono::milliseconds patience, std::function<void(const s
     runtime::watchdog::arm();  // so that the environment is not read later
     auto to = std::make_shared<const reporter>(report ? std::move(report) : reporter(print));
     {
-        shared_settings& all = shared();
+        shared_settings& all = shared_watchdog();
         const std::lock_guard lock(all.mutex);
         all.now.patience = std::max(patience, 0ms);
         std::swap(to, all.now.report);  // so that the former one goes under no lock

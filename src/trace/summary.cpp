@@ -8,7 +8,7 @@ namespace weir::trace {
 
 namespace {
 
-struct counter {
+struct summing {
     trace_summary sum;
     std::chrono::nanoseconds first = std::chrono::nanoseconds::max();
     std::chrono::nanoseconds last = std::chrono::nanoseconds::min();
@@ -49,7 +49,7 @@ struct counter {
 }  // namespace
 
 trace_summary summarise(const log& of) {
-    counter counting;
+    summing counting;
     for (const record& one : of.records) {
         std::visit(counting, one.what);
     }

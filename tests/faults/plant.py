@@ -33,6 +33,8 @@ def read_faults(path: pathlib.Path) -> list[dict[str, str]]:
         missing = {"name", "file", "original", "mutant", "caught_by", "why"} - fault.keys()
         if missing:
             raise StaleFault(f"fault {fault['name']} lacks {', '.join(sorted(missing))}")
+        if fault.get("form", "expression") == "expression" and any(";" in fault[part] for part in ("original", "mutant")):
+            raise StaleFault(f"fault {fault['name']} is a statement: say form = \"statement\", or leave the rest of it out")
     return faults
 
 

@@ -8,12 +8,6 @@
 
 namespace weir::backend::cuda {
 
-namespace {
-
-device_pointer address_of(const std::byte* memory) noexcept { return reinterpret_cast<device_pointer>(memory); }
-
-}  // namespace
-
 async_pool::async_pool(device_context& of) noexcept
     : of_(&of), is_there_(of.attribute(device_attribute::memory_pools_supported) != 0) {}
 

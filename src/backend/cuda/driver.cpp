@@ -22,8 +22,6 @@ namespace {
 /// waits spin, in effect: a sleep and a wake cost tens of microseconds.
 constexpr std::chrono::milliseconds looks_itself{20};
 
-device_pointer address_of(const std::byte* memory) noexcept { return reinterpret_cast<device_pointer>(memory); }
-
 }  // namespace
 
 cuda_driver::cuda_driver(const driver_api& api, int id)

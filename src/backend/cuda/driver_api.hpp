@@ -20,6 +20,11 @@ using pool_handle = struct opaque_pool*;
 using device_pointer = std::uint64_t;  ///< CUdeviceptr
 using allocation_handle = std::uint64_t;
 
+/// As the driver wants addresses.
+[[nodiscard]] inline device_pointer address_of(const void* memory) noexcept {
+    return reinterpret_cast<device_pointer>(memory);
+}
+
 inline constexpr result success = 0;
 inline constexpr result error_invalid_value = 1;
 inline constexpr result error_out_of_memory = 2;

@@ -10,8 +10,6 @@ namespace weir::backend::cuda::transfer {
 
 namespace {
 
-device_pointer address_of(const std::byte* memory) noexcept { return reinterpret_cast<device_pointer>(memory); }
-
 /// Two pieces that take turns: while the device copies one, the host copies the other.
 struct turns {
     explicit turns(device_context& of) : in(of) {
