@@ -16,20 +16,14 @@ namespace weir {
 
 namespace {
 
-struct pending_access {
-    order::footprint where;
-    order::access_mode mode;
-    frontiers::point at;
-};
-
 /// What is not over and touches the same bytes.
-std::vector<pending_access> pending_accesses(runtime::resource& memory, const order::footprint& where) {
+std::vector<order::past_access> pending_accesses(runtime::resource& memory, const order::footprint& where) {
     const order::watermarks& completed = backend::timeline_table::instance();
-    std::vector<pending_access> found;
+    std::vector<order::past_access> found;
     const std::lock_guard lock(memory.mutex);
     for (const order::past_access& past : memory.history.accesses()) {
         if (!past.former_owner && !completed.is_complete(past.when.at) && overlap(past.where, where)) {
-            found.push_back({past.where, past.mode, past.when.at});
+            found.push_back(past);
         }
     }
     return found;
@@ -61,8 +55,8 @@ explanation explain(const array& what) {
     if (memory == nullptr) {
         return said;
     }
-    for (const pending_access& one : pending_accesses(*memory, what.footprint())) {
-        const runtime::pending_work work = runtime::look_at(one.at);
+    for (const order::past_access& one : pending_accesses(*memory, what.footprint())) {
+        const runtime::pending_work work = runtime::look_at(one.when.at);
         said.pending.push_back(work.name + (one.mode == order::access_mode::write ? " writes" : " reads") + " bytes [" +
                                std::to_string(one.where.begin) + ", " + std::to_string(one.where.end) + ") on " +
                                work.stream);

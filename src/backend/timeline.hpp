@@ -145,9 +145,6 @@ private:
     std::atomic<decltype(wait_watch::make)> watch_make_{nullptr};
 };
 
-/// The one table of all timelines.
-[[nodiscard]] inline timeline_table& timelines() { return timeline_table::instance(); }
-
 /// How much time passes between two questions of a detail::interruptible.
 inline constexpr std::chrono::nanoseconds between_questions = std::chrono::milliseconds(50);
 

@@ -13,6 +13,7 @@ namespace weir::calls {
 /// One number for each dimension of an array.
 using per_dimension = detail::small_vector<std::int64_t, 6>;
 
+/// Of one element, as strides are counted.
 [[nodiscard]] inline std::int64_t bytes_of(dtype type) noexcept { return static_cast<std::int64_t>(size_of(type)); }
 
 /// What a transform of operands of some shape and element type is: which axes, how long, what comes out. A pure value,

@@ -29,7 +29,7 @@ runtime::failure_ptr enter(runtime::resource& of, const order::footprint& where,
     if (!reads && !of.history.empty()) {
         // Epoch 0 is "before everything": nobody will wait for this access.
         of.history.reserve(1);
-        of.history.record(where, mode, {}, backend::timelines());
+        of.history.record(where, mode, {}, backend::timeline_table::instance());
     }
     // Of one that is refused as well: it has waited, and whether what it was to read is valid changes no order.
     runtime::observers::tell([&](runtime::observer& one) {
@@ -53,14 +53,14 @@ bool nothing_pending(runtime::resource& of, const order::footprint& where, order
         std::optional<frontiers::point> pending;
         const std::lock_guard lock(of.mutex);
         of.history.conflicts(where, mode, [&](const order::past_access& past, order::reason) {
-            if (!pending && !backend::timelines().is_complete(past.when.at)) {
+            if (!pending && !backend::timeline_table::instance().is_complete(past.when.at)) {
                 pending = past.when.at;
             }
         });
         return pending;
     };
     const std::optional<frontiers::point> pending = find_pending();
-    if (pending && (!backend::timelines().host_ask(*pending) || find_pending())) {
+    if (pending && (!backend::timeline_table::instance().host_ask(*pending) || find_pending())) {
         return false;
     }
     if (!of.packages.any()) {
@@ -91,14 +91,14 @@ void wait_for_conflicts(runtime::resource& of, const order::footprint& where, or
     do {
         for (const frontiers::point p : pending) {
             const runtime::watchdog::waits_in here(from);
-            backend::timelines().host_wait(p);
+            backend::timeline_table::instance().host_wait(p);
         }
         pending.clear();
         // Looks again after each wait: an operation that was on its way in when the view was entered may not have seen
         // it, and nobody waits for that one.
         const std::lock_guard lock(of.mutex);
         of.history.conflicts(where, mode, [&](const order::past_access& past, order::reason) {
-            if ((hazards || past.former_owner) && !backend::timelines().is_complete(past.when.at)) {
+            if ((hazards || past.former_owner) && !backend::timeline_table::instance().is_complete(past.when.at)) {
                 pending.push_back(past.when.at);
             }
         });

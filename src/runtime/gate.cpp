@@ -10,16 +10,16 @@
 
 namespace weir::testing {
 
-namespace {}  // namespace
-
-gate::gate() : timeline_(backend::timelines().acquire()), opening_(backend::timelines().completed(timeline_) + 1) {}
+gate::gate()
+    : timeline_(backend::timeline_table::instance().acquire()),
+      opening_(backend::timeline_table::instance().completed(timeline_) + 1) {}
 
 gate::~gate() {
     if (runtime::fork_guard::is_refused()) {
         return;  // nobody waits for it here, and a thread that is gone may hold the lock
     }
     open();
-    backend::timelines().release(timeline_);
+    backend::timeline_table::instance().release(timeline_);
 }
 
 void gate::hold(const stream_ref& stream, source_location where) {
@@ -51,7 +51,7 @@ void gate::open() noexcept {
     if (!is_open_) {
         is_open_ = true;
         const detail::fork_section whole;
-        backend::timelines().at(timeline_).complete(opening_);
+        backend::timeline_table::instance().at(timeline_).complete(opening_);
     }
 }
 

@@ -41,7 +41,7 @@ std::string name_of(const stream_state& stream) {
 
 std::optional<frontiers::point> first_that_is_not_over(const pending_operations::entry& one) {
     for (std::size_t i = 0; i < one.waits(); ++i) {
-        if (!backend::timelines().is_complete(one.wait(i))) {
+        if (!backend::timeline_table::instance().is_complete(one.wait(i))) {
             return one.wait(i);
         }
     }
@@ -98,7 +98,7 @@ pending_work look_at(frontiers::point target) {
         if (const std::optional<pending_operations::entry> one = stream.pending.find(target.at)) {
             found.name = name_of(*one);
             for (std::size_t i = 0; i < one->waits(); ++i) {
-                if (!backend::timelines().is_complete(one->wait(i))) {
+                if (!backend::timeline_table::instance().is_complete(one->wait(i))) {
                     found.waits.push_back(one->wait(i));
                 }
             }
@@ -116,7 +116,7 @@ standstill why_not_over(frontiers::point target) {
             break;
         }
         const frontiers::point here = *at;
-        found.reached.push_back({here.timeline, backend::timelines().completed(here.timeline)});
+        found.reached.push_back({here.timeline, backend::timeline_table::instance().completed(here.timeline)});
         at = std::nullopt;
         const bool known = stream_registry::with(here.timeline, [&](stream_state& stream) {
             const step one(stream, here);

@@ -51,13 +51,13 @@ detail::owner<stream_state> stream_state::make(device_state& device, const backe
     failures::arm();
     poison::arm();
     watchdog::arm();
-    const frontiers::timeline_id timeline = backend::timelines().acquire(&device.driver());
+    const frontiers::timeline_id timeline = backend::timeline_table::instance().acquire(&device.driver());
     stream_state* fresh = nullptr;
     try {
         fresh = new stream_state(device, timeline, how, std::move(name), native,
                                  default_of);  // NOLINT: owned by the next line
     } catch (...) {
-        backend::timelines().release(timeline);
+        backend::timeline_table::instance().release(timeline);
         throw;
     }
     detail::owner<stream_state> made(fresh);
@@ -69,7 +69,7 @@ detail::owner<stream_state> stream_state::make(device_state& device, const backe
 
 stream_state::stream_state(device_state& device, frontiers::timeline_id timeline, const backend::queue_options& how,
                            std::string name, const native_source* native, default_kind default_of)
-    : sequence(timeline, backend::timelines().completed(timeline)),
+    : sequence(timeline, backend::timeline_table::instance().completed(timeline)),
       device_(&device),
       memory_space_(&device.memory_space()),
       name_(std::move(name)),
@@ -85,7 +85,7 @@ stream_state::stream_state(device_state& device, frontiers::timeline_id timeline
     info_.name = name_;
     info_.device = device.driver().name();
     info_.default_of = default_of;
-    backend::timeline& line = backend::timelines().at(timeline);
+    backend::timeline& line = backend::timeline_table::instance().at(timeline);
     if (native == nullptr) {
         queue = device.driver().make_queue(line, *this, how);
         note_queue();
@@ -165,7 +165,7 @@ void stream_state::last_owner_gone() noexcept {
     stream_registry::remove(timeline);
     failures::forget_unreported(timeline);
     delete this;
-    backend::timelines().release(timeline);
+    backend::timeline_table::instance().release(timeline);
     if (owner) {
         retired_owner::retire(std::move(owner));
     }
@@ -199,7 +199,7 @@ void stream_state::follow(stream_state& other, const source_location& where) {
     if (closed.load(std::memory_order_acquire)) {
         return;  // whoever wants to put something into it is told
     }
-    order::plan plan = sequence.next(backend::timelines());
+    order::plan plan = sequence.next(backend::timeline_table::instance());
     plan.need(end, order::reason::dependency);
     const bool is_new = end.at.at != 0 && (observed ? followed_[other.id()] != end.at.at : !plan.waits().empty());
     if (!is_new) {
