@@ -146,22 +146,20 @@ kernel_code::kernel_code(device on, backend::cuda::device_context& in, std::stri
 }
 
 [[gnu::hot]] launch_shape kernel_code::shape_of(const launch_config& config) const {
-    const std::array<std::size_t, 3> grid{config.grid.x, config.grid.y, config.grid.z};
-    const std::array<std::size_t, 3> block{config.block.x, config.block.y, config.block.z};
-    launch_shape shape{};
-    bool is_right = true;
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-        // 0 wraps around to more than there can be.
-        is_right = is_right && grid[axis] - 1 < most_blocks_[axis] && block[axis] - 1 < most_threads_[axis];
-        shape.grid[axis] = static_cast<unsigned>(grid[axis]);
-        shape.block[axis] = static_cast<unsigned>(block[axis]);
-    }
-    if (!is_right || block[0] * block[1] * block[2] > static_cast<std::size_t>(max_threads_)) {
+    const dimensions& grid = config.grid;
+    const dimensions& block = config.block;
+    // 0 wraps around to more than there can be.
+    const bool is_right = grid.x - 1 < most_blocks_[0] && grid.y - 1 < most_blocks_[1] &&
+                          grid.z - 1 < most_blocks_[2] && block.x - 1 < most_threads_[0] &&
+                          block.y - 1 < most_threads_[1] && block.z - 1 < most_threads_[2];
+    if (!is_right || block.x * block.y * block.z > static_cast<std::size_t>(max_threads_)) {
         refuse_shape(config);
     }
     expect_shared(config.shared_bytes);
-    shape.shared_bytes = static_cast<unsigned>(config.shared_bytes);
-    return shape;
+    const auto narrow = [](std::size_t number) { return static_cast<unsigned>(number); };
+    return {{narrow(grid.x), narrow(grid.y), narrow(grid.z)},
+            {narrow(block.x), narrow(block.y), narrow(block.z)},
+            narrow(config.shared_bytes)};
 }
 
 void kernel_code::refuse_shape(const launch_config& config) const {

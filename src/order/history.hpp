@@ -73,6 +73,31 @@ public:
     void record(const footprint& where, access_mode mode, const mark& when, const watermarks& completed,
                 accessor by = accessor::weir, bool is_after_all = false) noexcept;
 
+    /// Whether all that is kept is few accesses of `timeline`, and there is room for `more`: whatever an operation of that
+    /// stream does here then comes after all of it, whoever orders it, and `require` has nothing to tell.
+    [[nodiscard]] bool is_only_of(timeline_id timeline, std::size_t more) const noexcept {
+        const std::size_t kept = accesses_.size();
+        return kept <= 2 && kept + more <= accesses_.capacity() &&
+               std::all_of(accesses_.begin(), accesses_.end(),
+                           [&](const past_access& past) { return past.when.at.timeline == timeline; });
+    }
+    /// `record` for an operation of the timeline of which `is_only_of` is true. Does what `record` does.
+    void record_next(const footprint& where, access_mode mode, const mark& when, const watermarks& completed) noexcept {
+        // As a rule the access takes the place of the last one of its kind.
+        const std::size_t slot = mode == access_mode::read ? writes_ : 0;
+        if (slot + 1 == accesses_.size() && accesses_[slot].mode == mode && !accesses_[slot].former_owner &&
+            accesses_[slot].where == where) {
+            past_access& kept = accesses_[slot];
+            kept.when.at.at = when.at.at;
+            kept.by = accessor::weir;
+            if (kept.when.known != when.known) {
+                kept.when.known = when.known;
+            }
+            return;
+        }
+        record(where, mode, when, completed, accessor::weir, true);
+    }
+
     /// Forgets what is complete.
     void prune(const watermarks& completed) noexcept;
 

@@ -31,6 +31,7 @@ public:
             views_.pop_back();
         }
     }
+    [[nodiscard]] bool none() const noexcept { return views_.empty(); }
     [[nodiscard]] bool conflict_with(const order::footprint& where, order::access_mode mode) const noexcept {
         return !views_.empty() && std::any_of(views_.begin(), views_.end(), [&](const view& one) {
             const bool writes = one.mode == order::access_mode::write || mode == order::access_mode::write;

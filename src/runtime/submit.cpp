@@ -28,44 +28,67 @@ namespace weir::runtime {
 
 namespace {
 
-/// The distinct resources of an operation, locked in the order of their addresses (rule O8) while it lives. Within a
-/// fork_section.
-class locked_resources {
+/// The resources of an operation, and what there is to know of them before anything is locked, found out in one look at each;
+/// then the lock of all of them, taken one by one in the order of their addresses (rule O8).
+class operands {
 public:
-    explicit locked_resources(std::span<const access_request> accesses) {
+    operands(const stream_state& stream, std::span<const access_request> accesses) {
         if (accesses.size() > few_.size()) {
             many_.resize(accesses.size());
         }
-        resource** const list = many_.empty() ? few_.data() : many_.data();
+        list_ = many_.empty() ? few_.data() : many_.data();
+        const device_state* const own = stream.memory_space();
         for (const access_request& access : accesses) {
-            if (access.target != nullptr) {
-                list[count_++] = access.target;
+            resource* const target = access.target;
+            if (target == nullptr) {
+                continue;
             }
+            list_[count_++] = target;
+            const device_state* const memory = target->memory_of();
+            elsewhere_ = elsewhere_ || (memory != own && memory != nullptr);
+            shared_ = shared_ || target->packages.any();
         }
+    }
+    ~operands() = default;
+    operands(const operands&) = delete;
+    operands& operator=(const operands&) = delete;
+
+    /// Whether some lie in memory of another device than the stream's.
+    [[nodiscard]] bool elsewhere() const noexcept { return elsewhere_; }
+    /// Whether packages share some.
+    [[nodiscard]] bool shared() const noexcept { return shared_; }
+
+    /// Within a fork_section.
+    void lock() {
         if (count_ > 1) {
-            std::sort(list, list + count_, std::less<>());
-            count_ = static_cast<std::size_t>(std::unique(list, list + count_) - list);
+            std::sort(list_, list_ + count_, std::less<>());
+            count_ = static_cast<std::size_t>(std::unique(list_, list_ + count_) - list_);
         }
-        list_ = list;
         for (std::size_t i = 0; i < count_; ++i) {
             list_[i]->mutex.within_section().lock();
         }
     }
-    ~locked_resources() { unlock(); }
-    locked_resources(const locked_resources&) = delete;
-    locked_resources& operator=(const locked_resources&) = delete;
-
     void unlock() noexcept {
-        for (; count_ > 0; --count_) {
-            list_[count_ - 1]->mutex.within_section().unlock();
+        for (std::size_t i = count_; i > 0; --i) {
+            list_[i - 1]->mutex.within_section().unlock();
         }
+    }
+
+    /// Whether all accesses that they have seen are of `timeline` alone, there is room for `more`, and the host has no view of
+    /// them. Under their locks.
+    [[nodiscard]] bool are_only_of(frontiers::timeline_id timeline, std::size_t more) const noexcept {
+        return std::all_of(list_, list_ + count_, [&](const resource* one) {
+            return one->history.is_only_of(timeline, more) && one->views.none();
+        });
     }
 
 private:
     std::array<resource*, 8> few_;  // filled as far as it is used
     std::vector<resource*> many_;
-    resource** list_ = nullptr;
+    resource** list_;
     std::size_t count_ = 0;
+    bool elsewhere_ = false;
+    bool shared_ = false;
 };
 
 struct modes {
@@ -80,7 +103,7 @@ struct modes {
     }
 };
 
-/// Meets the packages that share operands. None, at the price of one question for each operand, if no package does.
+/// Meets the packages that share operands.
 void meet_packages(late<foreign_visit>& visit, const submission& what, const modes& mode, bool safety) {
     for (const access_request& access : what.accesses) {
         if (access.target == nullptr || !access.target->packages.any()) {
@@ -206,26 +229,53 @@ void expect_reachable(const stream_state& stream, const submission& what) {
     }
 }
 
+/// Enqueues an operation that has nothing to wait for but its own stream, and that nobody is told of. All locks are held;
+/// whether it takes the straight way is told, and what does so is to be carried out once they are not.
+[[gnu::hot]] order::mark enqueue_next(stream_state& stream, const submission& what, const backend::operation& work,
+                                      bool& is_straight) {
+    stream.reserve_pending(what.accesses.size(), 0);
+    is_straight = stream.queue->claim(stream.sequence.tail() + 1, work, {});
+    if (!is_straight) {
+        stream.queue->reserve(0, what.work);
+    }
+    // What follows cannot fail.
+    order::mark end = stream.sequence.reserve();
+    const order::watermarks& completed = backend::timeline_table::instance();
+    for (const access_request& access : what.accesses) {
+        if (access.target != nullptr) {
+            access.target->history.record_next(access.where, access.mode, end, completed);
+        }
+    }
+    stream.pending.add(end.at.at, what, {});
+    if (!is_straight) {
+        stream.queue->submit(end.at.at, work);
+    }
+    return end;
+}
+
 }  // namespace
 
 [[gnu::hot]] completion submit(stream_state& stream, const submission& what) {
     const nvtx_range range(what.from.label);
     fork_guard::expect_usable();
-    const order::watermarks& completed = backend::timeline_table::instance();
     expect_runnable(stream, what);
-    expect_reachable(stream, what);
-    const modes mode(stream);
+    operands resources(stream, what.accesses);
+    if (resources.elsewhere()) {
+        expect_reachable(stream, what);
+    }
     const bool observed = observers::any();
     const bool safety = observed && observers::want_safety();
 
     late<foreign_visit> visit;
-    meet_packages(visit, what, mode, safety);
+    if (resources.shared()) {
+        meet_packages(visit, what, modes(stream), safety);
+    }
     if (visit) {
         visit->enter(&stream, what.from.where);
     }
     stream.follow_device_order(what.from.where);
     const detail::fork_section whole;  // one for all locks
-    locked_resources resources(what.accesses);
+    std::unique_lock resources_lock(resources);
     std::unique_lock stream_lock(stream.mutex.within_section(), std::defer_lock);
     if (visit) {
         visit->lock(stream);
@@ -236,6 +286,23 @@ void expect_reachable(const stream_state& stream, const submission& what) {
 
     stream.pending.fetch(what.accesses.size());
 
+    // As nearly all do: an operation goes on with what its stream did last.
+    if (!observed && !visit && what.after.empty() && resources.are_only_of(stream.timeline(), what.accesses.size())) {
+        const backend::operation work{what.work, what.from, what.kind, false};
+        bool is_straight = false;
+        order::mark end = enqueue_next(stream, what, work, is_straight);
+        stream_lock.unlock();
+        resources_lock.unlock();
+        if (is_straight) {
+            stream.queue->carry_out(end.at.at, work, {});
+        } else {
+            stream.queue->flush(end.at);
+        }
+        return {end.at.timeline, end.at.at, std::move(end.known)};
+    }
+
+    const order::watermarks& completed = backend::timeline_table::instance();
+    const modes mode(stream);
     // What can fail comes first and changes nothing.
     order::plan plan = stream.sequence.next(completed, observed);
     state_needs(plan, what, visit, mode, safety);
@@ -290,7 +357,7 @@ void expect_reachable(const stream_state& stream, const submission& what) {
     } else {
         stream_lock.unlock();
     }
-    resources.unlock();
+    resources_lock.unlock();
     if (is_straight) {
         stream.queue->carry_out(end.at.at, work, plan.waits());
     } else {

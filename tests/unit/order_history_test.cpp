@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <random>
 #include <vector>
 
 #include "order_support.hpp"
@@ -304,6 +308,75 @@ TEST(O1, ConflictsAreVisitedWithTheirReason) {
     std::vector<reason> reasons;
     memory.past.conflicts(whole, access_mode::write, [&](const past_access&, reason why) { reasons.push_back(why); });
     EXPECT_EQ(reasons, (std::vector{reason::write_after_write, reason::write_after_read}));
+}
+
+// A stream that goes on with what it did last takes a shorter way (`record_next`): the history is the same.
+
+bool same_accesses(const history& a, const history& b) {
+    return std::equal(a.accesses().begin(), a.accesses().end(), b.accesses().begin(), b.accesses().end(),
+                      [](const past_access& one, const past_access& other) {
+                          return one.where == other.where && one.when.at == other.when.at &&
+                                 one.when.known == other.when.known && one.mode == other.mode &&
+                                 one.former_owner == other.former_owner && one.by == other.by;
+                      });
+}
+
+TEST(HistoryNext, RecordsWhatRecordDoes) {
+    const set_watermarks nothing_is_over;
+    const std::array<footprint, 4> places{whole, left, right, footprint{}};
+    std::mt19937 random(7);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same programs each time
+    int shortened = 0;
+    for (int program = 0; program < 2000; ++program) {
+        history by_next;
+        history by_record;
+        if (random() % 4 == 0) {  // of a former owner
+            for (history* const one : {&by_next, &by_record}) {
+                one->reserve(1);
+                one->record(whole, access_mode::write, mark_at(1, 1), nothing_is_over);
+                one->die(100, nothing_is_over);
+            }
+        }
+        for (epoch at = 2; at < 10; ++at) {
+            const bool others = random() % 8 == 0;
+            const mark& when =
+                mark_at(others ? 2 : 1, at,
+                        random() % 4 == 0 ? std::initializer_list<point>{{3, at}} : std::initializer_list<point>{});
+            const access_mode mode = random() % 2 == 0 ? access_mode::read : access_mode::write;
+            const footprint& where = places[random() % places.size()];
+            by_record.reserve(1);
+            by_record.record(where, mode, when, nothing_is_over, accessor::weir, true);
+            if (by_next.is_only_of(when.at.timeline, 1)) {
+                by_next.record_next(where, mode, when, nothing_is_over);
+                ++shortened;
+            } else {
+                by_next.reserve(2);
+                by_next.record(where, mode, when, nothing_is_over, accessor::weir, true);
+            }
+            ASSERT_TRUE(same_accesses(by_next, by_record)) << "program " << program << ", epoch " << at;
+        }
+    }
+    EXPECT_GT(shortened, 1000);
+}
+
+TEST(HistoryNext, IsOnlyOfATimelineThatHasNothingToWaitFor) {
+    tracked memory;
+    memory.past.reserve(8);
+    EXPECT_TRUE(memory.past.is_only_of(1, 1));
+    memory.write(whole, mark_at(1, 1));
+    EXPECT_TRUE(memory.past.is_only_of(1, 1));
+    EXPECT_FALSE(memory.past.is_only_of(2, 1));
+    memory.read(left, mark_at(2, 1, {{1, 1}}));
+    EXPECT_FALSE(memory.past.is_only_of(1, 1));
+    EXPECT_FALSE(memory.past.is_only_of(2, 1));
+}
+
+TEST(HistoryNext, IsOnlyOfNobodyWhereThereIsNoRoom) {
+    tracked memory;
+    EXPECT_FALSE(memory.past.is_only_of(1, 1));
+    memory.past.reserve(1);
+    EXPECT_TRUE(memory.past.is_only_of(1, 1));
+    memory.past.record(whole, access_mode::write, mark_at(1, 1), memory.completed);
+    EXPECT_FALSE(memory.past.is_only_of(1, 1));
 }
 
 }  // namespace
