@@ -12,6 +12,8 @@ void cpu_queue::run() noexcept {
             if (rest()) {
                 return;
             }
+            // Work came after the look for some, which may have ended for another stream's.
+            workers::instance().leave_to_others();
             continue;
         }
         const ahead found = look(*this);

@@ -141,11 +141,15 @@ bool workers::linger(runnable& with, time_point look_from) noexcept {
     if (!look_for_work(look_from, [&] { return with.has_work(); }) || !with.has_work()) {
         return false;
     }
-    // Whoever pushed something else while this looked has relied on it. It goes on with `with`, so another has to come.
-    if (waiting_.load(std::memory_order_seq_cst) != 0) {
+    leave_to_others();
+    return true;
+}
+
+void workers::leave_to_others() noexcept {
+    const bool is_relied_on = waiting_.load(std::memory_order_seq_cst) > 0;
+    if (is_relied_on) {
         wake_.notify_one();
     }
-    return true;
 }
 
 void workers::work() noexcept {

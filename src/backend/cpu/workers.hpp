@@ -56,6 +56,9 @@ public:
     /// microseconds, as long as nothing else waits for a worker. Whether it got more work; what follows closely need not be
     /// scheduled then. First waits until `look_from`, or a thread of the host waits.
     [[nodiscard]] bool linger(runnable& with, time_point look_from) noexcept;
+    /// To be said by a worker that has looked for work and goes on with what it runs: who scheduled something meanwhile has relied
+    /// on it, so another has to come.
+    void leave_to_others() noexcept;
 
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
 

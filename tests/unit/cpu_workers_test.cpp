@@ -1,0 +1,73 @@
+// The threads of the CPU: what is scheduled is run, whatever the others are at.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "backend/cpu/workers.hpp"
+
+namespace weir::backend::cpu {
+namespace {
+
+bool comes_true(const std::atomic<bool>& flag, std::chrono::seconds within) {
+    const auto end = std::chrono::steady_clock::now() + within;
+    while (!flag && std::chrono::steady_clock::now() < end) {
+        std::this_thread::yield();
+    }
+    return flag;
+}
+
+class other_work final : public runnable {
+public:
+    std::atomic<bool> has_run{false};
+
+private:
+    void run() noexcept override { has_run = true; }
+    bool has_work() noexcept override { return false; }
+};
+
+/// While its worker looks for more of its work, another thread schedules something else, and relies on who looks. Then it gets
+/// work all the same.
+class busy_again final : public runnable {
+public:
+    other_work other;
+    std::atomic<bool> has_lingered{false};
+    std::atomic<bool> others_ran{false};
+    std::atomic<bool> is_over{false};
+
+private:
+    void run() noexcept override {
+        has_lingered = workers::instance().linger(*this, {});
+        workers::instance().leave_to_others();
+        others_ran = comes_true(other.has_run, std::chrono::seconds(10));
+        is_over = true;
+    }
+    bool has_work() noexcept override {
+        if (!was_asked_) {
+            was_asked_ = true;
+            std::thread([this] { workers::instance().schedule(other); }).join();
+        }
+        return false;
+    }
+
+    bool was_asked_ = false;
+};
+
+TEST(Workers, S1WhatIsScheduledWhileOneLooksIsRunIfThatOneGoesOnWithItsOwn) {
+    workers& all = workers::instance();
+    if (all.count() < 2) {
+        GTEST_SKIP() << "there is one worker only: the machine has one processor, or WEIR_CPU_THREADS says so";
+    }
+    all.start();
+    for (int round = 0; round < 200; ++round) {
+        busy_again one;
+        all.schedule(one);
+        ASSERT_TRUE(comes_true(one.is_over, std::chrono::seconds(60)));
+        ASSERT_FALSE(one.has_lingered) << "it had no work of its own";
+        ASSERT_TRUE(one.others_ran) << "in round " << round;
+    }
+}
+
+}  // namespace
+}  // namespace weir::backend::cpu
