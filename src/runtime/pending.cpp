@@ -13,7 +13,7 @@ constexpr std::size_t always_kept = 64;
 constexpr std::size_t large = 16384;
 
 template <class T>
-void make_room_in(ring<T>& of, std::size_t more) {
+void make_room_in(backend::ring<T>& of, std::size_t more) {
     const std::size_t needed = of.size() + more;
     if (needed > of.capacity() / 2 || of.capacity() < always_kept) {
         of.resize(std::max(needed, 2 * of.capacity()));

@@ -6,10 +6,10 @@
 #include <optional>
 #include <span>
 
+#include "backend/ring.hpp"
 #include "frontier/point.hpp"
 #include "order/plan.hpp"
 #include "runtime/life.hpp"
-#include "runtime/ring.hpp"
 #include "weir/detail/submission.hpp"
 
 namespace weir::runtime {
@@ -137,9 +137,9 @@ private:
 
     static constexpr std::size_t most_fetched = 8;
 
-    ring<operation> operations_;
-    ring<pending_access> accesses_;
-    ring<frontiers::point> points_;
+    backend::ring<operation> operations_;
+    backend::ring<pending_access> accesses_;
+    backend::ring<frontiers::point> points_;
 };
 
 }  // namespace weir::runtime

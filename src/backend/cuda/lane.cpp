@@ -1,9 +1,7 @@
 #include "backend/cuda/lane.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <exception>
-#include <iterator>
 #include <utility>
 
 #include "backend/acting.hpp"
@@ -15,9 +13,9 @@ namespace weir::backend::cuda {
 
 namespace {
 
-/// As many as a stream keeps of those that are not over, marks aside; and where single operations are waited for.
-constexpr std::size_t most_events = 8;
-constexpr std::size_t most_fine_events = 64;
+/// As many events as a stream keeps of those that are not over, marks aside; and where single operations are waited for.
+constexpr std::size_t most = 8;
+constexpr std::size_t most_fine = 64;
 
 implicit_order order_of(unsigned flags) noexcept {
     return (flags & stream_non_blocking) != 0 ? implicit_order::none : implicit_order::blocking;
@@ -72,8 +70,12 @@ lane::~lane() {
 }
 
 [[gnu::hot]] void lane::submitted(epoch at) noexcept {
-    // Pairs with watcher::look_at_all: either it sees the operation, or this sees that nobody watches any more.
+    // Pairs with watcher::look_at_all: either it sees the operation, or this sees that nobody watches any more. And with
+    // leave_if_idle: either that sees the new end, or this sees that the owner was let go.
     submitted_.store(at, std::memory_order_seq_cst);
+    if (!is_busy_.load(std::memory_order_seq_cst)) {
+        stay_until(at);
+    }
     if (wanted.load(std::memory_order_seq_cst) >= at) {
         watcher::instance().hurry(*this, at);
     } else if (!watched.load(std::memory_order_seq_cst)) {
@@ -102,8 +104,7 @@ void lane::record_end(bool is_mark) {
     const epoch covered = submitted();
     {
         const std::lock_guard lock(mutex_);
-        if (!events_.empty() && events_.back().at >= covered) {
-            events_.back().is_mark = events_.back().is_mark || is_mark;
+        if (events_.cover(covered, is_mark)) {
             return;
         }
     }
@@ -117,37 +118,46 @@ void lane::record_end(bool is_mark) {
     event_ref event = spare_ ? std::move(spare_) : in_->events.take();
     in_->expect(in_->api().event_record(event.handle(), stream_), "cuEventRecord");
     const std::lock_guard lock(mutex_);
-    insert({covered, std::move(event), is_mark});
-    if (!leave_one_out(spare_) && events_.front().at <= line_->completed()) {
-        spare_ = std::move(events_.front().event);
-        events_.pop_front();
+    events_.add({covered, std::move(event), is_mark});
+    spare_ = events_.leave_one_out(most_events());
+    if (!spare_) {
+        spare_ = events_.take_first(line_->completed());
     }
     if (spare_ && !spare_.is_only_one()) {
         spare_ = event_ref();  // somebody waits for it at this moment
     }
 }
 
-[[gnu::hot]] event_ref lane::event_for(epoch at) {
-    const auto find = [&] {
+[[gnu::hot]] event_ref lane::event_for(epoch at) { return recorded_for(at).event; }
+
+/// The first event that is over once `at` is, recorded now if there is none.
+[[gnu::hot]] lane_events::recorded lane::recorded_for(epoch at) {
+    epoch covered = 0;
+    event_ref fresh;
+    {
         const std::lock_guard lock(mutex_);
-        return first_from(at);
-    };
-    event_ref found = find();
-    // Where the calling thread cannot reach the stream, the stream's own thread has recorded one, or does so presently.
-    if (const epoch covered = submitted(); !found && covered >= at && is_reachable()) {
-        event_ref fresh = in_->events.take();
-        in_->expect(in_->api().event_record(fresh.handle(), stream_), "cuEventRecord");
-        {
-            event_ref left_out;
-            const std::lock_guard lock(mutex_);
-            insert({covered, std::move(fresh), false});
-            leave_one_out(left_out);
+        lane_events::recorded found = events_.behind(at);
+        covered = submitted();
+        // Where the calling thread cannot reach the stream, the stream's own thread has recorded one, or does so presently.
+        if (found.event || covered < at || !is_reachable()) {
+            return found;
         }
-        // What enters the stream meanwhile, by another thread, may have come before the event: nothing that a gate holds
-        // back, for there was a mark before that, which is then the first.
-        found = find();
+        std::swap(fresh, spare_for_all_);
     }
-    return found;
+    if (!fresh) {
+        fresh = in_->events.take();
+    }
+    in_->expect(in_->api().event_record(fresh.handle(), stream_), "cuEventRecord");
+    event_ref left_out;
+    const std::lock_guard lock(mutex_);
+    events_.add({covered, std::move(fresh), false});
+    left_out = events_.leave_one_out(most_events());
+    if (left_out && left_out.is_only_one()) {
+        std::swap(left_out, spare_for_all_);
+    }
+    // What enters the stream meanwhile, by another thread, may have come before the event: nothing that a gate holds back, for
+    // there was a mark before that, which is then the first.
+    return events_.behind(at);
 }
 
 [[gnu::hot]] bool lane::has_entered(epoch at, event_ref& behind) noexcept {
@@ -155,93 +165,102 @@ void lane::record_end(bool is_mark) {
         return false;
     }
     awaited(at);
-    behind = first_from(at);
+    behind = events_.behind(at).event;
     return behind || is_reachable();
 }
 
-/// The first event that there is for `at`; empty if there is none. From behind, since most wait for what came last. Under the
-/// lock.
-[[gnu::hot]] event_ref lane::first_from(epoch at) const noexcept {
-    const recorded* found = nullptr;
-    for (auto one = events_.rbegin(); one != events_.rend() && one->at >= at; ++one) {
-        found = &*one;
-    }
-    return found == nullptr ? event_ref() : found->event;
-}
-
-/// Under the lock.
-[[gnu::hot]] void lane::insert(recorded&& added) {
-    auto place = events_.end();
-    while (place != events_.begin() && added.at < std::prev(place)->at) {
-        --place;
-    }
-    events_.insert(place, std::move(added));
-}
-
-/// Fewer events are quicker found and sooner used again. Who waits for an epoch then gets the next later one, but never one
-/// behind a mark. Whether there were so many that one is left out. Under the lock.
-[[gnu::hot]] bool lane::leave_one_out(event_ref& left_out) noexcept {
-    const bool is_fine = finely_awaited_.load(std::memory_order_relaxed) > 0;
-    if (events_.size() <= (is_fine ? most_fine_events : most_events)) {
-        return false;
-    }
-    for (std::size_t i = 1; i + 1 < events_.size(); ++i) {
-        if (!events_[i].is_mark) {
-            left_out = std::move(events_[i].event);
-            events_.erase(events_.begin() + static_cast<std::ptrdiff_t>(i));
-            return true;
-        }
-    }
-    return false;
+std::size_t lane::most_events() const noexcept {
+    return finely_awaited_.load(std::memory_order_relaxed) > 0 ? most_fine : most;
 }
 
 bool lane::is_over(const event_ref& event) noexcept {
     const result answer = in_->api().event_query(event.handle());
-    if (answer == error_not_ready) {
-        return false;
-    }
-    if (answer != success) {
+    if (answer != success && answer != error_not_ready) {
         in_->note_error(answer);
-        return false;
+    }
+    return answer == success;
+}
+
+/// Takes note that `last` is over, if it is an event, and says up to where everything is then; else 0. In the context.
+epoch lane::reached_with(const lane_events::recorded& last) noexcept {
+    if (!last.event) {
+        return 0;
     }
     // Returns at once. Tools that watch the order of things (compute-sanitizer) take no question for a wait.
-    in_->api().event_synchronize(event.handle());
-    return true;
+    in_->api().event_synchronize(last.event.handle());
+    const std::lock_guard lock(mutex_);
+    while (events_.take_first(last.at)) {
+    }
+    return last.at;
+}
+
+/// Completes everything up to `reached`, unless that is 0; or all there is, if the context is broken. In no context.
+void lane::settle(epoch reached) noexcept {
+    if (in_->is_broken()) {
+        give_up();
+    } else if (reached != 0) {
+        advance(reached);
+    }
 }
 
 void lane::look() noexcept {
     epoch reached = 0;
     {
         const in_relaxed_context here(*in_);
+        lane_events::recorded last;
         for (;;) {
             // The oldest, then one in the middle: as a rule nearly all are over, or none.
-            recorded first;
-            recorded last;
+            lane_events::recorded first;
+            lane_events::recorded middle;
             {
                 const std::lock_guard lock(mutex_);
-                while (!events_.empty() && events_.front().at <= reached) {
-                    events_.pop_front();
+                while (events_.take_first(last.at)) {
                 }
                 if (events_.empty()) {
                     break;
                 }
-                first = events_.front();
-                last = events_[events_.size() / 2];
+                first = events_.first();
+                middle = events_.middle();
             }
             if (!is_over(first.event)) {
                 break;
             }
-            reached = first.at;
-            if (last.at != first.at && is_over(last.event)) {
-                reached = last.at;
+            const bool is_further = middle.at != first.at && is_over(middle.event);
+            last = std::move(is_further ? middle : first);
+        }
+        reached = reached_with(last);
+    }
+    settle(reached);
+}
+
+void lane::glance() noexcept {
+    epoch reached = 0;
+    {
+        const in_relaxed_context here(*in_);
+        lane_events::recorded last;
+        lane_events::recorded middle;
+        {
+            const std::lock_guard lock(mutex_);
+            if (!events_.empty()) {
+                last = events_.last();
+                middle = events_.middle();
             }
         }
+        if (last.event && !is_over(last.event)) {
+            const bool is_any_over = middle.at != last.at && is_over(middle.event);
+            last = is_any_over ? std::move(middle) : lane_events::recorded();
+        }
+        reached = reached_with(last);
     }
-    if (in_->is_broken()) {
-        give_up();
-    } else if (reached != 0) {
-        advance(reached);
+    settle(reached);
+    if (!has_events()) {
+        prepare(submitted());
     }
+}
+
+bool lane::has_events() noexcept {
+    const std::lock_guard lock(mutex_);
+    return !events_.empty();
 }
 
 void lane::prepare(epoch at) noexcept {
@@ -250,15 +269,30 @@ void lane::prepare(epoch at) noexcept {
     }
     const in_relaxed_context here(*in_);
     try {
-        static_cast<void>(event_for(at));
+        static_cast<void>(recorded_for(at));
     } catch (...) {
         // No memory for an event, or a broken context, which is noted: somebody looks again.
     }
 }
 
 void lane::look_for(epoch at) noexcept {
-    prepare(at);
-    look();
+    if (at <= line_->completed()) {
+        return;
+    }
+    epoch reached = 0;
+    {
+        const in_relaxed_context here(*in_);
+        lane_events::recorded behind;
+        try {
+            behind = recorded_for(at);
+        } catch (...) {
+            // As in prepare.
+        }
+        if (behind.event && is_over(behind.event)) {
+            reached = reached_with(behind);
+        }
+    }
+    settle(reached);
 }
 
 /// Nothing runs in the context any more: what is in the stream has failed.
@@ -303,6 +337,15 @@ void lane::stay() noexcept {
     }
 }
 
+/// The operation at `at` is in the stream, and its owner was not told to stay.
+void lane::stay_until(epoch at) noexcept {
+    stay();
+    // Who found before that it is over, found nobody to let go.
+    if (line_->completed() >= at) {
+        leave_if_idle(at);
+    }
+}
+
 /// Everything up to `upto` is complete. The owner may be gone then.
 void lane::leave_if_idle(epoch upto) noexcept {
     if (last_.load(std::memory_order_seq_cst) != upto) {
@@ -313,7 +356,9 @@ void lane::leave_if_idle(epoch upto) noexcept {
         return;  // another thread was faster
     }
     // Whoever enqueues now has found the owner told to stay, or tells it again.
-    if (last_.load(std::memory_order_seq_cst) != upto && !is_busy_.exchange(true, std::memory_order_seq_cst)) {
+    const bool is_last =
+        last_.load(std::memory_order_seq_cst) == upto && submitted_.load(std::memory_order_seq_cst) == upto;
+    if (!is_last && !is_busy_.exchange(true, std::memory_order_seq_cst)) {
         return;
     }
     owner_->idle();

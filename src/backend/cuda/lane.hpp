@@ -12,6 +12,7 @@
 #include "backend/backend.hpp"
 #include "backend/cuda/device_context.hpp"
 #include "backend/cuda/driver_api.hpp"
+#include "backend/cuda/lane_events.hpp"
 #include "backend/hot_mutex.hpp"
 #include "frontier/point.hpp"
 
@@ -65,6 +66,8 @@ public:
             stay();
         }
     }
+    /// The same for one that enters the stream in this call, and keeps the owner meanwhile: `submitted` has it stay.
+    void enters(epoch at) noexcept { last_.store(at, std::memory_order_relaxed); }
     /// The operation at `at` is in the stream.
     void submitted(epoch at) noexcept;
     /// Records an event behind everything that is in the stream, unless there is one. In the context. Throws
@@ -115,9 +118,12 @@ public:
 
     /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is.
     void prepare(epoch at) noexcept;
-    /// Completes what is over.
+    /// Completes all that is over, as far as there are events.
     void look() noexcept;
-    /// The same, with an event for `at` if that is in the stream.
+    /// The same with few questions to the driver, each of which takes its locks from those who submit: whether the last event is
+    /// over, else one in the middle. Records one for the next time, if there is none.
+    void glance() noexcept;
+    /// Completes what is over if `at` is: for who waits for just that, and asks again and again.
     void look_for(epoch at) noexcept;
     /// Whether anything may be in the stream that is not known to be over.
     [[nodiscard]] bool has_pending() const noexcept { return line_->completed() < submitted(); }
@@ -131,11 +137,6 @@ public:
     [[nodiscard]] static const std::chrono::steady_clock::time_point* moment() noexcept { return moment_; }
 
 private:
-    struct recorded {
-        epoch at;
-        event_ref event;
-        bool is_mark = false;
-    };
     struct kept {
         epoch at;
         const detail::task_type* type;
@@ -144,14 +145,17 @@ private:
     /// As many operations get an event each after the last wait for a single one.
     static constexpr int stays_fine = 64;
 
-    [[nodiscard]] event_ref first_from(epoch at) const noexcept;
     void record_end(bool is_mark);
     void record_fresh_end(bool is_mark);
-    void insert(recorded&& added);
-    bool leave_one_out(event_ref& left_out) noexcept;
+    [[nodiscard]] std::size_t most_events() const noexcept;
+    [[nodiscard]] lane_events::recorded recorded_for(epoch at);
+    [[nodiscard]] bool has_events() noexcept;
     [[nodiscard]] bool is_over(const event_ref& event) noexcept;
+    [[nodiscard]] epoch reached_with(const lane_events::recorded& last) noexcept;
+    void settle(epoch reached) noexcept;
     void advance(epoch reached) noexcept;
     void stay() noexcept;
+    void stay_until(epoch at) noexcept;
     void leave_if_idle(epoch upto) noexcept;
     void let_go(epoch upto) noexcept;
     void tell_times(epoch upto) noexcept;
@@ -173,8 +177,9 @@ private:
 
     event_ref spare_;  ///< for the next event that the thread records which submits; of that thread
 
-    hot_mutex& mutex_;             ///< guards what follows; a leaf in the lock order
-    std::deque<recorded> events_;  ///< in the order of their epochs
+    hot_mutex& mutex_;  ///< guards what follows; a leaf in the lock order
+    lane_events events_;
+    event_ref spare_for_all_;  ///< for the next event that somebody else records
     std::deque<kept> kept_;
     std::deque<times> times_;
 

@@ -27,7 +27,7 @@ namespace weir::backend::cuda {
             return false;
         }
     }
-    lane_->enqueued(at);
+    lane_->enters(at);
     claim_alone();
     return true;
 }

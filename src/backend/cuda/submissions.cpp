@@ -82,7 +82,8 @@ void submissions::look_at_all(const device_context& in) noexcept {
     for (timeline_id next = 0; next < end.load(std::memory_order_acquire); ++next) {
         const std::shared_ptr<submission> one = find(next);
         if (one && &one->of()->in() == &in && one->of()->has_pending()) {
-            one->of()->look_for(one->of()->submitted());
+            one->of()->prepare(one->of()->submitted());
+            one->of()->look();
         }
     }
 }

@@ -91,8 +91,12 @@ bool watcher::look_at_all() noexcept {
     for (std::size_t i = 0; i < lanes_.size();) {
         lane& one = *lanes_[i];
         const epoch asked_for = one.wanted.load(std::memory_order_acquire);
-        const epoch there = one.submitted();
-        one.look_for(asked_for > one.line().completed() ? std::min(asked_for, there) : there);
+        if (asked_for > one.line().completed()) {
+            one.prepare(std::min(asked_for, one.submitted()));
+            one.look();  // others may wait for less
+        } else {
+            one.glance();
+        }
         const bool wanted = one.wanted.load(std::memory_order_acquire) > one.line().completed();
         one.idle_looks = one.has_pending() || wanted ? 0 : one.idle_looks + 1;
         if (one.idle_looks >= idle_looks_to_leave) {

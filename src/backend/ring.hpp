@@ -10,7 +10,7 @@
 
 #include "backend/fetch.hpp"
 
-namespace weir::runtime {
+namespace weir::backend {
 
 /// A first-in-first-out whose elements are numbered in the order in which they came, and can be looked at by number.
 /// Allocates only where it grows.
@@ -53,8 +53,8 @@ public:
     void fetch(std::size_t more) const noexcept {
         for (std::uint64_t i = end_; i != end_ + more; ++i) {
             const T* const place = &(*this)[i];
-            backend::fetch_for_writing(place);
-            backend::fetch_for_writing(reinterpret_cast<const char*>(place + 1) - 1);
+            fetch_for_writing(place);
+            fetch_for_writing(reinterpret_cast<const char*>(place + 1) - 1);
         }
     }
 
@@ -68,4 +68,4 @@ private:
     std::uint64_t end_ = 0;
 };
 
-}  // namespace weir::runtime
+}  // namespace weir::backend

@@ -1,0 +1,69 @@
+#include "backend/cuda/lane_events.hpp"
+
+#include <cstdint>
+#include <utility>
+
+namespace weir::backend::cuda {
+
+/// From behind, since most wait for what came last.
+[[gnu::hot]] lane_events::recorded lane_events::behind(epoch at) const noexcept {
+    std::uint64_t found = ring_.end();
+    while (found != ring_.first() && ring_[found - 1].at >= at) {
+        --found;
+    }
+    return found == ring_.end() ? recorded() : ring_[found];
+}
+
+bool lane_events::cover(epoch at, bool is_mark) noexcept {
+    if (ring_.empty()) {
+        return false;
+    }
+    recorded& last = ring_[ring_.end() - 1];
+    if (last.at < at) {
+        return false;
+    }
+    last.is_mark = last.is_mark || is_mark;
+    return true;
+}
+
+[[gnu::hot]] void lane_events::add(recorded&& added) {
+    if (!ring_.has_room_for(1)) {
+        ring_.resize(ring_.size() + 1);
+    }
+    // As a rule it is the last one.
+    std::uint64_t place = ring_.end();
+    static_cast<void>(ring_.push());
+    for (; place != ring_.first() && added.at < ring_[place - 1].at; --place) {
+        ring_[place] = std::move(ring_[place - 1]);
+    }
+    ring_[place] = std::move(added);
+}
+
+[[gnu::hot]] event_ref lane_events::leave_one_out(std::size_t most) noexcept {
+    if (ring_.size() <= most) {
+        return {};
+    }
+    const std::uint64_t first = ring_.first();
+    for (std::uint64_t i = first + 1; i + 1 < ring_.end(); ++i) {
+        if (!ring_[i].is_mark) {
+            event_ref left_out = std::move(ring_[i].event);
+            for (; i != first; --i) {
+                ring_[i] = std::move(ring_[i - 1]);
+            }
+            ring_.drop_before(first + 1);
+            return left_out;
+        }
+    }
+    return {};
+}
+
+[[gnu::hot]] event_ref lane_events::take_first(epoch over) noexcept {
+    if (ring_.empty() || first().at > over) {
+        return {};
+    }
+    event_ref taken = std::move(ring_[ring_.first()].event);
+    ring_.drop_before(ring_.first() + 1);
+    return taken;
+}
+
+}  // namespace weir::backend::cuda
