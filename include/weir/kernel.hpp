@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "weir/detail/footprint.hpp"
+#include "weir/detail/launch_shape.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/device.hpp"
@@ -72,13 +73,6 @@ struct kernel_argument {
     dtype type = dtype::bool_;  ///< of the value or of the elements
 };
 
-/// The same as launch_config, in the driver's numbers.
-struct launch_shape {
-    std::array<unsigned, 3> grid;
-    std::array<unsigned, 3> block;
-    unsigned shared_bytes;
-};
-
 /// What a signature says of a parameter, for launches whose arguments are known at run time only.
 struct declared_parameter {
     bool is_array;                                       ///< of which the kernel gets the address
@@ -128,6 +122,7 @@ struct kernel_value {
     }
     static type value(const T& argument) noexcept { return argument; }
     static void collect(const T& /*argument*/, runtime::access_request*& /*next*/) noexcept {}
+    static void find(const T& /*argument*/, const runtime::access_request*& /*one*/) noexcept {}
 };
 template <class T, class Data>
 struct kernel_value<access_argument<T, Data>> {
@@ -144,6 +139,35 @@ struct kernel_value<access_argument<T, Data>> {
     static void collect(const access_argument<T, Data>& argument, runtime::access_request*& next) noexcept {
         *next++ = argument.request;
     }
+    static void find(const access_argument<T, Data>& argument, const runtime::access_request*& one) noexcept {
+        one = &argument.request;
+    }
+};
+
+/// What the arrays among the arguments of a launch ask for, in their order.
+template <std::size_t Count, class... Arguments>
+class requests_of {
+public:
+    explicit requests_of(const Arguments&... arguments) {
+        [[maybe_unused]] runtime::access_request* next = all_.data();
+        (kernel_value<Arguments>::collect(arguments, next), ...);
+    }
+    [[nodiscard]] std::span<const runtime::access_request> all() const noexcept { return all_; }
+
+private:
+    std::array<runtime::access_request, Count> all_;
+};
+/// One is not copied: the argument outlives the launch.
+template <class... Arguments>
+class requests_of<1, Arguments...> {
+public:
+    explicit requests_of(const Arguments&... arguments) noexcept {
+        (kernel_value<Arguments>::find(arguments, one_), ...);
+    }
+    [[nodiscard]] std::span<const runtime::access_request> all() const noexcept { return {one_, 1}; }
+
+private:
+    const runtime::access_request* one_ = nullptr;
 };
 
 /// A launch on its way into the driver's queue, which copies the arguments. Owns nothing: see kernel::from_source on how long
@@ -241,9 +265,8 @@ completion launch(const on& where, const kernel& what, const launch_config& conf
     constexpr std::size_t arrays = (std::size_t{0} + ... + detail::kernel_value<Arguments>::arrays);
     static constexpr std::array<detail::kernel_argument, sizeof...(Arguments)> descriptions{
         detail::kernel_value<Arguments>::description()...};
-    std::array<runtime::access_request, arrays> accesses;
-    [[maybe_unused]] runtime::access_request* next = accesses.data();
-    (detail::kernel_value<Arguments>::collect(arguments, next), ...);
+    const detail::requests_of<arrays, Arguments...> requests(arguments...);
+    const std::span<const runtime::access_request> accesses = requests.all();
     const detail::launch_shape shape = detail::checked_launch(what, where.stream(), config, descriptions, accesses);
 
     using body = detail::kernel_launch<typename detail::kernel_value<Arguments>::type...>;

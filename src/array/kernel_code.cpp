@@ -120,10 +120,7 @@ kernel_code::kernel_code(device on, backend::cuda::device_context& in, std::stri
     }
 }
 
-[[gnu::hot]] void kernel_code::expect_shared(std::size_t bytes) const {
-    if (bytes <= shared_.load(std::memory_order_relaxed)) {
-        return;
-    }
+void kernel_code::have_shared(std::size_t bytes) const {
     const std::lock_guard lock(mutex_);
     if (bytes <= shared_.load(std::memory_order_relaxed)) {
         return;
@@ -143,23 +140,6 @@ kernel_code::kernel_code(device on, backend::cuda::device_context& in, std::stri
                                                   static_cast<int>(bytes)),
                 "cuFuncSetAttribute");
     shared_.store(bytes, std::memory_order_relaxed);
-}
-
-[[gnu::hot]] launch_shape kernel_code::shape_of(const launch_config& config) const {
-    const dimensions& grid = config.grid;
-    const dimensions& block = config.block;
-    // 0 wraps around to more than there can be.
-    const bool is_right = grid.x - 1 < most_blocks_[0] && grid.y - 1 < most_blocks_[1] &&
-                          grid.z - 1 < most_blocks_[2] && block.x - 1 < most_threads_[0] &&
-                          block.y - 1 < most_threads_[1] && block.z - 1 < most_threads_[2];
-    if (!is_right || block.x * block.y * block.z > static_cast<std::size_t>(max_threads_)) {
-        refuse_shape(config);
-    }
-    expect_shared(config.shared_bytes);
-    const auto narrow = [](std::size_t number) { return static_cast<unsigned>(number); };
-    return {{narrow(grid.x), narrow(grid.y), narrow(grid.z)},
-            {narrow(block.x), narrow(block.y), narrow(block.z)},
-            narrow(config.shared_bytes)};
 }
 
 void kernel_code::refuse_shape(const launch_config& config) const {

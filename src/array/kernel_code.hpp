@@ -38,13 +38,31 @@ public:
     }
 
     /// Throws argument_error if the kernel cannot be launched so.
-    [[nodiscard]] launch_shape shape_of(const launch_config& config) const;
+    [[nodiscard]] launch_shape shape_of(const launch_config& config) const {
+        const dimensions& grid = config.grid;
+        const dimensions& block = config.block;
+        // 0 wraps around to more than there can be.
+        const bool is_right = grid.x - 1 < most_blocks_[0] && grid.y - 1 < most_blocks_[1] &&
+                              grid.z - 1 < most_blocks_[2] && block.x - 1 < most_threads_[0] &&
+                              block.y - 1 < most_threads_[1] && block.z - 1 < most_threads_[2] &&
+                              block.x * block.y * block.z <= static_cast<std::size_t>(max_threads_);
+        if (!is_right) [[unlikely]] {
+            refuse_shape(config);
+        }
+        if (config.shared_bytes > shared_.load(std::memory_order_relaxed)) [[unlikely]] {
+            have_shared(config.shared_bytes);
+        }
+        const auto narrow = [](std::size_t number) { return static_cast<unsigned>(number); };
+        return {{narrow(grid.x), narrow(grid.y), narrow(grid.z)},
+                {narrow(block.x), narrow(block.y), narrow(block.z)},
+                narrow(config.shared_bytes)};
+    }
 
     kernel_code* next_retired = nullptr;
 
 private:
     [[noreturn]] void refuse_shape(const launch_config& config) const;
-    void expect_shared(std::size_t bytes) const;
+    void have_shared(std::size_t bytes) const;
 
     device device_;
     backend::cuda::device_context* in_;

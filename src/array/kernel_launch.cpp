@@ -4,6 +4,7 @@
 
 #include "array/kernel_code.hpp"
 #include "backend/cuda/compile.hpp"
+#include "runtime/stream_state.hpp"
 #include "weir/detail/footprint.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/device.hpp"
@@ -42,22 +43,30 @@ std::string text_of(const kernel_argument& argument) {
                          std::to_string(given) + " arguments");
 }
 
-[[gnu::hot]] void expect_bytes(const kernel& what, std::span<const kernel_argument> arguments) {
+[[noreturn]] void refuse_bytes(const kernel& what, std::size_t position, const kernel_argument& given,
+                               std::size_t has) {
+    throw argument_error(number_of(position) + " of the kernel " + what.to_string() + " is " + text_of(given) +
+                         ", which has " + std::to_string(given.bytes) + " bytes, and the parameter has " +
+                         std::to_string(has) + ": pass what the kernel declares, float(x) for float");
+}
+
+void expect_bytes(const kernel& what, std::span<const kernel_argument> arguments) {
     const auto& bytes = what.code().parameter_bytes();
     if (!bytes) {
         return;
     }
-    if (bytes->size() != arguments.size()) {
+    if (bytes->size() != arguments.size()) [[unlikely]] {
         refuse_count(what, arguments.size(), bytes->size());
     }
     for (std::size_t i = 0; i < arguments.size(); ++i) {
-        if (arguments[i].bytes != (*bytes)[i]) {
-            throw argument_error(number_of(i) + " of the kernel " + what.to_string() + " is " + text_of(arguments[i]) +
-                                 ", which has " + std::to_string(arguments[i].bytes) +
-                                 " bytes, and the parameter has " + std::to_string((*bytes)[i]) +
-                                 ": pass what the kernel declares, float(x) for float");
+        if (arguments[i].bytes != (*bytes)[i]) [[unlikely]] {
+            refuse_bytes(what, i, arguments[i], (*bytes)[i]);
         }
     }
+}
+
+bool is_on_device_of(const kernel& what, const stream_ref& on) noexcept {
+    return &what.code().on().state() == &on.state().device();
 }
 
 kernels::parameter_use use_of(const runtime::access_request& access) {
@@ -121,17 +130,19 @@ std::vector<declared_parameter> declared_parameters(const kernel& of) {
 [[gnu::hot]] launch_shape checked_launch(const kernel& what, const stream_ref& on, const launch_config& config,
                                          std::span<const kernel_argument> arguments,
                                          std::span<const runtime::access_request> accesses) {
-    expect_stream(what, on);
+    if (!is_on_device_of(what, on)) [[unlikely]] {
+        refuse_stream(what, on);
+    }
     if (what.parameters() != nullptr) {
         expect_parameters(what, arguments, accesses);
     } else {
         expect_bytes(what, arguments);
     }
-    return checked_shape(what, config);
+    return what.code().shape_of(config);
 }
 
 [[gnu::hot]] void expect_stream(const kernel& what, const stream_ref& on) {
-    if (what.device() != on.device()) {
+    if (!is_on_device_of(what, on)) [[unlikely]] {
         refuse_stream(what, on);
     }
 }
@@ -141,10 +152,7 @@ std::vector<declared_parameter> declared_parameters(const kernel& of) {
 }
 
 [[gnu::hot]] void put_launch(const kernel_code& code, const launch_shape& shape, std::span<void* const> arguments) {
-    const backend::cuda::launch_shape as{{shape.grid[0], shape.grid[1], shape.grid[2]},
-                                         {shape.block[0], shape.block[1], shape.block[2]},
-                                         shape.shared_bytes};
-    backend::cuda::launch(code.in(), code.function(), as, arguments);
+    backend::cuda::launch(code.in(), code.function(), shape, arguments);
 }
 
 }  // namespace weir::detail

@@ -127,11 +127,12 @@ protected:
     }
 
     /// Takes the queue as a thread does that works it off, to put one operation past the records, and counts that operation as
-    /// run: `rest` follows. Nothing is pending (`is_pending`). By the thread that submits.
+    /// run: `rest_alone` follows. Nothing is pending (`is_pending`). By the thread that submits.
     void claim_alone() noexcept {
         pending_.value.store(1, std::memory_order_relaxed);  // only who submits raises it from 0
-        ran_ = 1;
     }
+    /// Whether nothing was submitted since, so that the queue rests; else the thread has it still, for what was.
+    [[nodiscard]] bool rest_alone() noexcept { return pending_.value.fetch_sub(1, std::memory_order_acq_rel) == 1; }
     /// Accounts for what has run since the last rest. Whether nothing is left: then somebody else may have the queue
     /// already, and it may be gone.
     [[nodiscard]] bool rest() noexcept;

@@ -78,11 +78,11 @@ public:
     [[nodiscard]] bool is_only_of(timeline_id timeline, std::size_t more) const noexcept {
         const std::size_t kept = accesses_.size();
         return kept <= 2 && kept + more <= accesses_.capacity() &&
-               std::all_of(accesses_.begin(), accesses_.end(),
-                           [&](const past_access& past) { return past.when.at.timeline == timeline; });
+               (kept < 1 || accesses_[0].when.at.timeline == timeline) &&
+               (kept < 2 || accesses_[1].when.at.timeline == timeline);
     }
     /// `record` for an operation of the timeline of which `is_only_of` is true. Does what `record` does.
-    void record_next(const footprint& where, access_mode mode, const mark& when, const watermarks& completed) noexcept {
+    void record_next(const footprint& where, access_mode mode, const mark& when) noexcept {
         // As a rule the access takes the place of the last one of its kind.
         const std::size_t slot = mode == access_mode::read ? writes_ : 0;
         if (slot + 1 == accesses_.size() && accesses_[slot].mode == mode && !accesses_[slot].former_owner &&
@@ -95,7 +95,7 @@ public:
             }
             return;
         }
-        record(where, mode, when, completed, accessor::weir, true);
+        record(where, mode, when, nothing_completes(), accessor::weir, true);
     }
 
     /// Forgets what is complete.

@@ -77,9 +77,12 @@ public:
     /// Whether all accesses that they have seen are of `timeline` alone, there is room for `more`, and the host has no view of
     /// them. Under their locks.
     [[nodiscard]] bool are_only_of(frontiers::timeline_id timeline, std::size_t more) const noexcept {
-        return std::all_of(list_, list_ + count_, [&](const resource* one) {
-            return one->history.is_only_of(timeline, more) && one->views.none();
-        });
+        for (std::size_t i = 0; i < count_; ++i) {
+            if (!list_[i]->history.is_only_of(timeline, more) || !list_[i]->views.none()) {
+                return false;
+            }
+        }
+        return true;
     }
 
 private:
@@ -229,78 +232,53 @@ void expect_reachable(const stream_state& stream, const submission& what) {
     }
 }
 
-/// Enqueues an operation that has nothing to wait for but its own stream, and that nobody is told of. All locks are held;
-/// whether it takes the straight way is told, and what does so is to be carried out once they are not.
-[[gnu::hot]] order::mark enqueue_next(stream_state& stream, const submission& what, const backend::operation& work,
-                                      bool& is_straight) {
+/// What of an operation is locked while it gets its place.
+struct locks {
+    std::unique_lock<operands> resources;
+    std::unique_lock<backend::raw_hot_mutex> stream;
+};
+
+/// The shorter way of an operation that has nothing to wait for but its own stream, and that nobody is told of. All locks are
+/// held.
+[[gnu::hot]] completion submit_next(stream_state& stream, const submission& what, locks& held) {
+    const backend::operation work{what.work, what.from, what.kind, false};
     stream.reserve_pending(what.accesses.size(), 0);
-    is_straight = stream.queue->claim(stream.sequence.tail() + 1, work, {});
+    backend::queue& queue = *stream.queue;
+    const bool is_straight = queue.claim(stream.sequence.tail() + 1, work, {});
     if (!is_straight) {
-        stream.queue->reserve(0, what.work);
+        queue.reserve(0, what.work);
     }
     // What follows cannot fail.
     order::mark end = stream.sequence.reserve();
-    const order::watermarks& completed = backend::timeline_table::instance();
     for (const access_request& access : what.accesses) {
         if (access.target != nullptr) {
-            access.target->history.record_next(access.where, access.mode, end, completed);
+            access.target->history.record_next(access.where, access.mode, end);
         }
     }
     stream.pending.add(end.at.at, what, {});
     if (!is_straight) {
-        stream.queue->submit(end.at.at, work);
+        queue.submit(end.at.at, work);
     }
-    return end;
+    held.stream.unlock();
+    held.resources.unlock();
+    if (is_straight) {
+        queue.carry_out(end.at.at, work, {});
+    } else {
+        queue.flush(end.at);
+    }
+    return {end.at.timeline, end.at.at, std::move(end.known)};
 }
 
-}  // namespace
+/// Whether somebody is told of an operation, and whether hazards count whoever orders its accesses.
+struct onlookers {
+    bool any = observers::any();
+    bool want_safety = any && observers::want_safety();
+};
 
-[[gnu::hot]] completion submit(stream_state& stream, const submission& what) {
-    const nvtx_range range(what.from.label);
-    fork_guard::expect_usable();
-    expect_runnable(stream, what);
-    operands resources(stream, what.accesses);
-    if (resources.elsewhere()) {
-        expect_reachable(stream, what);
-    }
-    const bool observed = observers::any();
-    const bool safety = observed && observers::want_safety();
-
-    late<foreign_visit> visit;
-    if (resources.shared()) {
-        meet_packages(visit, what, modes(stream), safety);
-    }
-    if (visit) {
-        visit->enter(&stream, what.from.where);
-    }
-    stream.follow_device_order(what.from.where);
-    const detail::fork_section whole;  // one for all locks
-    std::unique_lock resources_lock(resources);
-    std::unique_lock stream_lock(stream.mutex.within_section(), std::defer_lock);
-    if (visit) {
-        visit->lock(stream);
-    } else {
-        stream_lock.lock();
-    }
-    stream.expect_open();
-
-    stream.pending.fetch(what.accesses.size());
-
-    // As nearly all do: an operation goes on with what its stream did last.
-    if (!observed && !visit && what.after.empty() && resources.are_only_of(stream.timeline(), what.accesses.size())) {
-        const backend::operation work{what.work, what.from, what.kind, false};
-        bool is_straight = false;
-        order::mark end = enqueue_next(stream, what, work, is_straight);
-        stream_lock.unlock();
-        resources_lock.unlock();
-        if (is_straight) {
-            stream.queue->carry_out(end.at.at, work, {});
-        } else {
-            stream.queue->flush(end.at);
-        }
-        return {end.at.timeline, end.at.at, std::move(end.known)};
-    }
-
+/// The way of any operation. All locks are held, those of the packages that `visit` meets, too.
+[[gnu::hot]] completion submit_planned(stream_state& stream, const submission& what, const onlookers& by,
+                                       late<foreign_visit>& visit, locks& held) {
+    const auto [observed, safety] = by;
     const order::watermarks& completed = backend::timeline_table::instance();
     const modes mode(stream);
     // What can fail comes first and changes nothing.
@@ -355,9 +333,9 @@ void expect_reachable(const stream_state& stream, const submission& what) {
         visit->commit(what.from);
         visit->unlock();
     } else {
-        stream_lock.unlock();
+        held.stream.unlock();
     }
-    resources_lock.unlock();
+    held.resources.unlock();
     if (is_straight) {
         stream.queue->carry_out(end.at.at, work, plan.waits());
     } else {
@@ -374,6 +352,55 @@ void expect_reachable(const stream_state& stream, const submission& what) {
         verdicts::settle();
     }
     return {end.at.timeline, end.at.at, std::move(end.known)};
+}
+
+/// Packages share operands: they are asked for their work first.
+completion submit_among_packages(stream_state& stream, const submission& what, const onlookers& by,
+                                 operands& resources) {
+    late<foreign_visit> visit;
+    meet_packages(visit, what, modes(stream), by.want_safety);
+    if (visit) {
+        visit->enter(&stream, what.from.where);
+    }
+    stream.follow_device_order(what.from.where);
+    const detail::fork_section whole;  // one for all locks
+    locks held{std::unique_lock(resources), {stream.mutex.within_section(), std::defer_lock}};
+    if (visit) {
+        visit->lock(stream);
+    } else {
+        held.stream.lock();
+    }
+    stream.expect_open();
+    return submit_planned(stream, what, by, visit, held);
+}
+
+}  // namespace
+
+[[gnu::hot]] completion submit(stream_state& stream, const submission& what) {
+    const nvtx_range range(what.from.label);
+    fork_guard::expect_usable();
+    expect_runnable(stream, what);
+    operands resources(stream, what.accesses);
+    if (resources.elsewhere()) {
+        expect_reachable(stream, what);
+    }
+    const onlookers by;
+    if (resources.shared()) {
+        return submit_among_packages(stream, what, by, resources);
+    }
+    stream.follow_device_order(what.from.where);
+    const detail::fork_section whole;  // one for all locks
+    locks held{std::unique_lock(resources), std::unique_lock(stream.mutex.within_section())};
+    stream.expect_open();
+    stream.pending.fetch(what.accesses.size());
+    // As nearly all do: an operation goes on with what its stream did last.
+    const bool goes_on =
+        !by.any && what.after.empty() && resources.are_only_of(stream.timeline(), what.accesses.size());
+    if (goes_on) {
+        return submit_next(stream, what, held);
+    }
+    late<foreign_visit> none;
+    return submit_planned(stream, what, by, none, held);
 }
 
 }  // namespace weir::runtime

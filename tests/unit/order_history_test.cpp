@@ -346,7 +346,7 @@ TEST(HistoryNext, RecordsWhatRecordDoes) {
             by_record.reserve(1);
             by_record.record(where, mode, when, nothing_is_over, accessor::weir, true);
             if (by_next.is_only_of(when.at.timeline, 1)) {
-                by_next.record_next(where, mode, when, nothing_is_over);
+                by_next.record_next(where, mode, when);
                 ++shortened;
             } else {
                 by_next.reserve(2);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "backend/cuda/driver_api.hpp"
+#include "weir/detail/launch_shape.hpp"
 
 namespace weir::backend::cuda {
 
@@ -17,12 +18,7 @@ class context;
 [[nodiscard]] function_handle compiled(const context& in, const std::string& source, const char* name,
                                        std::span<const std::string> options = {});
 
-/// How many threads of how many blocks run, and how much shared memory a block gets beyond what the kernel declares.
-struct launch_shape {
-    unsigned grid[3] = {1, 1, 1};
-    unsigned block[3] = {1, 1, 1};
-    unsigned shared_bytes = 0;
-};
+using detail::launch_shape;
 
 /// Puts a launch into submitting_to::current(). Inside a native task, the context current. `arguments` are addresses of
 /// the values, which are copied. Throws device_error.

@@ -69,10 +69,8 @@ lane::~lane() {
     in_->api().stream_destroy(stream_);
 }
 
-[[gnu::hot]] void lane::submitted(epoch at) noexcept {
-    // Pairs with watcher::look_at_all: either it sees the operation, or this sees that nobody watches any more. And with
-    // leave_if_idle: either that sees the new end, or this sees that the owner was let go.
-    submitted_.store(at, std::memory_order_seq_cst);
+/// The operation at `at` is in the stream; somebody may not know it who must.
+void lane::find_watcher(epoch at) noexcept {
     if (!is_busy_.load(std::memory_order_seq_cst)) {
         stay_until(at);
     }

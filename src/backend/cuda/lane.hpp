@@ -69,7 +69,15 @@ public:
     /// The same for one that enters the stream in this call, and keeps the owner meanwhile: `submitted` has it stay.
     void enters(epoch at) noexcept { last_.store(at, std::memory_order_relaxed); }
     /// The operation at `at` is in the stream.
-    void submitted(epoch at) noexcept;
+    void submitted(epoch at) noexcept {
+        // Pairs with watcher::look_at_all: either it sees the operation, or this sees that nobody watches any more. And with
+        // leave_if_idle: either that sees the new end, or this sees that the owner was let go.
+        submitted_.store(at, std::memory_order_seq_cst);
+        if (!is_busy_.load(std::memory_order_seq_cst) || wanted.load(std::memory_order_seq_cst) >= at ||
+            !watched.load(std::memory_order_seq_cst)) [[unlikely]] {
+            find_watcher(at);
+        }
+    }
     /// Records an event behind everything that is in the stream, unless there is one. In the context. Throws
     /// device_error, std::bad_alloc.
     void mark();
@@ -156,6 +164,7 @@ private:
     void advance(epoch reached) noexcept;
     void stay() noexcept;
     void stay_until(epoch at) noexcept;
+    void find_watcher(epoch at) noexcept;
     void leave_if_idle(epoch upto) noexcept;
     void let_go(epoch upto) noexcept;
     void tell_times(epoch upto) noexcept;

@@ -84,6 +84,7 @@ private:
     void run_ahead() noexcept;
     void submit_ahead() noexcept;
     void wait_straight(point target, event_ref known) noexcept;
+    void put_straight(epoch at, const operation& what) noexcept;
     enum class entered : std::uint8_t { nothing, work, foreign_work };
     [[nodiscard]] entered enter_stream(epoch at, const operation& what) noexcept;
     void has_entered(epoch at, entered what) noexcept;

@@ -1,0 +1,15 @@
+// How a kernel is launched, in the driver's numbers. Layer: base.
+#pragma once
+
+#include <array>
+
+namespace weir::detail {
+
+/// How many threads of how many blocks run, and how much shared memory a block gets beyond what the kernel declares.
+struct launch_shape {
+    std::array<unsigned, 3> grid{1, 1, 1};
+    std::array<unsigned, 3> block{1, 1, 1};
+    unsigned shared_bytes = 0;
+};
+
+}  // namespace weir::detail
