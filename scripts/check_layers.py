@@ -47,6 +47,7 @@ PUBLIC_HEADERS = {
     "source_location.hpp": "base",
     "detail/fork_section.hpp": "base",
     "detail/intrusive.hpp": "base",
+    "detail/launch_shape.hpp": "base",
     "detail/mutex.hpp": "base",
     "detail/simulation.hpp": "base",
     "detail/site.hpp": "base",

@@ -147,6 +147,13 @@ private:
 /// threads share (rule S7). Never blocks. Throws std::bad_alloc.
 [[nodiscard]] WEIR_EXPORT stream current_stream(device on = cpu());
 
+namespace detail {
+
+/// The same without a share in it: valid on the calling thread, until its current stream is another one.
+[[nodiscard]] WEIR_EXPORT stream_ref current_stream_ref(device on);
+
+}  // namespace detail
+
 /// Makes a stream current for the calling thread and its device while the object lives; then exactly what was there
 /// before (rule S7). Nests. Destroy on the thread that made it, innermost first.
 class WEIR_EXPORT use {

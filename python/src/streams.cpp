@@ -83,7 +83,7 @@ std::uintptr_t handle_of(const stream& self) {
 /// The stream that is current on `on`: the object that was entered, if it is that.
 nb::object current_on(device on) {
     drain();
-    stream found = current_stream(on);
+    const stream_ref found = detail::current_stream_ref(on);
     const std::deque<entered>& all = entered_streams();
     for (auto one = all.rbegin(); one != all.rend(); ++one) {
         if (one->which == found) {
@@ -91,9 +91,8 @@ nb::object current_on(device on) {
         }
     }
     last_current& last = last_of_thread();
-    if (last.id != found.unique_id()) {
-        const std::uint64_t id = found.unique_id();
-        last = {id, reference(nb::cast(std::move(found)))};
+    if (const std::uint64_t id = found.unique_id(); last.id != id) {
+        last = {id, reference(nb::cast(current_stream(on)))};
     }
     return nb::borrow(last.object->get());
 }
@@ -262,13 +261,14 @@ void bind_streams(nb::module_& m) {
                   "name: str | "
                   "None = None) -> Stream"),
           "The same as Stream(...).");
+    // The one that is asked more often first.
+    m.def("current_stream", current_of, nb::sig("def current_stream(device_or_array: Any, /) -> Stream"));
     m.def("current_stream", current_of_innermost, nb::sig("def current_stream() -> Stream"),
           "The calling thread's current stream of a device, or of an array's device: that of the innermost `with "
           "stream:`, "
           "else the device's default stream, which all threads share. Without an argument: of the device of the "
           "innermost "
           "`with stream:`, else of the CPU.");
-    m.def("current_stream", current_of, nb::sig("def current_stream(device_or_array: Any, /) -> Stream"));
     m.def(
         "adopt",
         [](nb::handle argument, nb::handle on, nb::handle owner) {

@@ -47,9 +47,13 @@ detail::owner<runtime::stream_state>& current_on(runtime::device_state& device) 
 
 }  // namespace
 
+stream_ref detail::current_stream_ref(device on) {
+    const owner<runtime::stream_state>& current = current_on(on.state());
+    return stream_ref(current ? *current : on.state().default_stream());
+}
+
 stream current_stream(device on) {
-    const detail::owner<runtime::stream_state>& current = current_on(on.state());
-    return stream(current ? current : detail::owner<runtime::stream_state>(&on.state().default_stream()));
+    return stream(detail::owner<runtime::stream_state>(&detail::current_stream_ref(on).state()));
 }
 
 use::use(const stream& current) : device_(&current.state().device()) {

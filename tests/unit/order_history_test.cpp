@@ -9,7 +9,10 @@
 #include <random>
 #include <vector>
 
+#include "frontier/frontier.hpp"
+#include "frontier/point.hpp"
 #include "order_support.hpp"
+#include "weir/detail/intrusive.hpp"
 
 namespace weir::order::test {
 namespace {
@@ -38,7 +41,7 @@ struct tracked {
 
     history past;
     set_watermarks completed;
-    const clock nothing;
+    const clock nothing{};
 };
 
 TEST(O1, ReadAfterWrite) {

@@ -7,10 +7,12 @@
 
 #include "backend/acting.hpp"
 #include "backend/cuda/context.hpp"
+#include "backend/cuda/lane_events.hpp"
 #include "backend/cuda/queue.hpp"
 #include "backend/cuda/submissions.hpp"
 #include "backend/native.hpp"
 #include "order/plan.hpp"
+#include "weir/detail/site.hpp"
 #include "weir/detail/task.hpp"
 
 namespace weir::backend::cuda {
