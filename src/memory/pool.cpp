@@ -127,7 +127,8 @@ public:
     ~driver_call() {
         held_->lock();
         --of_->driver_calls_;
-        of_->driver_called_.notify_all();  // they look once the lock is open: when what came of it is noted
+        of_->driver_answers_.fetch_add(1, std::memory_order_relaxed);
+        of_->driver_answers_.notify_all();  // they look once the lock is open: when what came of it is noted
     }
     driver_call(const driver_call&) = delete;
     driver_call& operator=(const driver_call&) = delete;
@@ -156,7 +157,11 @@ pool::answer pool::take(std::size_t bytes, const requester& who) {
         if (pending || driver_calls_ == 0) {
             return {nullptr, pending};
         }
-        driver_called_.wait(held);
+        const std::uint32_t answers = driver_answers_.load(std::memory_order_relaxed);
+        const detail::fork_section stay;  // a fork cannot know what this waits for
+        held.unlock();
+        driver_answers_.wait(answers, std::memory_order_relaxed);
+        held.lock();
     }
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -8,11 +10,11 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "backend/hot_mutex.hpp"
 #include "frontier/point.hpp"
 #include "memory/bins.hpp"
 #include "memory/block.hpp"
 #include "memory/free_index.hpp"
-#include "weir/detail/mutex.hpp"
 #include "weir/memory.hpp"
 
 namespace weir::memory {
@@ -86,7 +88,7 @@ public:
     [[nodiscard]] backend::memory_source& source() const noexcept { return *source_; }
 
 private:
-    using lock = std::unique_lock<detail::mutex>;
+    using lock = std::unique_lock<backend::hot_mutex>;
 
     std::unique_ptr<block> spare();
     void make_bins(frontiers::timeline_id line);
@@ -107,14 +109,15 @@ private:
     const order::watermarks* completed_;
     runtime::device_state* device_;
 
-    detail::mutex mutex_;                      ///< guards all that follows
+    backend::hot_mutex mutex_;                 ///< guards all that follows
     std::vector<std::unique_ptr<bins>> bins_;  ///< by timeline; null for those that never asked for memory
     std::size_t live_ = 0;
     std::size_t pending_ = 0;  ///< an upper bound: what becomes complete leaves it when somebody looks
     std::size_t quarantined_ = 0;
     std::size_t reserved_ = 0;  ///< had from the driver, or being asked for
     int driver_calls_ = 0;      ///< by threads that have opened the lock for them
-    detail::condition_variable driver_called_;
+    std::atomic<std::uint32_t> driver_answers_{
+        0};  ///< so many of these calls are over; who needs one waits for the next
     std::size_t peak_ = 0;
     std::size_t limit_;  ///< what was asked for; the device may have less
     std::uint64_t frees_ = 0;

@@ -38,7 +38,10 @@ public:
 
 private:
     void run() noexcept override {
-        has_lingered = workers::instance().linger(*this, {});
+        while (!was_asked_) {  // while another worker looks, this one does not
+            has_lingered = workers::instance().linger(*this, {});
+            std::this_thread::yield();
+        }
         workers::instance().leave_to_others();
         others_ran = comes_true(other.has_run, std::chrono::seconds(10));
         is_over = true;

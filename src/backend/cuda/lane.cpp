@@ -142,6 +142,11 @@ void lane::record_end(bool is_mark) {
         }
         std::swap(fresh, spare_for_all_);
     }
+    return record_for(at, covered, std::move(fresh));
+}
+
+/// `fresh`: an event that nobody uses, or none. `covered`, which is not before `at`, was submitted. In the context.
+[[gnu::hot]] lane_events::recorded lane::record_for(epoch at, epoch covered, event_ref fresh) {
     if (!fresh) {
         fresh = in_->events.take();
     }
@@ -158,13 +163,25 @@ void lane::record_end(bool is_mark) {
     return events_.behind(at);
 }
 
-[[gnu::hot]] bool lane::has_entered(epoch at, event_ref& behind) noexcept {
+[[gnu::hot]] bool lane::has_entered(epoch at, awaited_end& end) noexcept {
     if (submitted() < at) {
         return false;
     }
     awaited(at);
-    behind = events_.behind(at).event;
-    return behind || is_reachable();
+    end.behind = events_.behind(at).event;
+    if (end.behind) {
+        return true;
+    }
+    std::swap(end.fresh, spare_for_all_);
+    return is_reachable();
+}
+
+[[gnu::hot]] event_ref lane::awaited_end::event(epoch at) {
+    if (behind) {
+        return std::move(behind);
+    }
+    const std::shared_ptr<lane> theirs = std::move(of);
+    return theirs->record_for(at, theirs->submitted(), std::move(fresh)).event;
 }
 
 std::size_t lane::most_events() const noexcept {

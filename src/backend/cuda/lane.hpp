@@ -120,9 +120,18 @@ public:
     /// device_error, std::bad_alloc.
     [[nodiscard]] event_ref event_for(epoch at);
 
-    /// Whether `at` is in the stream, for somebody who is about to wait for it: then `behind` is an event that is over once `at`
-    /// is, or empty if there is none yet but the calling thread can record one. Under the lock.
-    [[nodiscard]] bool has_entered(epoch at, event_ref& behind) noexcept;
+    /// What somebody has to wait for, or to record before.
+    struct awaited_end {
+        event_ref behind;          ///< an event that is over once the operation is; or empty:
+        event_ref fresh;           ///< one to record, if there was a spare one
+        std::shared_ptr<lane> of;  ///< and where
+
+        /// The event, which the calling thread records if there is none. Once. In the context. Throws device_error, std::bad_alloc.
+        [[nodiscard]] event_ref event(epoch at);
+    };
+    /// Whether `at` is in the stream, and there is an event for it or the calling thread can record one: for somebody who is about
+    /// to wait, who says in `end` whose it is. Under the lock.
+    [[nodiscard]] bool has_entered(epoch at, awaited_end& end) noexcept;
 
     /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is.
     void prepare(epoch at) noexcept;
@@ -157,6 +166,7 @@ private:
     void record_fresh_end(bool is_mark);
     [[nodiscard]] std::size_t most_events() const noexcept;
     [[nodiscard]] lane_events::recorded recorded_for(epoch at);
+    [[nodiscard]] lane_events::recorded record_for(epoch at, epoch covered, event_ref fresh);
     [[nodiscard]] bool has_events() noexcept;
     [[nodiscard]] bool is_over(const event_ref& event) noexcept;
     [[nodiscard]] epoch reached_with(const lane_events::recorded& last) noexcept;

@@ -142,8 +142,9 @@ std::shared_ptr<submission> submission::ordered_behind(point target) const noexc
 
 /// Whether `target` is in a stream of the driver's: then `event` is behind it.
 bool submission::find_event(point target, event_ref& event) {
-    if (submissions::has_entered(target, event) && event) {
-        return true;
+    if (lane::awaited_end end; submissions::has_entered(target, end)) {
+        event = end.event(target.at);
+        return static_cast<bool>(event);
     }
     const std::shared_ptr<submission> theirs = submissions::find(target.timeline);
     if (!theirs) {

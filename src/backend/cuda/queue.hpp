@@ -83,7 +83,7 @@ private:
     [[nodiscard]] bool is_for_the_host(runtime::work_kind what, const detail::task_type* type) const noexcept;
     void run_ahead() noexcept;
     void submit_ahead() noexcept;
-    void wait_straight(point target, event_ref known) noexcept;
+    void wait_straight(point target, lane::awaited_end& end) noexcept;
     void put_straight(epoch at, const operation& what) noexcept;
     enum class entered : std::uint8_t { nothing, work, foreign_work };
     [[nodiscard]] entered enter_stream(epoch at, const operation& what) noexcept;
@@ -112,9 +112,9 @@ private:
     host_bodies* bodies_;
     std::vector<point> targets_;  ///< what the next operation waits for; of the thread that submits
     std::vector<point> passed_;   ///< waits of the work ahead that the driver does; of the thread that passes on
-    /// What `carry_out` has the stream wait for, by the plan's waits: an event, or none that is recorded yet, or over.
+    /// What `carry_out` has the stream wait for, by the plan's waits.
     struct straight_wait {
-        event_ref event;
+        lane::awaited_end end;
         bool is_over = false;
     };
     static constexpr std::size_t most_straight = 8;

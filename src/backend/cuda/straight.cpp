@@ -1,4 +1,5 @@
 // The straight way of an operation into the driver's stream, past the records of what is held.
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <span>
@@ -28,7 +29,8 @@ namespace weir::backend::cuda {
         const point target = waits[i].target.at;
         straight_wait& one = straight_[i];
         one.is_over = timelines.at(target.timeline).completed() >= target.at;
-        if (!one.is_over && !submissions::has_entered(target, one.event)) {
+        if (!one.is_over && !submissions::has_entered(target, one.end)) {
+            std::for_each(straight_.begin(), straight_.begin() + i + 1, [](straight_wait& before) { before.end = {}; });
             return false;
         }
     }
@@ -41,7 +43,7 @@ namespace weir::backend::cuda {
     const in_context here(lane_->in());
     for (std::size_t i = 0; i < waits.size(); ++i) {
         if (!straight_[i].is_over) {
-            wait_straight(waits[i].target.at, std::move(straight_[i].event));
+            wait_straight(waits[i].target.at, straight_[i].end);
         }
     }
     const detail::task_type* const type = what.work.type;
@@ -70,20 +72,15 @@ namespace weir::backend::cuda {
     has_entered(at, entered::work);
 }
 
-/// `known`, if any, is an event behind `target`, which is in a stream of the driver's. Where the driver takes no wait, the calling
-/// thread waits: what is in such a stream gets over without it.
-[[gnu::hot]] void submission::wait_straight(point target, event_ref known) noexcept {
+/// `target` is in a stream of the driver's. Where the driver takes no wait, the calling thread waits: what is in such a stream gets
+/// over without it.
+[[gnu::hot]] void submission::wait_straight(point target, lane::awaited_end& end) noexcept {
     const device_context& in = lane_->in();
     try {
-        if (!known) {
-            const std::shared_ptr<submission> theirs = submissions::find(target.timeline);
-            known = theirs ? theirs->lane_->event_for(target.at) : event_ref();
-        }
+        const event_ref event = end.event(target.at);
         passed_.push_back(target);
-        if (known) {
-            in.expect(in.api().stream_wait_event(lane_->stream(), known.handle(), 0), "cuStreamWaitEvent");
-            return;
-        }
+        in.expect(in.api().stream_wait_event(lane_->stream(), event.handle(), 0), "cuStreamWaitEvent");
+        return;
     } catch (...) {
         // No event can be had, or none can be waited for.
     }

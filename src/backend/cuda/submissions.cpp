@@ -69,13 +69,19 @@ void submissions::remove(timeline_id of) noexcept {
     return here->of;
 }
 
-[[gnu::hot]] bool submissions::has_entered(point target, event_ref& behind) noexcept {
+[[gnu::hot]] bool submissions::has_entered(point target, lane::awaited_end& end) noexcept {
     place* const here = find_place(target.timeline);
     if (here == nullptr) {
         return false;
     }
     const std::lock_guard lock(here->mutex);
-    return here->of && here->of->of()->has_entered(target.at, behind);
+    if (!here->of || !here->of->of()->has_entered(target.at, end)) {
+        return false;
+    }
+    if (!end.behind) {
+        end.of = here->of->of();
+    }
+    return true;
 }
 
 void submissions::look_at_all(const device_context& in) noexcept {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "backend/cuda/device_context.hpp"
-#include "backend/cuda/event_pool.hpp"
+#include "backend/cuda/lane.hpp"
 #include "backend/hot_mutex.hpp"
 #include "backend/timeline.hpp"
 #include "frontier/point.hpp"
@@ -24,9 +24,8 @@ public:
     static void remove(timeline_id of) noexcept;
     /// Null if the timeline is none of a CUDA stream.
     [[nodiscard]] static std::shared_ptr<submission> find(timeline_id of) noexcept;
-    /// Whether `target` is in a stream of the driver's, for somebody who is about to have a stream wait for it: then `behind` is
-    /// an event behind it, or empty if there is none yet but the calling thread can record one.
-    [[nodiscard]] static bool has_entered(point target, event_ref& behind) noexcept;
+    /// Whether `target` is in a stream of the driver's, for somebody who is about to have a stream wait for it (lane::has_entered).
+    [[nodiscard]] static bool has_entered(point target, lane::awaited_end& end) noexcept;
     /// Looks how far all streams of a device are.
     static void look_at_all(const device_context& in) noexcept;
 };
