@@ -12,8 +12,8 @@ namespace weir::backend::cuda {
 
 namespace {
 
-/// How often it looks while nobody waits.
-constexpr auto now_and_then = std::chrono::milliseconds(1);
+/// How often it looks while nobody waits. Each look costs a thread that submits some 20 us, by the driver's locks.
+constexpr auto now_and_then = std::chrono::milliseconds(4);
 /// And while somebody does: at first without rest, later in such steps.
 constexpr auto in_a_hurry = std::chrono::microseconds(20);
 constexpr int looks_without_rest = 200;
@@ -21,7 +21,7 @@ constexpr int looks_without_rest = 200;
 /// costs the next operation a lock and, if the watcher sleeps, a system call.
 constexpr int idle_looks_to_leave = 2;
 /// So many of the looks now and then are left out in turn while threads look themselves.
-constexpr int most_left_out = 8;
+constexpr int most_left_out = 2;
 
 }  // namespace
 
