@@ -69,17 +69,17 @@ void submissions::remove(timeline_id of) noexcept {
     return here->of;
 }
 
-[[gnu::hot]] bool submissions::has_entered(point target, lane::awaited_end& end) noexcept {
+[[gnu::hot]] bool submissions::has_entered(point target, lane::awaited_end& known) noexcept {
     place* const here = find_place(target.timeline);
     if (here == nullptr) {
         return false;
     }
     const std::lock_guard lock(here->mutex);
-    if (!here->of || !here->of->of()->has_entered(target.at, end)) {
+    if (!here->of || !here->of->of()->has_entered(target.at, known)) {
         return false;
     }
-    if (!end.behind) {
-        end.of = here->of->of();
+    if (!known.behind) {
+        known.of = here->of->of();
     }
     return true;
 }

@@ -25,7 +25,7 @@ public:
     /// Null if the timeline is none of a CUDA stream.
     [[nodiscard]] static std::shared_ptr<submission> find(timeline_id of) noexcept;
     /// Whether `target` is in a stream of the driver's, for somebody who is about to have a stream wait for it (lane::has_entered).
-    [[nodiscard]] static bool has_entered(point target, lane::awaited_end& end) noexcept;
+    [[nodiscard]] static bool has_entered(point target, lane::awaited_end& known) noexcept;
     /// Looks how far all streams of a device are.
     static void look_at_all(const device_context& in) noexcept;
 };
