@@ -4,11 +4,9 @@
 
 #include "backend/cuda/event_pool.hpp"
 #include "backend/ring.hpp"
-#include "frontier/point.hpp"
+#include "backend/timeline.hpp"
 
 namespace weir::backend::cuda {
-
-using frontiers::epoch;
 
 /// The events that were recorded in one stream and are not known to be over, in the order of the epochs that they stand behind.
 /// Not synchronised: the lane's lock guards it. In the steady state nothing is allocated.

@@ -8,7 +8,6 @@
 
 #include "backend/acting.hpp"
 #include "backend/cuda/context.hpp"
-#include "backend/cuda/lane_events.hpp"
 #include "backend/cuda/queue.hpp"
 #include "backend/cuda/submissions.hpp"
 #include "backend/native.hpp"
