@@ -8,6 +8,7 @@
 
 #include "backend/cuda/lane.hpp"
 #include "backend/fork_gate.hpp"
+#include "backend/timeline.hpp"
 #include "frontier/point.hpp"
 #include "weir/detail/mutex.hpp"
 
