@@ -49,7 +49,7 @@ public:
     /// The number of elements.
     [[nodiscard]] std::int64_t size() const noexcept { return shape_.elements(); }
     /// Bytes of all elements, packed.
-    [[nodiscard]] std::size_t nbytes() const noexcept;
+    [[nodiscard]] std::size_t nbytes() const noexcept { return static_cast<std::size_t>(size()) * size_of(dtype_); }
     /// The device whose memory holds the elements; of none, the one for which it was made.
     [[nodiscard]] weir::device device() const noexcept {
         return place_ == nullptr ? buffer_.device() : weir::device(*place_);

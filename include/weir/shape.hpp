@@ -29,7 +29,9 @@ public:
             std::copy(values.begin(), values.end(), made.get());
             many_ = made;
         } else {
-            std::copy(values.begin(), values.end(), few_.begin());
+            for (std::size_t axis = 0; axis < in_place; ++axis) {  // a call would take longer
+                few_[axis] = axis < count_ ? values[axis] : 0;
+            }
         }
     }
 
@@ -39,11 +41,16 @@ public:
         return {count_ > in_place ? many_.get() : few_.data(), count_};
     }
     friend bool operator==(const axis_list& a, const axis_list& b) noexcept {
-        return std::equal(a.values().begin(), a.values().end(), b.values().begin(), b.values().end());
+        if (a.count_ > in_place) {
+            return std::equal(a.values().begin(), a.values().end(), b.values().begin(), b.values().end());
+        }
+        // What is not in use is 0.
+        return a.count_ == b.count_ && a.few_[0] == b.few_[0] && a.few_[1] == b.few_[1] && a.few_[2] == b.few_[2] &&
+               a.few_[3] == b.few_[3];
     }
 
 private:
-    std::array<std::int64_t, in_place> few_{};
+    std::array<std::int64_t, in_place> few_{};  ///< 0 where there are fewer
     std::shared_ptr<const std::int64_t[]> many_;
     std::size_t count_ = 0;
 };

@@ -48,26 +48,33 @@ reach reach_of(const shape& extents, std::span<const std::int64_t> strides, dtyp
 /// Memory of the pool begins at an address that suits all types, memory of others anywhere.
 void expect_aligned(const buffer& memory, dtype type, const shape& extents, std::size_t offset) {
     const auto begins = reinterpret_cast<std::uintptr_t>(memory.device_data()) + offset;
-    if (begins % alignment_of(type) != 0) {
+    if ((begins & (alignment_of(type) - 1)) != 0) {
         throw argument_error(described(type, extents) + " cannot begin at byte " + std::to_string(offset) +
                              ": its address must be a multiple of " + std::to_string(alignment_of(type)));
     }
+}
+
+detail::axis_list strides_in_c_order(const shape& extents, dtype type) {
+    if (extents.dimensions() == 1) {
+        return detail::axis_list(std::array{static_cast<std::int64_t>(size_of(type))});
+    }
+    return detail::axis_list(layout::packed_strides(extents.extents(), size_of(type)).first(extents.dimensions()));
 }
 
 }  // namespace
 
 array::array(weir::buffer memory, weir::dtype type, const weir::shape& extents, std::size_t offset)
     : buffer_(std::move(memory)), shape_(extents), offset_(offset), dtype_(type) {
-    const bool fits = offset <= buffer_.bytes() && nbytes() <= buffer_.bytes() - offset;
-    if (!fits) {
-        throw argument_error(described(type, extents) + " needs " + std::to_string(nbytes()) + " bytes from byte " +
-                             std::to_string(offset) + " on; the buffer has " + std::to_string(buffer_.bytes()) +
+    const std::size_t needed = nbytes();
+    const std::size_t there = buffer_.bytes();
+    if (offset > there || needed > there - offset) {
+        throw argument_error(described(type, extents) + " needs " + std::to_string(needed) + " bytes from byte " +
+                             std::to_string(offset) + " on; the buffer has " + std::to_string(there) +
                              ": make a larger buffer or a smaller array");
     }
     expect_aligned(buffer_, type, extents, offset);
-    const layout::axes strides = layout::packed_strides(extents.extents(), size_of(type));
-    strides_ = detail::axis_list(strides.first(extents.dimensions()));
-    footprint_ = {offset_, offset_ + nbytes()};
+    strides_ = strides_in_c_order(extents, type);
+    footprint_ = {offset_, offset_ + needed};
 }
 
 array::array(weir::buffer memory, weir::dtype type, const weir::shape& extents, std::span<const std::int64_t> strides,
@@ -99,8 +106,6 @@ array::array(weir::buffer memory, weir::dtype type, const weir::shape& extents, 
     find_footprint();
 }
 
-std::size_t array::nbytes() const noexcept { return static_cast<std::size_t>(size()) * size_of(dtype_); }
-
 void array::find_footprint() {
     contiguous_ = layout::is_packed(shape_.extents(), strides(), size_of(dtype_));
     if (contiguous_) {
@@ -125,6 +130,9 @@ array array::with_layout(weir::shape extents, std::span<const std::int64_t> stri
 }
 
 bool array::has_own_elements() const noexcept {
+    if (contiguous_) {
+        return true;
+    }
     for (std::size_t axis = 0; axis < dimensions() && size() != 0; ++axis) {
         if (strides()[axis] == 0 && shape_[axis] > 1) {
             return false;

@@ -14,9 +14,9 @@ namespace weir {
 namespace {
 
 const char* name_of_operation(binary_operation what) noexcept {
-    constexpr std::array names = {"add",           "subtract",    "multiply",   "divide",     "power",
-                                  "equal",         "not_equal",   "less",       "less_equal", "greater",
-                                  "greater_equal", "bitwise_and", "bitwise_or", "bitwise_xor"};
+    static constexpr std::array names = {"add",           "subtract",    "multiply",   "divide",     "power",
+                                         "equal",         "not_equal",   "less",       "less_equal", "greater",
+                                         "greater_equal", "bitwise_and", "bitwise_or", "bitwise_xor"};
     return names[static_cast<std::size_t>(what)];
 }
 
@@ -25,8 +25,8 @@ const shape& shape_of(const operand& one) {
     return one.is_array() ? one.of_array().shape() : of_numbers;
 }
 
-[[noreturn]] void refuse(const std::string& name, dtype type) {
-    throw argument_type_error(name + " is not for elements of " + std::string(name_of(type)) +
+[[noreturn]] void refuse(const char* name, dtype type) {
+    throw argument_type_error(std::string(name) + " is not for elements of " + std::string(name_of(type)) +
                               ": convert them with astype(on, x, dtype)");
 }
 
@@ -117,15 +117,15 @@ chosen choose(binary_operation what, const operand& a, const operand& b) {
 }
 
 /// Throws unless results of `result` with the shape `of` can be written to `out`.
-void expect_takes(const on& where, const array& out, const shape& of, dtype result, const std::string& name) {
+void expect_takes(const on& where, const array& out, const shape& of, dtype result, const char* name) {
     operation::expect_on_device_of(where, out);
     detail::expect_own_elements(out);
     if (of != out.shape() && broadcast_shapes(of, out.shape()) != out.shape()) {
-        throw argument_error(name + ": the results have the shape " + of.to_string() + ", the array for them " +
-                             out.shape().to_string());
+        throw argument_error(std::string(name) + ": the results have the shape " + of.to_string() +
+                             ", the array for them " + out.shape().to_string());
     }
     if (kind_of(result) > kind_of(out.dtype())) {
-        throw argument_type_error(name + ": the results are " + std::string(name_of(result)) +
+        throw argument_type_error(std::string(name) + ": the results are " + std::string(name_of(result)) +
                                   ", the array for them holds " + std::string(name_of(out.dtype())) +
                                   ": compute into a new array, or convert with astype(on, x, dtype)");
     }

@@ -9,6 +9,7 @@
 #include "array/converting_copy.hpp"
 #include "array/cuda/call.hpp"
 #include "array/cuda/enqueue.hpp"
+#include "array/cuda/packed.hpp"
 #include "array/operation.hpp"
 #include "array/walk.hpp"
 #include "backend/cuda/compile.hpp"
@@ -37,15 +38,29 @@ public:
         const operand* what = nullptr;
         dtype as = dtype::bool_;
         dtype number = dtype::bool_;  ///< what a number is rounded to before that
+
+        /// Writes a number, as the loop takes it.
+        void store(std::byte* to) const {
+            what->number().store(number, to);
+            if (as != number) {
+                scalar::load(number, to).store(as, to);
+            }
+        }
     };
 
     /// Enqueues it. `out` has the shape that the inputs broadcast to; the loop gives results of the type `result`.
     static completion enqueue(const on& where, const array& out, dtype result, const std::array<input, Inputs>& given,
                               Loop loop) {
+        const array_kernels::context* const device = array_kernels::context_of(where.stream().device());
+        if (device != nullptr) {
+            if (auto enqueued = enqueue_packed(*device, where, out, result, given, loop)) {
+                return *std::move(enqueued);
+            }
+        }
         declared all;
         elementwise work(where, out, result, given, loop, all);
         const auto accesses = std::span(all.accesses).first(all.count);
-        if (const array_kernels::context* const device = array_kernels::context_of(where.stream().device())) {
+        if (device != nullptr) {
             return work.enqueue_on(*device, where, accesses, out, result);
         }
         return operation::enqueue(where, accesses, std::move(work));
@@ -111,6 +126,21 @@ private:
           convert_result_(converter(result, out.dtype())),
           result_item_(size_of(out.dtype())) {}
 
+    static std::optional<completion> enqueue_packed(const array_kernels::context& device, const on& where,
+                                                    const array& out, dtype result,
+                                                    const std::array<input, Inputs>& given, const Loop& loop) {
+        std::array<array_kernels::packed_input, Inputs> inputs;
+        for (std::size_t i = 0; i < Inputs; ++i) {
+            inputs[i].computed = given[i].as;
+            if (given[i].what->is_array()) {
+                inputs[i].x = &given[i].what->of_array();
+            } else {
+                given[i].store(inputs[i].number.data());
+            }
+        }
+        return array_kernels::enqueue_packed(device, where, loop.same_as(), out, result, inputs);
+    }
+
     completion enqueue_on(const array_kernels::context& device, const on& where,
                           std::span<const runtime::access_request> accesses, const array& out, dtype result) const {
         array_kernels::launches first(device);
@@ -156,8 +186,7 @@ private:
             one.as = given[i].as;
             if (!given[i].what->is_array()) {
                 one.constant = true;
-                given[i].what->number().store(given[i].number, one.element.data());
-                scalar::load(given[i].number, one.element.data()).store(one.as, one.element.data());
+                given[i].store(one.element.data());
                 operands[i + 1] = {nullptr, nowhere};
                 continue;
             }

@@ -36,12 +36,12 @@ dtype signed_of_size(std::size_t bytes) noexcept {
     return types[bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3];
 }
 
-/// `low` is of a lower kind than `high`, or of the same and not larger. bool_ stands for no type.
+/// `low` is another type, of a lower kind than `high`, or of the same and not larger. bool_ stands for no type.
 dtype promoted(dtype low, dtype high) noexcept {
     const dtype_kind kind = kind_of(high);
     if (kind == kind_of(low)) {
         const bool two_short = size_of(low) == 2 && size_of(high) == 2 && kind == dtype_kind::real;
-        return two_short && low != high ? dtype::bool_ : high;
+        return two_short ? dtype::bool_ : high;
     }
     if (low == dtype::bool_) {
         return high;
@@ -65,9 +65,12 @@ dtype promoted(dtype low, dtype high) noexcept {
 }  // namespace
 
 dtype promote_types(dtype a, dtype b) {
+    if (a == b) {
+        return a;
+    }
     const bool ordered = kind_of(a) < kind_of(b) || (kind_of(a) == kind_of(b) && size_of(a) <= size_of(b));
     const dtype found = ordered ? promoted(a, b) : promoted(b, a);
-    if (found == dtype::bool_ && (a != dtype::bool_ || b != dtype::bool_)) {
+    if (found == dtype::bool_) {
         throw argument_type_error(std::string(name_of(a)) + " and " + std::string(name_of(b)) +
                                   " have no common type: convert one of them with astype(on, x, dtype)");
     }

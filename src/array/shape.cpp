@@ -29,12 +29,11 @@ shape::shape(std::span<const std::int64_t> extents) {
                                  ": extents are 0 or more");
         }
         // Zeros count as ones, so that whether a shape is possible does not depend on the order of its extents.
-        const std::int64_t factor = std::max<std::int64_t>(extent, 1);
-        if (elements > most_elements / factor) {
+        const bool overflows = __builtin_mul_overflow(elements, std::max<std::int64_t>(extent, 1), &elements);
+        if (overflows || elements > most_elements) {
             throw argument_error("the shape " + to_string() + " has more elements than can be addressed (" +
                                  std::to_string(most_elements) + ")");
         }
-        elements *= factor;
     }
 }
 

@@ -1,18 +1,24 @@
 #include "runtime/resource.hpp"
 
+#include "backend/own_variable.hpp"
+
 namespace weir::runtime {
 
 std::uint64_t resource::next_id() noexcept {
     // A block of numbers for each thread: a shared counter would be the only thing that all allocations touch.
     constexpr std::uint64_t block = 1024;
     static std::atomic<std::uint64_t> next_block{1};
-    thread_local std::uint64_t next = 0;
-    thread_local std::uint64_t end = 0;
-    if (next == end) {
-        next = next_block.fetch_add(block, std::memory_order_relaxed);
-        end = next + block;
+    struct numbers {
+        std::uint64_t next = 0;
+        std::uint64_t end = 0;
+    };
+    thread_local numbers of_thread;
+    numbers& own = backend::found_once(of_thread);
+    if (own.next == own.end) {
+        own.next = next_block.fetch_add(block, std::memory_order_relaxed);
+        own.end = own.next + block;
     }
-    return next++;
+    return own.next++;
 }
 
 }  // namespace weir::runtime

@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <complex>
+#include <cstddef>
 #include <cstdlib>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -100,6 +103,48 @@ TEST_F(ArraysOnCuda, NumbersAndMixedTypes) {
     y += 1;
     y *= there(x);
     expect_same(y, (x + 1) * x, "in place");
+}
+
+TEST_F(ArraysOnCuda, OperandsThatShareMemory) {
+    const auto both = [&](const std::string& what, auto change) {
+        const array far = there(arange(0, 64, 1, dtype::int32, host_));
+        const array near = arange(0, 64, 1, dtype::int32, host_);
+        change(device_, far);
+        change(host_, near);
+        expect_same(far, near, what);
+    };
+    constexpr auto plus = binary_operation::add;
+    both("itself", [](const stream& on, const array& x) { compute(on, plus, x, x, x); });
+    both("itself and a number", [](const stream& on, const array& x) { compute(on, plus, 5, x, x); });
+    both("what lies before", [](const stream& on, const array& x) {
+        compute(on, plus, x[slice{8, 40}], x[slice{0, 32}], x[slice{8, 40}]);
+    });
+    both("what lies behind", [](const stream& on, const array& x) {
+        compute(on, plus, x[slice{8, 40}], 1, x[slice{0, 32}]);
+    });
+    both("what lies beside", [](const stream& on, const array& x) {
+        compute(on, plus, x[slice{0, 32}], x[slice{32, 64}], x[slice{0, 32}]);
+    });
+    both("the same bytes, of another type", [](const stream& on, const array& x) {
+        compute(on, plus, array(x.buffer(), dtype::uint8, 64), 1, array(x.buffer(), dtype::int16, 64));
+    });
+}
+
+TEST_F(ArraysOnCuda, WhatIsComputedOfInvalidElementsIsInvalid) {
+    const array x = there(make_array<std::int32_t>(host_, 3, {2, 3, 4}));
+    const array y = copy(device_, x);
+    const array z = copy(device_, x);
+    host_task(
+        device_, [](std::span<std::byte>) { throw std::runtime_error("for the test"); }, inout(x));
+    EXPECT_THROW(device_.synchronize(), operation_error);
+    compute(device_, binary_operation::add, x, 1, x);
+    compute(device_, binary_operation::add, x, 1, y);
+    compute(device_, binary_operation::add, z, 1, z);
+    EXPECT_THROW((void)x.read<std::int32_t>(), operation_error) << "in place";
+    EXPECT_THROW((void)y.read<std::int32_t>(), operation_error) << "of it";
+    EXPECT_THAT(values_of<std::int32_t>(z), ElementsAre(3, 4, 5)) << "control: others are not";
+    compute(device_, binary_operation::add, z, 1, x);
+    EXPECT_THAT(values_of<std::int32_t>(x), ElementsAre(4, 5, 6)) << "control: overwritten, it is valid again";
 }
 
 TEST_F(ArraysOnCuda, PowersAreCloseToTheHosts) {

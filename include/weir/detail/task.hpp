@@ -77,12 +77,14 @@ constexpr bool fits_in_place() noexcept {
     return alignof(F) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<F>;
 }
 
-/// Calls `use(task_ref)` with a reference to `fn`, or to a box around it where it is too large, too strictly aligned or
-/// could throw when moved.
+/// Calls `use(task_ref)` with a reference to `fn` (to a copy, if it is to be kept), or to a box around it where it is too
+/// large, too strictly aligned or could throw when moved.
 template <class F, class Use>
 decltype(auto) with_task(F&& fn, Use&& use) {
     using stored = std::decay_t<F>;
-    if constexpr (fits_in_place<stored>()) {
+    if constexpr (fits_in_place<stored>() && std::is_same_v<F, stored>) {
+        return use(task_ref{&task_type_of<stored>, &fn});
+    } else if constexpr (fits_in_place<stored>()) {
         stored kept(std::forward<F>(fn));
         return use(task_ref{&task_type_of<stored>, &kept});
     } else {

@@ -122,6 +122,11 @@ void launches::add(const small_launch& head, std::span<const std::uint64_t> word
     all_.push_back(std::move(made));
 }
 
+void small_launch::choose(const description& of, std::uint64_t elements) {
+    kernel = known_kernels::instance().find(*in, of);
+    blocks = static_cast<unsigned>(blocks_for(*in, elements, std::uint64_t{threads} * elements_at_once));
+}
+
 void launches::add(const description& what, std::uint64_t blocks, std::span<const std::uint64_t> words) {
     small_launch made;
     made.in = in_;

@@ -32,6 +32,9 @@ struct small_launch {
     call what = call::launch;
     std::array<std::uint64_t, most_words> words;  ///< the kernel's argument; or address, value and count
 
+    /// Takes the kernel of an element by element operation, which is compiled when it is first asked for, and so many blocks
+    /// as suit `elements`. Throws as launches::add.
+    void choose(const description& of, std::uint64_t elements);
     /// Puts it into submitting_to::current(). Throws device_error.
     void operator()() const { run(words.data()); }
     /// The same with these words.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +47,16 @@ struct description {
     bool mean = false;                            ///< and divides them
 
     friend auto operator<=>(const description&, const description&) = default;  // NOLINT(modernize-use-nullptr)
+    friend bool operator==(const description& a, const description& b) noexcept {
+        using words = std::array<std::uint32_t, 5>;  // without a call for each array
+        const auto x = std::bit_cast<words>(a);
+        const auto y = std::bit_cast<words>(b);
+        std::uint32_t different = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            different |= x[i] ^ y[i];
+        }
+        return different == 0;
+    }
 };
 
 /// Kernels are made for these numbers of dimensions alone; more extents of 1 make up for the rest.
