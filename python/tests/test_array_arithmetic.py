@@ -100,11 +100,12 @@ def expect_same(got: Any, wanted: Any) -> None:
 def test_two_arrays(name: str, device: str, data: st.DataObject) -> None:
     a, b = data.draw(operands(2))
     x, y = data.draw(on_device(a, device)), data.draw(on_device(b, device))
-    calculate = BINARY[name]
+    calculate, numpys = BINARY[name], BINARY[name]
     if name == "pow":  # negative exponents of integers fail, here as an operation
         b = abs(b)
         y = weir.array(b, device=device)
-    expect_same(outcome(lambda: calculate(x, y)), outcome(lambda: calculate(a, b)))
+        numpys = np.power  # before NumPy 2.3 the operator does not promote types for the exponents 0, 1 and 2
+    expect_same(outcome(lambda: calculate(x, y)), outcome(lambda: numpys(a, b)))
 
 
 @pytest.mark.parametrize("device", ARRAY_DEVICES)
