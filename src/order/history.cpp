@@ -20,12 +20,11 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
 }
 
 [[gnu::hot]] void history::require(plan& into, const footprint& where, access_mode mode, bool hazards) const {
-    const past_access* const end = accesses_.data() + (mode == access_mode::read ? writes_ : accesses_.size());
-    for (const past_access* past = accesses_.data(); past != end; ++past) {
-        if (into.matters(past->when.at.timeline) && (hazards || past->former_owner) && overlap(past->where, where)) {
-            into.need(past->when, why(*past, mode));
+    conflicts(where, mode, [&](const past_access& past, reason because) {
+        if (hazards || past.former_owner) {
+            into.need(past.when, because);
         }
-    }
+    });
 }
 
 [[gnu::hot]] void history::record(const footprint& where, access_mode mode, const mark& when,

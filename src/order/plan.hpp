@@ -64,14 +64,10 @@ public:
     /// The timeline of the operation.
     [[nodiscard]] timeline_id self() const noexcept { return self_; }
 
-    /// Whether it matters that the operation comes after something of this timeline: not if that is its own, whose order
-    /// needs no wait, unless evidence of that is kept.
-    [[nodiscard]] bool matters(timeline_id of) const noexcept { return of != self_ || keep_evidence_; }
-
     /// States that the operation must come after `target`. May throw std::bad_alloc.
     void need(const mark_view& target, reason why) {
         // The hot path ends here: a stream that goes on with what it did last.
-        if (matters(target.at.timeline)) {
+        if (target.at.timeline != self_ || keep_evidence_) {
             add(target, why);
         }
     }
