@@ -1,7 +1,10 @@
 // Shapes, windows and their errors: what is wrong, and what to do about it.
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +35,23 @@ TEST(Shape, CountsElements) {
     EXPECT_EQ(shape().elements(), 1);
     EXPECT_EQ(shape({3, 0, 4}).elements(), 0);
     EXPECT_EQ(shape({3, 5}).elements(), 15);
+}
+
+TEST(Shape, IsAnotherIfAnyExtentIs) {
+    for (std::size_t count = 0; count <= 6; ++count) {  // up to four are kept in place
+        const std::vector<std::int64_t> extents(count, 2);
+        const shape one((std::span(extents)));
+        EXPECT_EQ(one, shape(std::span(extents)));
+        for (std::size_t axis = 0; axis < count; ++axis) {
+            std::vector<std::int64_t> others = extents;
+            others[axis] = 3;
+            EXPECT_NE(one, shape(std::span(others))) << count << " " << axis;
+        }
+        std::vector<std::int64_t> more = extents;
+        more.push_back(0);
+        EXPECT_NE(one, shape(std::span(more))) << count;
+        EXPECT_NE(shape(std::span(more)), one) << count;
+    }
 }
 
 TEST(Shape, RefusesWhatCannotBe) {
