@@ -53,12 +53,13 @@ access_argument<std::byte> inout(const array& x) {
     return detail::argument_of<std::byte>(x, std::span(x.device_data(), x.nbytes()), order::access_mode::write);
 }
 
-bool operation::entangled(const array& a, const array& b) noexcept {
-    if (a.buffer().resource() != b.buffer().resource() || !order::overlap(a.footprint(), b.footprint())) {
-        return false;
+operation::sharing operation::shared_within_buffer(const array& a, const array& b) noexcept {
+    if (a.device_data() == b.device_data() && a.dtype() == b.dtype() && a.shape() == b.shape() &&
+        ((a.is_contiguous() && b.is_contiguous()) ||
+         std::equal(a.strides().begin(), a.strides().end(), b.strides().begin()))) {
+        return sharing::all;
     }
-    return a.device_data() != b.device_data() || a.dtype() != b.dtype() || a.shape() != b.shape() ||
-           !std::equal(a.strides().begin(), a.strides().end(), b.strides().begin());
+    return order::overlap(a.footprint(), b.footprint()) ? sharing::entangled : sharing::nothing;
 }
 
 bool operation::reaches(const device& from, const array& x) noexcept {
@@ -81,7 +82,7 @@ namespace {
 completion copy_any(const on& where, const array& dst, const array& src) {
     detail::expect_own_elements(dst);
     const array_kernels::context* const device = array_kernels::context_of(where.stream().device());
-    const bool entangled = operation::entangled(dst, src);
+    const bool entangled = operation::shared_by(dst, src) == operation::sharing::entangled;
     // The host moves bytes in either direction; what the driver of a device copies must not overlap.
     if (dst.is_contiguous() && src.is_contiguous() && dst.dtype() == src.dtype() && (device == nullptr || !entangled)) {
         return operation::transfer(where, dst, src);

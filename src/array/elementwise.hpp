@@ -57,9 +57,9 @@ public:
                 return *std::move(enqueued);
             }
         }
-        declared all;
+        declared all(out);
         elementwise work(where, out, result, given, loop, all);
-        const auto accesses = std::span(all.accesses).first(all.count);
+        const auto accesses = all.what.accesses();
         if (device != nullptr) {
             return work.enqueue_on(*device, where, accesses, out, result);
         }
@@ -112,11 +112,9 @@ public:
 private:
     /// What it reads and writes.
     struct declared {
-        std::array<runtime::access_request, 2 * Inputs + 1> accesses;
-        std::size_t count = 0;
+        explicit declared(const array& out) : what(out) {}
+        operation::declared<2 * Inputs + 1> what;
         std::array<std::optional<array>, Inputs> aside;  ///< copies of inputs, kept until it is enqueued
-
-        void add(const runtime::access_request& one) { accesses[count++] = one; }
     };
 
     elementwise(const on& where, const array& out, dtype result, const std::array<input, Inputs>& given, Loop loop,
@@ -176,7 +174,6 @@ private:
 
     /// Fills `inputs_` and `copies_` on the way.
     walk::plan make(const on& where, const array& out, const std::array<input, Inputs>& given, declared& all) {
-        all.add(operation::writes(out));
         static constexpr std::array<std::int64_t, shape::most> zeros{};
         const std::span<const std::int64_t> nowhere = std::span(zeros).first(out.dimensions());
         std::array<walk::operand, Inputs + 1> operands{operation::operand_of(out)};
@@ -190,7 +187,7 @@ private:
                 operands[i + 1] = {nullptr, nowhere};
                 continue;
             }
-            const array& used = untangled(where, out, given[i].what->of_array(), all, i);
+            const array& used = untangled(where, given[i].what->of_array(), all, i);
             const array& seen = used.shape() == out.shape() ? used : views[i].emplace(used.broadcast_to(out.shape()));
             one.convert = converter(seen.dtype(), one.as);
             one.item = size_of(seen.dtype());
@@ -203,24 +200,15 @@ private:
     }
 
     /// The input or, where writing the output would change what is read of it later, memory for a copy of it.
-    const array& untangled(const on& where, const array& out, const array& in, declared& all, std::size_t i) {
+    const array& untangled(const on& where, const array& in, declared& all, std::size_t i) {
         operation::expect_on_device_of(where, in);
-        const bool shared =
-            in.buffer().resource() == out.buffer().resource() && order::overlap(in.footprint(), out.footprint());
-        if (shared) {
-            // Results then depend on what was there: those of a failed operation do not become right by this one.
-            all.accesses[0].overwrites = false;
-        }
-        if (!operation::entangled(out, in)) {
-            if (!shared) {
-                all.add(operation::reads(in));
-            }
+        if (all.what.read(in)) {
             return in;
         }
         all.aside[i] = empty(in.shape(), in.dtype(), where.stream(), where.site().where);
         copies_.emplace_back(*all.aside[i], in);
-        all.add(operation::reads(in));
-        all.add(operation::writes(*all.aside[i]));
+        all.what.add(operation::reads(in));
+        all.what.add(operation::writes(*all.aside[i]));
         return *all.aside[i];
     }
 

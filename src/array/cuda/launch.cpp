@@ -139,7 +139,10 @@ void launches::add(function what, const argument& result, std::span<const argume
                    std::array<std::uint64_t, 2> extra) {
     if (all.elements() != 0) {
         const call made = call_of(what, result, inputs, all, extra);
-        add(made.kernel, blocks_for(*in_, word(all.elements()), std::uint64_t{threads} * elements_at_once), made.words);
+        small_launch head;
+        head.in = in_;
+        head.choose(made.kernel, word(all.elements()));
+        add(head, made.words);
     }
 }
 

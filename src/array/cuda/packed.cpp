@@ -10,35 +10,12 @@
 
 namespace weir::array_kernels {
 
-namespace {
-
-constexpr std::size_t most_inputs = description::most_operands - 1;
-
-/// What the operation reads and writes.
-struct declared {
-    std::array<runtime::access_request, description::most_operands> accesses;
-    std::size_t count = 0;
-};
-
-/// Adds what is read of `x`. False if that must be copied aside, since the results would spoil it.
-bool add(declared& all, const array& out, const array& x) {
-    runtime::resource* const memory = x.buffer().resource();
-    if (memory == out.buffer().resource() && order::overlap(x.footprint(), out.footprint())) {
-        // Results then depend on what was there: those of a failed operation do not become right by this one.
-        all.accesses[0].overwrites = false;
-        return x.device_data() == out.device_data() && x.dtype() == out.dtype();
-    }
-    all.accesses[all.count++] = {memory, x.footprint(), order::access_mode::read};
-    return true;
-}
-
-}  // namespace
-
 std::optional<completion> enqueue_packed(const context& in, const on& where, function what, const array& out,
                                          dtype result, std::span<const packed_input> inputs) {
     const std::int64_t elements = out.size();
     const bool may_fail = what == of(binary_operation::power);
-    if (may_fail || !out.is_contiguous() || elements == 0 || elements > INT32_MAX || inputs.size() > most_inputs) {
+    if (may_fail || !out.is_contiguous() || elements == 0 || elements > INT32_MAX ||
+        inputs.size() >= description::most_operands) {
         return std::nullopt;
     }
     description kernel;
@@ -57,7 +34,7 @@ std::optional<completion> enqueue_packed(const context& in, const on& where, fun
     put(0);
     put(word(out.device_data()));
     put(0);
-    declared all{{operation::writes(out)}, 1};
+    operation::declared<description::most_operands> all(out);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const packed_input& one = inputs[i];
         kernel.computed[i + 1] = one.computed;
@@ -74,7 +51,7 @@ std::optional<completion> enqueue_packed(const context& in, const on& where, fun
             return std::nullopt;
         }
         operation::expect_on_device_of(where, *one.x);
-        if (!add(all, out, *one.x)) {
+        if (!all.read(*one.x)) {
             return std::nullopt;
         }
         kernel.stored[i + 1] = one.x->dtype();
@@ -87,7 +64,7 @@ std::optional<completion> enqueue_packed(const context& in, const on& where, fun
         put(kernel.by_value[k] ? 0 : size_of(kernel.stored[k]));
     }
     task.body.choose(kernel, static_cast<std::uint64_t>(elements));
-    return operation::enqueue(where, std::span(all.accesses).first(all.count), std::move(task));
+    return operation::enqueue(where, all.accesses(), std::move(task));
 }
 
 }  // namespace weir::array_kernels
