@@ -4,7 +4,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "backend/cuda/context.hpp"
 #include "backend/cuda/driver.hpp"
@@ -55,9 +54,10 @@ public:
     raw_stream& operator=(const raw_stream&) = delete;
 
     [[nodiscard]] driver::stream_handle handle() const noexcept { return handle_; }
-    void launch(const kernel& what, std::vector<void*> arguments) const {
+    template <std::size_t N>
+    void launch(const kernel& what, void* const (&arguments)[N]) const {
         in_->api().launch(static_cast<driver::function_handle>(what.handle()), 1, 1, 1, 32, 1, 1, 0, handle_,
-                          arguments.data(), nullptr);
+                          const_cast<void**>(arguments), nullptr);
     }
     void synchronize() const { in_->api().stream_synchronize(handle_); }
 

@@ -1,6 +1,5 @@
 // What a launch costs the host, with and without Weir, and what it costs to alternate between two streams.
 #include <memory>
-#include <vector>
 
 #include "contest.hpp"
 #include "cuda_device.hpp"
@@ -49,6 +48,19 @@ void launch_with_event(const setting& with) {
 void launch_raw(setting& with) {
     for (std::size_t i = 0; i < launches; ++i) {
         with.r1.launch(with.empty_kernel, {&with.address});
+    }
+}
+
+/// The same with all arguments in one buffer, as the driver takes them, too.
+void launch_raw_buffer(setting& with) {
+    std::size_t size = sizeof with.address;
+    constexpr std::uintptr_t buffer = 1;
+    constexpr std::uintptr_t buffer_size = 2;
+    void* extra[] = {reinterpret_cast<void*>(buffer), &with.address, reinterpret_cast<void*>(buffer_size), &size,
+                     nullptr};
+    for (std::size_t i = 0; i < launches; ++i) {
+        with.in->api().launch(static_cast<driver::function_handle>(with.empty_kernel.handle()), 1, 1, 1, 32, 1, 1, 0,
+                              with.r1.handle(), nullptr, extra);
     }
 }
 
@@ -133,6 +145,7 @@ const contest launching("cuda/launch", "an empty kernel that changes one array, 
                          contestant_of("Weir, nothing in the body", launches, submit_empty),
                          contestant_of("driver beside Weir's operations", launches, launch_beside),
                          contestant_of("driver, asking for the context", launches, launch_raw_asking),
+                         contestant_of("driver, arguments in one buffer", launches, launch_raw_buffer),
                          contestant_of("driver", launches, launch_raw)});
 const contest launching_event("cuda/launch_event", "the same, with an event for each launch", comparison::with_peers,
                               {contestant_of("Weir", launches, launch_with_event),

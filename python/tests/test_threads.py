@@ -24,7 +24,7 @@ def at_once(work: Callable[[int], None]) -> None:
         begin.wait()
         try:
             work(number)
-        except BaseException as why:  # noqa: BLE001: told to the thread that waits
+        except BaseException as why:  # told to the thread that waits
             raised.append(why)
 
     threads = [threading.Thread(target=body, args=(number,)) for number in range(THREADS)]

@@ -14,12 +14,11 @@
 #include "array/walk.hpp"
 #include "backend/cuda/compile.hpp"
 #include "weir/arithmetic.hpp"
-#include "weir/buffer.hpp"
 #include "weir/completion.hpp"
-#include "weir/detail/footprint.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/shape.hpp"
+#include "weir/stream.hpp"
 
 namespace weir {
 

@@ -5,7 +5,6 @@
 
 #include "array/cuda/call.hpp"
 #include "array/operation.hpp"
-#include "weir/detail/footprint.hpp"
 #include "weir/detail/task.hpp"
 
 namespace weir::array_kernels {
