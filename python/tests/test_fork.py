@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -159,6 +160,30 @@ def test_other_devices_stay_with_the_parent(device: str) -> None:
     for line in said[:2]:
         assert f"refused: {device} cannot be used in this process" in line and "spawn" in line
     assert said[2:] == ["1.0", "1.0"]
+
+
+def test_work_on_the_cpu_leaves_cuda_to_the_child(tmp_path: Path) -> None:
+    said = run(
+        f"""
+        with weir.Stream(), weir.check(), weir.trace({str(tmp_path / "run.json")!r}):
+            x = weir.ones(8)
+            f = weir.fft.fft(x, execution="cpu")
+            weir.explain(f)
+            with weir.ordering("manual"):
+                x += 1.0
+            weir.memory.stats()
+            weir.Device("cpu").synchronize()
+        def on_cuda():
+            try:
+                return float(weir.ones(8, device="cuda:0").numpy().sum())
+            except weir.DeviceError as none:
+                return str(none)
+        print(child(on_cuda))
+        """
+    )
+    if "there is no device" in said:
+        pytest.skip("there is no CUDA driver here, and WEIR_CUDA_DRIVER names none")
+    assert said == "8.0"
 
 
 def test_beside_threads_that_are_at_work() -> None:

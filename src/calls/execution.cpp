@@ -20,12 +20,7 @@ device first_of(device_kind kind) {
     if (kind == device_kind::cuda) {
         return cuda();  // throws where there is none
     }
-    for (const device each : devices()) {
-        if (each.kind() == kind) {
-            return each;
-        }
-    }
-    return cpu();
+    return kind == device_kind::cpu_inline ? cpu_inline() : cpu();
 }
 
 /// What is wanted, where the operand lies on `home` and a stream, if there is one, belongs to `of_stream`.

@@ -105,6 +105,9 @@ private:
 [[nodiscard]] device_state& cuda_device(int id);
 /// The CUDA devices that the process uses, in the driver's order; not those that stand for such. Throws std::bad_alloc.
 [[nodiscard]] std::vector<device_state*> cuda_devices_in_use();
+/// All devices that the process uses, in the order of `devices()`, without opening any; not those that a fork left with the
+/// parent. Throws std::bad_alloc.
+[[nodiscard]] std::vector<device_state*> devices_in_use();
 /// A device whose driver is a sim_driver. Throws argument_error.
 [[nodiscard]] device_state& sim_device(int id);
 

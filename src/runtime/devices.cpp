@@ -118,6 +118,19 @@ std::vector<device_state*> cuda_devices_in_use() {
     return made;
 }
 
+std::vector<device_state*> devices_in_use() {
+    std::vector<device_state*> made{&cpu_device(), &inline_device()};
+    const std::vector<device_state*> real = cuda_devices_in_use();
+    made.insert(made.end(), real.begin(), real.end());
+    // Those that stand for CUDA devices come before the others, though their numbers come after.
+    for (int i = 0; i < static_cast<int>(sims().size()); ++i) {
+        const auto id = static_cast<std::size_t>((i + most_sims) % static_cast<int>(sims().size()));
+        made.push_back(sims()[id].load(std::memory_order_acquire));
+    }
+    std::erase_if(made, [](const device_state* one) { return one == nullptr || one->stayed_behind(); });
+    return made;
+}
+
 device_state& sim_device(int id) {
     if (id < 0 || id >= most_sims) {
         throw argument_error("there is no device sim:" + std::to_string(id) +
@@ -163,22 +176,15 @@ device cuda(int id) { return device(runtime::cuda_device(id)); }
 device sim(int id) { return device(runtime::sim_device(id)); }
 
 std::vector<device> devices() {
-    std::vector<device> all{cpu(), cpu_inline()};
-    const auto add = [&](const device& one) {
-        if (!one.state().stayed_behind()) {
-            all.push_back(one);
-        }
-    };
     const int stand_ins = runtime::cuda_simulation::devices();
     const bool are_gone = stand_ins == 0 && backend::cuda::is_driver_of_parent();
     const int cuda_devices = stand_ins > 0 ? stand_ins : are_gone ? 0 : backend::cuda::machine_driver().devices;
     for (int id = 0; id < cuda_devices; ++id) {
-        add(cuda(id));
+        static_cast<void>(runtime::cuda_device(id));
     }
-    for (int id = 0; id < runtime::most_sims; ++id) {
-        if (auto* const known = runtime::sims()[static_cast<std::size_t>(id)].load(std::memory_order_acquire)) {
-            add(device(*known));
-        }
+    std::vector<device> all;
+    for (runtime::device_state* const one : runtime::devices_in_use()) {
+        all.push_back(device(*one));
     }
     return all;
 }

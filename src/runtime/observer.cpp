@@ -4,7 +4,6 @@
 
 #include "runtime/device_state.hpp"
 #include "runtime/fork.hpp"
-#include "weir/device.hpp"
 #include "weir/error.hpp"
 
 namespace weir::runtime {
@@ -13,8 +12,8 @@ void observers::add(observer& one) {
     enter(one);
     // From here on it hears of every stream that is made: between that and what follows, none is missed.
     try {
-        for (const device& each : devices()) {
-            each.state().tell_streams(one);
+        for (device_state* const each : devices_in_use()) {
+            each->tell_streams(one);
         }
     } catch (...) {
         remove(one);
