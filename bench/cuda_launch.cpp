@@ -3,6 +3,7 @@
 
 #include "contest.hpp"
 #include "cuda_device.hpp"
+#include "cuda_least.hpp"
 
 namespace weir::bench {
 
@@ -16,11 +17,14 @@ struct setting : launch_setting {
     raw_stream r2{*in};
     raw_event e1{*in};
     raw_event e2{*in};
+    least_tracker least{*in, 2};
+    least_tracker::memory known;  ///< of the array
 
     void synchronize() const {
         launch_setting::synchronize();
         s2.synchronize();
         r2.synchronize();
+        least.synchronize();
     }
 };
 
@@ -48,19 +52,6 @@ void launch_with_event(const setting& with) {
 void launch_raw(setting& with) {
     for (std::size_t i = 0; i < launches; ++i) {
         with.r1.launch(with.empty_kernel, {&with.address});
-    }
-}
-
-/// The same with all arguments in one buffer, as the driver takes them, too.
-void launch_raw_buffer(setting& with) {
-    std::size_t size = sizeof with.address;
-    constexpr std::uintptr_t buffer = 1;
-    constexpr std::uintptr_t buffer_size = 2;
-    void* extra[] = {reinterpret_cast<void*>(buffer), &with.address, reinterpret_cast<void*>(buffer_size), &size,
-                     nullptr};
-    for (std::size_t i = 0; i < launches; ++i) {
-        with.in->api().launch(static_cast<driver::function_handle>(with.empty_kernel.handle()), 1, 1, 1, 32, 1, 1, 0,
-                              with.r1.handle(), nullptr, extra);
     }
 }
 
@@ -118,6 +109,20 @@ void alternate_raw(setting& with) {
     }
 }
 
+void launch_least(setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        with.least.order(0, {}, with.known);
+        with.least.stream(0).launch(with.empty_kernel, {&with.address});
+    }
+}
+
+void alternate_least(setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        with.least.order(i % 2, {}, with.known);
+        with.least.stream(i % 2).launch(with.empty_kernel, {&with.address});
+    }
+}
+
 void record_and_wait(setting& with) {
     for (std::size_t i = 0; i < launches; ++i) {
         with.e1.record(with.r1);
@@ -145,13 +150,14 @@ const contest launching("cuda/launch", "an empty kernel that changes one array, 
                          contestant_of("Weir, nothing in the body", launches, submit_empty),
                          contestant_of("driver beside Weir's operations", launches, launch_beside),
                          contestant_of("driver, asking for the context", launches, launch_raw_asking),
-                         contestant_of("driver, arguments in one buffer", launches, launch_raw_buffer),
+                         contestant_of("the least tracker", launches, launch_least),
                          contestant_of("driver", launches, launch_raw)});
 const contest launching_event("cuda/launch_event", "the same, with an event for each launch", comparison::with_peers,
                               {contestant_of("Weir", launches, launch_with_event),
                                contestant_of("driver, no event", launches, launch_raw)});
 const contest alternating("cuda/ping_pong", "two streams in turn change one array", comparison::with_peers,
                           {contestant_of("Weir", launches, alternate_tracked),
+                           contestant_of("the least tracker", launches, alternate_least),
                            contestant_of("driver, events by hand", launches, alternate_raw)});
 const contest allocating("cuda/allocate", "8 KiB, dropped at once, on one stream", comparison::with_peers,
                          {contestant_of("Weir", launches, allocate_and_drop),

@@ -7,6 +7,7 @@
 
 #include "contest.hpp"
 #include "cuda_device.hpp"
+#include "cuda_least.hpp"
 #include "task_shapes.hpp"
 #include "weir/testing.hpp"
 
@@ -106,6 +107,44 @@ private:
     std::size_t minimal_ = 0;
 };
 
+/// The same by the least tracker.
+class least_graph {
+public:
+    explicit least_graph(task_shape shape) : on_(cuda_device()), in_(&context_of(on_)) {
+        make_current(*in_);
+        for (std::size_t step = 0; step < task_steps; ++step) {
+            for (std::size_t column = 0; column < task_columns; ++column) {
+                std::vector<least_tracker::memory*> from;
+                for (const std::size_t one : task_inputs(shape, step, column)) {
+                    from.push_back(&buffers_[(step + 1) % 2][one]);
+                }
+                inputs_.push_back(std::move(from));
+            }
+        }
+        enqueue();
+        issued_ = tracker_.waits();
+        synchronize();
+    }
+    void enqueue() {
+        const std::vector<least_tracker::memory*>* read = inputs_.data();
+        for (std::size_t step = 0; step < task_steps; ++step) {
+            for (std::size_t column = 0; column < task_columns; ++column) {
+                tracker_.order(column, *read++, buffers_[step % 2][column]);
+            }
+        }
+    }
+    void synchronize() const { tracker_.synchronize(); }
+    [[nodiscard]] std::string waits() const { return std::to_string(issued_) + " waits"; }
+
+private:
+    device on_;
+    const driver::context* in_;
+    least_tracker tracker_{*in_, task_columns};
+    std::array<std::array<least_tracker::memory, task_columns>, 2> buffers_{};
+    std::vector<std::vector<least_tracker::memory*>> inputs_;
+    std::size_t issued_ = 0;
+};
+
 const std::vector<contest> contests = [] {
     std::vector<contest> made;
     for (const named_shape& one : task_shapes) {
@@ -120,8 +159,14 @@ const std::vector<contest> contests = [] {
             return contestant{"the waits alone, by the driver", tasks_in_all, [with] { with->waits_alone(); }, settle,
                               settle};
         };
+        const auto least = [one] {
+            const auto with = std::make_shared<least_graph>(one.shape);
+            const auto settle = [with] { with->synchronize(); };
+            return contestant{"the least tracker, " + with->waits(), tasks_in_all, [with] { with->enqueue(); }, settle,
+                              settle};
+        };
         made.emplace_back(std::string("cuda/tasks/") + one.name, std::string("8 columns, 64 steps: ") + one.what,
-                          comparison::with_peers, std::vector<make_contestant>{weir, alone});
+                          comparison::with_peers, std::vector<make_contestant>{weir, least, alone});
     }
     return made;
 }();
