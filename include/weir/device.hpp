@@ -79,7 +79,7 @@ private:
 [[nodiscard]] WEIR_EXPORT device cuda(int id = 0);
 
 /// All devices: the CPU, `cpu:inline`, each CUDA device or what stands for it, and the simulated ones that were asked for.
-/// Throws argument_error as `cuda` does.
+/// Opens each CUDA device, which takes time, and memory there. Throws argument_error as `cuda` does.
 [[nodiscard]] WEIR_EXPORT std::vector<device> devices();
 
 }  // namespace weir

@@ -31,11 +31,14 @@ std::string kind_name(const device& of) {
 
 /// A simulated device that stands for a CUDA device is one of both kinds: a program that asks for CUDA devices finds it.
 std::vector<device> devices_of_kind(const std::optional<std::string>& kind) {
-    std::vector<device> all = devices();
-    if (kind && *kind != "cpu" && *kind != "cpu:inline" && *kind != "cuda" && *kind != "sim") {
+    if (kind == "cpu" || kind == "cpu:inline") {
+        return {kind == "cpu" ? cpu() : cpu_inline()};
+    }
+    if (kind && *kind != "cuda" && *kind != "sim") {
         throw argument_error("there are no devices of the kind \"" + *kind +
                              "\": pass \"cpu\", \"cpu:inline\", \"cuda\", \"sim\", or nothing for all devices");
     }
+    std::vector<device> all = devices();
     if (kind) {
         std::erase_if(all, [&](const device& one) {
             return kind_name(one) != *kind && !(*kind == "cuda" && one.name().starts_with("cuda:"));
@@ -109,7 +112,8 @@ void bind_devices(nb::module_& m) {
     m.def("devices", devices_of_kind, nb::arg("kind") = nb::none(),
           nb::sig("def devices(kind: str | None = None, /) -> list[Device]"),
           "All devices, or those of a kind: the CPU, \"cpu:inline\", each CUDA device or what stands for it "
-          "(WEIR_SIMULATE), and the simulated ones that were asked for.");
+          "(WEIR_SIMULATE), and the simulated ones that were asked for. Opens the CUDA devices, unless only those of the CPU "
+          "are asked for.");
 }
 
 }  // namespace weir::python

@@ -172,7 +172,8 @@ def test_work_on_the_cpu_leaves_cuda_to_the_child(tmp_path: Path) -> None:
             with weir.ordering("manual"):
                 x += 1.0
             weir.memory.stats()
-            weir.Device("cpu").synchronize()
+            for device in weir.devices("cpu") + weir.devices("cpu:inline"):
+                device.synchronize()
         def on_cuda():
             try:
                 return float(weir.ones(8, device="cuda:0").numpy().sum())

@@ -1,6 +1,7 @@
 #include "backend/timeline.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <new>
 #include <utility>
@@ -137,6 +138,7 @@ timeline_table& timeline_table::instance() noexcept {
 timeline_id timeline_table::acquire(const driver* of) {
     const std::lock_guard lock(mutex_);
     if (!free_.empty()) {
+        std::pop_heap(free_.begin(), free_.end(), std::greater<>());
         const timeline_id id = free_.back();
         free_.pop_back();
         at(id).belong_to(of);
@@ -158,6 +160,7 @@ timeline_id timeline_table::acquire(const driver* of) {
 void timeline_table::release(timeline_id id) noexcept {
     const std::lock_guard lock(mutex_);
     free_.push_back(id);
+    std::push_heap(free_.begin(), free_.end(), std::greater<>());
 }
 
 /// The device of the timeline, if somebody has to look how far it is.

@@ -105,7 +105,7 @@ public:
     /// The one of the process; never destroyed, so that threads may use it until the very end.
     static timeline_table& instance() noexcept;
 
-    /// A timeline that nobody uses, for a queue of the device `of`; null for what is no queue. Throws std::bad_alloc.
+    /// The first timeline that nobody uses, for a queue of the device `of`; null for what is no queue. Throws std::bad_alloc.
     [[nodiscard]] timeline_id acquire(const driver* of = nullptr);
     /// Gives it back. Everything on it must be over.
     void release(timeline_id id) noexcept;
@@ -138,7 +138,7 @@ private:
     std::atomic<timeline*> chunks_[most_chunks] = {};
     detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
     std::vector<std::unique_ptr<timeline[]>> storage_;
-    std::vector<timeline_id> free_;
+    std::vector<timeline_id> free_;  ///< a heap, the least first: frontiers are fastest with the first ones
     timeline_id next_ = 0;
 
     std::atomic<std::chrono::nanoseconds> watch_every_{std::chrono::nanoseconds(0)};

@@ -28,7 +28,7 @@ void frontier::become_tree() {
     few_ = {};
 }
 
-[[gnu::hot]] void frontier::merge(point p) {
+void frontier::merge_other(point p) {
     if (p.at == 0) {
         return;
     }
@@ -107,21 +107,19 @@ void frontier::merge_few(const small& other) {
     few_.append(theirs, their_end);
 }
 
-[[gnu::hot]] void frontier::merge(const frontier& other) {
-    if (other.empty()) {
-        return;
-    }
-    if (empty()) {
-        *this = other;
-        return;
-    }
-    if (is_tree() || other.is_tree()) {
+void frontier::merge_others(const frontier& other) {
+    if (!has_others()) {
+        few_ = other.few_;
+        many_ = other.many_;
+        merges_ = other.merges_;
+        prune_at_ = other.prune_at_;
+    } else if (is_tree() || other.is_tree()) {
         merge_trees(other);
-        return;
-    }
-    merge_few(other.few_);
-    if (few_.size() > limit) {
-        become_tree();
+    } else {
+        merge_few(other.few_);
+        if (few_.size() > limit) {
+            become_tree();
+        }
     }
 }
 
@@ -132,7 +130,9 @@ void frontier::merge_trees(const frontier& other) {
     if (other.is_tree()) {
         many_.merge(other.many_);
     } else {
-        other.for_each([&](const point& p) { many_.merge(p); });
+        for (const point& p : other.few_) {
+            many_.merge(p);
+        }
     }
     merges_ = std::max(merges_, other.merges_);
     prune_at_ = std::max(prune_at_, other.prune_at_);  // what either has learnt about how little is complete

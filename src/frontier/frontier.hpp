@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -14,17 +15,23 @@ namespace weir::frontiers {
 /// A set of points, at most one for each timeline (rule O10). It stands for everything at or before its points:
 /// a timeline that is absent is *not* covered.
 ///
-/// Kept as a vector sorted by timeline while there are few points: merging and comparing two frontiers is one linear pass.
-/// Many are kept as a tree that shares its parts with the copies of the frontier.
+/// The first timelines have their points each in a place of its own, as most programs have no others: merging and asking take
+/// the same few steps, whatever is in the set. The other points are kept as a vector sorted by timeline while there are few,
+/// so that merging and comparing is one linear pass; many as a tree that shares its parts with the copies of the frontier.
 class frontier {
 public:
-    /// As many points take no memory beyond the frontier's own.
+    /// The timelines below this are the first ones.
+    static constexpr timeline_id direct = 16;
+    /// As many points of other timelines take no memory beyond the frontier's own.
     static constexpr std::size_t in_place = 8;
 
     frontier() = default;
 
     /// The epoch covered on `timeline`; 0 if none.
     [[nodiscard]] epoch at(timeline_id timeline) const noexcept {
+        if (timeline < direct) {
+            return first_[timeline];
+        }
         if (is_tree()) {
             return many_.at(timeline);
         }
@@ -42,29 +49,58 @@ public:
     /// Whether every point of `other` is at or before this frontier.
     [[nodiscard]] bool dominates(const frontier& other) const noexcept;
 
-    /// Raises this frontier to cover `p`. Keeps the larger of two epochs.
-    void merge(point p);
+    /// Raises this frontier to cover `p`. Keeps the larger of two epochs. May throw std::bad_alloc.
+    void merge(point p) {
+        if (p.timeline < direct) {
+            first_[p.timeline] = std::max(first_[p.timeline], p.at);
+            first_used_ = std::max(first_used_, p.timeline / stride + 1);
+        } else {
+            merge_other(p);
+        }
+    }
 
-    /// Raises this frontier to cover everything that `other` covers. Keeps the larger of two epochs, each.
-    void merge(const frontier& other);
+    /// Raises this frontier to cover everything that `other` covers. Keeps the larger of two epochs, each. May throw
+    /// std::bad_alloc.
+    void merge(const frontier& other) {
+        if (other.has_others()) {
+            merge_others(other);
+        }
+        first_used_ = std::max(first_used_, other.first_used_);
+        for (timeline_id i = 0; i < other.first_used_ * stride; i += stride) {
+            for (timeline_id j = i; j < i + stride; ++j) {
+                first_[j] = std::max(first_[j], other.first_[j]);
+            }
+        }
+    }
 
     /// Drops every point for which `complete(point)` holds: what is complete counts as ordered (rule O10).
     template <class Complete>
     void prune(Complete&& complete) {
+        for (timeline_id i = 0; i < direct; ++i) {
+            first_[i] = first_[i] != 0 && complete(point{i, first_[i]}) ? 0 : first_[i];
+        }
         if (is_tree()) {
-            keep_points([&](const point& p) { return !complete(p); });
+            frontier kept;
+            many_.for_each([&](const point& p) {
+                if (!complete(p)) {
+                    kept.merge(p);
+                }
+            });
+            kept.first_used_ = first_used_;
+            kept.first_ = first_;
+            *this = std::move(kept);
         } else {
             few_.erase(std::remove_if(few_.begin(), few_.end(), [&](const point& p) { return complete(p); }),
                        few_.end());
         }
     }
 
-    /// The same, but only where it pays: not while the points have room in place, and, where few of many turned out to be
+    /// The same, but only where it pays: not while it is small, and, where few of many turned out to be
     /// complete, only now and then. So frontiers stay small where work gets over, and where it does not, looking at all points
     /// costs each merge little.
     template <class Complete>
     void prune_at_times(Complete&& complete) {
-        if ((!is_tree() && few_.size() <= in_place) || ++merges_ < prune_at_) {
+        if (!is_large() || ++merges_ < prune_at_) {
             return;
         }
         const std::size_t interval = prune_at_;
@@ -75,12 +111,22 @@ public:
         prune_at_ = was_worth_it ? 1 : static_cast<std::uint32_t>(std::min(2 * interval, merges_for_each * size()));
     }
 
-    [[nodiscard]] bool empty() const noexcept { return few_.empty() && !is_tree(); }
-    [[nodiscard]] std::size_t size() const noexcept { return is_tree() ? many_.size() : few_.size(); }
+    [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+    [[nodiscard]] std::size_t size() const noexcept {
+        const auto first = direct - std::count(first_.begin(), first_.end(), epoch{0});
+        return static_cast<std::size_t>(first) + (is_tree() ? many_.size() : few_.size());
+    }
+    /// Whether merging, copying and asking take longer, the more points there are.
+    [[nodiscard]] bool is_large() const noexcept { return is_tree() || few_.size() > in_place; }
 
     /// Calls `visit(point)` for each, in the order of their timelines.
     template <class Visit>
     void for_each(Visit&& visit) const {
+        for (timeline_id i = 0; i < direct; ++i) {
+            if (first_[i] != 0) {
+                visit(point{i, first_[i]});
+            }
+        }
         std::for_each(few_.begin(), few_.end(), visit);
         many_.for_each(visit);
     }
@@ -91,29 +137,25 @@ public:
 
 private:
     using small = detail::small_vector<point, in_place>;
-    static constexpr std::size_t limit = 32;  ///< more points make a tree
+    static constexpr timeline_id stride = 4;  ///< so many first timelines are looked at together
+    static constexpr std::size_t limit = 32;  ///< more other points make a tree
     static constexpr std::size_t merges_for_each = 4;
 
     [[nodiscard]] bool is_tree() const noexcept { return !many_.empty(); }
+    [[nodiscard]] bool has_others() const noexcept { return !few_.empty() || is_tree(); }
     void become_tree();
+    void merge_other(point p);
+    void merge_others(const frontier& other);
     void merge_few(const small& other);
     void merge_trees(const frontier& other);
 
-    template <class Keep>
-    void keep_points(Keep&& keep) {
-        frontier kept;
-        for_each([&](const point& p) {
-            if (keep(p)) {
-                kept.merge(p);
-            }
-        });
-        *this = std::move(kept);
-    }
-
-    small few_;  ///< all points, or none
-    point_tree many_;
-    std::uint32_t merges_ = 0;    ///< since a tree was pruned
-    std::uint32_t prune_at_ = 1;  ///< so many merges
+    // What is used of every frontier lies together.
+    timeline_id first_used_ = 0;         ///< strides of the first timelines in which there may be a point
+    std::uint32_t merges_ = 0;           ///< since what is large was pruned
+    std::uint32_t prune_at_ = 1;         ///< so many merges
+    std::array<epoch, direct> first_{};  ///< of the first timelines; 0: none
+    point_tree many_;                    ///< all others, or none
+    small few_;                          ///< the same
 };
 
 }  // namespace weir::frontiers

@@ -20,15 +20,17 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
 }
 
 [[gnu::hot]] void history::require(plan& into, const footprint& where, access_mode mode, bool hazards) const {
-    conflicts(where, mode, [&](const past_access& past, reason because) {
-        if (hazards || past.former_owner) {
-            into.need(past.when, because);
+    const past_access* past = accesses_.data();
+    const past_access* const end = past + (mode == access_mode::read ? writes_ : accesses_.size());
+    for (; past != end; ++past) {
+        if ((hazards || past->former_owner) && into.concerns(past->when.at) && overlap(past->where, where)) {
+            into.need(past->when, why(*past, mode));
         }
-    });
+    }
 }
 
-[[gnu::hot]] void history::record(const footprint& where, access_mode mode, const mark& when,
-                                  const watermarks& completed, accessor by, bool is_after_all) noexcept {
+[[gnu::hot]] void history::record(const footprint& where, access_mode mode, mark when, const watermarks& completed,
+                                  accessor by, bool is_after_all) noexcept {
     if (where.empty()) {
         return;
     }
@@ -38,15 +40,23 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
         for (const past_access* const end = accesses_.data() + accesses_.size(); past != end; ++past) {
             if (past->when.at.timeline == when.at.timeline && !past->former_owner &&
                 weir::order::covers(where, past->where)) {
-                replace(*past, where, when, by);
+                replace(*past, where, std::move(when), by);
                 return;
             }
         }
-        add({where, when, mode, false, by}, completed);
+        add({where, std::move(when), mode, false, by}, completed);
         return;
     }
     if (reads_only && reads() >= bound) {
-        add_to_many_reads({where, when, mode, false, by}, completed);
+        add_to_many_reads({where, std::move(when), mode, false, by}, completed);
+        return;
+    }
+    if (is_after_all && !reads_only && !accesses_.empty() && is_covered_by(where)) {
+        accesses_.erase(accesses_.begin() + 1, accesses_.end());
+        writes_ = 1;
+        reads_by_timeline_.invalidate();
+        accesses_.front().mode = mode;
+        replace(accesses_.front(), where, std::move(when), by);
         return;
     }
     const auto forgotten = [&](const past_access& past) {
@@ -58,28 +68,35 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
         return is_ordered || completed.is_complete(past.when.at);
     };
     // A read makes reads forgotten, which stand behind the writes; a write both. The first access of its own kind is
-    // overwritten in place: with one stream, or one writer, nothing ever moves.
+    // overwritten in place.
     std::size_t slot = reads_only ? writes_ : 0;
     while (slot < accesses_.size() && !forgotten(accesses_[slot])) {
         ++slot;
     }
     if (slot == accesses_.size()) {
-        add({where, when, mode, false, by}, completed);
+        add({where, std::move(when), mode, false, by}, completed);
         return;
     }
     const bool in_place = reads_only || slot < writes_;
     drop_from(in_place ? slot + 1 : slot, forgotten);
     if (!in_place) {
-        insert({where, when, mode, false, by});
+        insert({where, std::move(when), mode, false, by});
         return;
     }
-    replace(accesses_[slot], where, when, by);
+    replace(accesses_[slot], where, std::move(when), by);
     if (reads_only) {
         reads_by_timeline_.invalidate();
     }
 }
 
-[[gnu::hot]] void history::replace(past_access& kept, const footprint& where, const mark& when, accessor by) noexcept {
+/// Whether an access to `where` that comes after all that is kept makes all of it forgotten.
+bool history::is_covered_by(const footprint& where) const noexcept {
+    return std::all_of(accesses_.begin(), accesses_.end(), [&](const past_access& past) {
+        return !past.former_owner && weir::order::covers(where, past.where);
+    });
+}
+
+[[gnu::hot]] void history::replace(past_access& kept, const footprint& where, mark&& when, accessor by) noexcept {
     kept.where.begin = where.begin;
     kept.where.end = where.end;
     if (kept.where.shape != where.shape) {
@@ -90,9 +107,7 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
     // One by one, as they were written just before: read as one they would have to wait for that.
     kept.when.at.timeline = when.at.timeline;
     kept.when.at.at = when.at.at;
-    if (kept.when.known != when.known) {
-        kept.when.known = when.known;
-    }
+    kept.when.known = std::move(when.known);
 }
 
 void history::grow(std::size_t capacity) {

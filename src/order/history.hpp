@@ -70,7 +70,7 @@ public:
     /// Adds an access made at `when`, where `when.known` is what its operation is ordered after, waits included.
     /// Forgets what it covers. `is_after_all`: its operation comes after all that `require` names with `hazards`, which need
     /// not be found out again then. Call `reserve` before.
-    void record(const footprint& where, access_mode mode, const mark& when, const watermarks& completed,
+    void record(const footprint& where, access_mode mode, mark when, const watermarks& completed,
                 accessor by = accessor::weir, bool is_after_all = false) noexcept;
 
     /// Whether all that is kept is few accesses of `timeline`, and there is room for `more`: whatever an operation of that
@@ -126,7 +126,8 @@ private:
 
     [[nodiscard]] std::size_t reads() const noexcept { return accesses_.size() - writes_; }
     void grow(std::size_t capacity);
-    void replace(past_access& kept, const footprint& where, const mark& when, accessor by) noexcept;
+    void replace(past_access& kept, const footprint& where, mark&& when, accessor by) noexcept;
+    [[nodiscard]] bool is_covered_by(const footprint& where) const noexcept;
     void insert(past_access&& added) noexcept;
     [[nodiscard]] bool merge(const past_access& added) noexcept;
     void add(past_access&& added, const watermarks& completed) noexcept;

@@ -37,10 +37,10 @@ struct mark {
 /// counting the owners of each clock would cost more than everything else.
 struct mark_view {
     point at;
-    const frontier* known = nullptr;
+    const shared_frontier* known = nullptr;
 
     mark_view() = default;
-    mark_view(point where, const frontier* its_clock) noexcept : at(where), known(its_clock) {}
+    mark_view(point where, const shared_frontier* its_clock) noexcept : at(where), known(its_clock) {}
     mark_view(const mark& of) noexcept : at(of.at), known(of.known.get()) {}  // NOLINT(google-explicit-constructor)
     mark_view(mark&&) = delete;                                               // its clock would be gone
 };

@@ -14,30 +14,29 @@ void plan::elide(point target, reason why, witness_kind kind, point witness) {
 
 [[gnu::hot]] void plan::add(const mark_view& target, reason why) {
     const point at = target.at;
-    if (at.at == 0 || (!keep_evidence_ && waits_.size() <= few && is_behind_a_wait(at))) {
-        return;  // before everything, or no news
+    if (at.at == 0) {
+        return;  // before everything
+    }
+    wait* same = nullptr;
+    if (waits_.size() <= few) {
+        same = std::find_if(waits_.begin(), waits_.end(),
+                            [&](const wait& other) { return other.target.at.timeline == at.timeline; });
+        same = same == waits_.end() ? nullptr : same;
+        if (same != nullptr && same->target.at.at >= at.at && !keep_evidence_) {
+            return;  // no news
+        }
     }
     if (at.timeline == self_) {
         elide(at, why, witness_kind::same_stream, {self_, tail_});
-        return;
-    }
-    if (*known_ && (*known_)->covers(at)) {
+    } else if (*known_ && (*known_)->covers(at)) {
         elide(at, why, witness_kind::known, {self_, tail_});
-        return;
-    }
-    if (completed_->is_complete(at)) {
+    } else if (completed_->is_complete(at)) {
         elide(at, why, witness_kind::complete, at);
-        return;
+    } else if (same != nullptr) {
+        keep_later(*same, target, why);
+    } else {
+        waits_.push_back({target, why});
     }
-    if (waits_.size() <= few) {
-        auto* const same = std::find_if(waits_.begin(), waits_.end(),
-                                        [&](const wait& other) { return other.target.at.timeline == at.timeline; });
-        if (same != waits_.end()) {
-            keep_later(*same, target, why);
-            return;
-        }
-    }
-    waits_.push_back({target, why});
 }
 
 /// Of two waits for one timeline the later one is issued.
@@ -117,7 +116,7 @@ bool plan::is_own_past_implied() const noexcept {
     // Whoever is ordered after this stream's last operation knows all that this stream knows; and once that operation is
     // over, so is all that it is ordered after.
     const point last{self_, tail_};
-    if (waits_.size() == 1 || (*known_)->size() > frontier::in_place) {
+    if (waits_.size() == 1 || (*known_)->is_large()) {
         // How far the stream is has to come from another processor: asked last.
         return std::any_of(waits_.begin(), waits_.end(),
                            [&](const wait& issued) { return covers(issued.target, last); }) ||

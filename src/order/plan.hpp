@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -66,11 +65,12 @@ public:
 
     /// States that the operation must come after `target`. May throw std::bad_alloc.
     void need(const mark_view& target, reason why) {
-        // The hot path ends here: a stream that goes on with what it did last.
-        if (target.at.timeline != self_ || keep_evidence_) {
+        if (concerns(target.at)) {
             add(target, why);
         }
     }
+    /// Whether `need` has anything to do for `target`: not for a stream that goes on with what it did last.
+    [[nodiscard]] bool concerns(point target) const noexcept { return target.timeline != self_ || keep_evidence_; }
 
     /// Drops the waits that others imply. Call once, after the last `need`. May throw std::bad_alloc.
     void resolve() {
@@ -91,12 +91,6 @@ private:
     /// Up to so many waits are compared each with each.
     static constexpr std::size_t few = 16;
 
-    /// Whether a wait for the same timeline implies one for `at`.
-    [[nodiscard]] bool is_behind_a_wait(point at) const noexcept {
-        return std::any_of(waits_.begin(), waits_.end(), [&](const wait& other) {
-            return other.target.at.timeline == at.timeline && other.target.at.at >= at.at;
-        });
-    }
     void add(const mark_view& target, reason why);
     void keep_later(wait& kept, const mark_view& target, reason why);
     [[nodiscard]] bool is_own_past_implied() const noexcept;

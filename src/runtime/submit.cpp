@@ -316,10 +316,14 @@ struct onlookers {
         }
     }
     order::mark end = plan.waits().empty() ? stream.sequence.reserve() : stream.sequence.reserve(std::move(after));
-    for (const access_request& access : what.accesses) {
-        if (access.target != nullptr) {
-            const bool hazards = safety || mode.of(access) == ordering_mode::automatic;
-            access.target->history.record(access.where, access.mode, end, completed, order::accessor::weir, hazards);
+    {
+        detail::shares clocks(end.known, what.accesses.size());
+        for (const access_request& access : what.accesses) {
+            if (access.target != nullptr) {
+                const bool hazards = safety || mode.of(access) == ordering_mode::automatic;
+                access.target->history.record(access.where, access.mode, {end.at, clocks.take()}, completed,
+                                              order::accessor::weir, hazards);
+            }
         }
     }
     stream.pending.add(end.at.at, what, plan.waits());

@@ -383,7 +383,10 @@ order::mark driver::commit(int on, plan& from, int position) {
     }
     mark when = stream(on).reserve(clock_after(from));
     const std::size_t size = when.known->size();
-    const std::size_t needed = std::max(device_.unfinished(), frontier::in_place);
+    // The first timelines take no memory of their own.
+    const auto first = std::count_if(options_.names.begin(), options_.names.end(),
+                                     [](timeline_id name) { return name < frontier::direct; });
+    const std::size_t needed = std::max(device_.unfinished(), frontier::in_place) + static_cast<std::size_t>(first);
     sizes_.clock = std::max(sizes_.clock, size);
     sizes_.clock_over_needed = std::max(sizes_.clock_over_needed, size > needed ? size - needed : 0);
     return when;

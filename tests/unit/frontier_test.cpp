@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <map>
+#include <random>
 #include <vector>
 
 namespace {
@@ -67,19 +69,21 @@ TEST(Frontier, MergeIsTheLargerOfEachOfAllSmallClocks) {
     for (epoch i = 0; i < most * most * most; ++i) {
         all.push_back({i % most, i / most % most, i / most / most});
     }
-    const auto clock_of = [](const std::array<epoch, 3>& epochs) {
-        frontier made;
-        for (timeline_id line = 0; line < 3; ++line) {
-            made.merge(point{line, epochs[line]});
-        }
-        return made;
-    };
-    for (const auto& a : all) {
-        for (const auto& b : all) {
-            frontier merged = clock_of(a);
-            merged.merge(clock_of(b));
+    for (const timeline_id base : {timeline_id{0}, frontier::direct - 2, frontier::direct}) {
+        const auto clock_of = [base](const std::array<epoch, 3>& epochs) {
+            frontier made;
             for (timeline_id line = 0; line < 3; ++line) {
-                EXPECT_EQ(merged.at(line), std::max(a[line], b[line]));
+                made.merge(point{base + line, epochs[line]});
+            }
+            return made;
+        };
+        for (const auto& a : all) {
+            for (const auto& b : all) {
+                frontier merged = clock_of(a);
+                merged.merge(clock_of(b));
+                for (timeline_id line = 0; line < 3; ++line) {
+                    EXPECT_EQ(merged.at(base + line), std::max(a[line], b[line]));
+                }
             }
         }
     }
@@ -145,9 +149,57 @@ TEST(Frontier, TwoCanBeUnordered) {
 }
 
 TEST(O10, PruneDropsWhatIsComplete) {
-    frontier f = of({{1, 5}, {2, 3}, {3, 9}});
+    frontier f = of({{1, 5}, {2, 3}, {3, 9}, {40, 5}, {41, 3}, {42, 9}});
     f.prune([](const point& p) { return p.at <= 5; });
-    EXPECT_EQ(f, of({{3, 9}}));
+    EXPECT_EQ(f, of({{3, 9}, {42, 9}}));
+}
+
+// A set kept in each of the ways, and in several at once, is the same set: by comparison with a map.
+TEST(Frontier, IsTheSameSetWhereverItsTimelinesLie) {
+    std::mt19937 random(7);
+    const auto any = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
+    for (const timeline_id reach : {3U, 12U, frontier::direct, frontier::direct + 4, 40U, 200U}) {
+        for (int round = 0; round < 200; ++round) {
+            std::array<frontier, 2> sets;
+            std::array<std::map<timeline_id, epoch>, 2> expected;
+            const unsigned points = any(2 * reach);
+            for (unsigned i = 0; i < points; ++i) {
+                const unsigned which = any(2);
+                const point p{any(reach), any(9)};
+                sets[which].merge(p);
+                expected[which][p.timeline] = std::max(expected[which][p.timeline], p.at);
+            }
+            if (any(2) == 0) {
+                const epoch over = any(9);
+                sets[1].prune([&](const point& p) { return p.at <= over; });
+                std::erase_if(expected[1], [&](const auto& one) { return one.second <= over; });
+            }
+            frontier merged = sets[0];
+            merged.merge(sets[1]);
+            bool dominates = true;
+            for (const auto& [timeline, at] : expected[1]) {
+                dominates = dominates && at <= expected[0][timeline];
+                expected[0][timeline] = std::max(expected[0][timeline], at);
+            }
+            std::erase_if(expected[0], [](const auto& one) { return one.second == 0; });
+            std::map<timeline_id, epoch> found;
+            timeline_id last = 0;
+            merged.for_each([&](const point& p) {
+                EXPECT_TRUE(found.empty() || last < p.timeline);
+                last = p.timeline;
+                found[p.timeline] = p.at;
+            });
+            ASSERT_EQ(found, expected[0]) << "of timelines below " << reach;
+            ASSERT_EQ(merged.size(), found.size());
+            ASSERT_EQ(merged.empty(), found.empty());
+            ASSERT_EQ(sets[0].dominates(sets[1]), dominates);
+            ASSERT_EQ(merged == sets[0], dominates);
+            for (timeline_id i = 0; i < reach; ++i) {
+                const auto at = expected[0].find(i);
+                ASSERT_EQ(merged.at(i), at == expected[0].end() ? 0 : at->second);
+            }
+        }
+    }
 }
 
 }  // namespace

@@ -324,6 +324,39 @@ bool same_accesses(const history& a, const history& b) {
                       });
 }
 
+TEST(HistoryAfterAll, RecordsWhatTheClocksShow) {
+    const set_watermarks nothing_is_over;
+    const std::array<footprint, 4> places{whole, left, right, footprint{}};
+    std::mt19937 random(7);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same programs each time
+    int overwritten = 0;
+    for (int program = 0; program < 2000; ++program) {
+        history told;
+        history found_out;
+        if (random() % 4 == 0) {  // of a former owner, which are never forgotten
+            for (history* const one : {&told, &found_out}) {
+                one->reserve(1);
+                one->record(whole, access_mode::write, mark_at(9, 1), nothing_is_over);
+                one->die(100, nothing_is_over);
+            }
+        }
+        frontier before;
+        for (epoch at = 1; at < 10; ++at) {
+            const auto timeline = static_cast<timeline_id>(1 + random() % 3);
+            const mark when{{timeline, at}, make_clock(before)};
+            const access_mode mode = random() % 3 == 0 ? access_mode::write : access_mode::read;
+            const footprint& where = places[random() % places.size()];
+            for (history* const one : {&told, &found_out}) {
+                one->reserve(1);
+                one->record(where, mode, when, nothing_is_over, accessor::weir, one == &told);
+            }
+            ASSERT_TRUE(same_accesses(told, found_out)) << "program " << program << ", epoch " << at;
+            overwritten += told.accesses().size() == 1 && mode == access_mode::write ? 1 : 0;
+            before.merge(when.at);
+        }
+    }
+    EXPECT_GT(overwritten, 1000);
+}
+
 TEST(HistoryNext, RecordsWhatRecordDoes) {
     const set_watermarks nothing_is_over;
     const std::array<footprint, 4> places{whole, left, right, footprint{}};

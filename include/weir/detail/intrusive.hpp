@@ -25,6 +25,11 @@ public:
         }
     }
 
+    /// The same for so many more at once, by one that is an owner.
+    void add_owners(std::uint32_t more) const noexcept { owners_.fetch_add(more, std::memory_order_relaxed); }
+    /// Takes back so many of those, by one that stays an owner.
+    void drop_owners(std::uint32_t fewer) const noexcept { owners_.fetch_sub(fewer, std::memory_order_release); }
+
     void drop_owner() const noexcept {
         // acquire and release: what any owner did to the object happens before the last owner ends it. An owner that is
         // the only one stays so, since only owners make owners: it needs no atomic change, the costly part of a drop.
@@ -72,6 +77,12 @@ public:
         if (object.try_add_owner()) {
             made.object_ = &object;
         }
+        return made;
+    }
+    /// One that was counted already: by `add_owners`.
+    [[nodiscard]] static owner adopt(T* object) noexcept {
+        owner made;
+        made.object_ = object;
         return made;
     }
     owner(const owner& other) noexcept : owner(other.object_) {}
@@ -122,7 +133,42 @@ public:
     friend bool operator==(const shared_owner&, const shared_owner&) = default;
 
 private:
+    template <class>
+    friend class shares;
+
     owner<const shared_object> object_;
+};
+
+/// So many more owners of one object, made at once: one atomic change for all of them. The one they are made from outlives
+/// this.
+template <class T>
+class shares {
+public:
+    shares(const shared_owner<T>& of, std::size_t count) noexcept
+        : object_(of.object_.get()), left_(static_cast<std::uint32_t>(count)) {
+        if (object_ != nullptr && left_ != 0) {
+            object_->add_owners(left_);
+        }
+    }
+    ~shares() {
+        if (object_ != nullptr && left_ != 0) {
+            object_->drop_owners(left_);
+        }
+    }
+    shares(const shares&) = delete;
+    shares& operator=(const shares&) = delete;
+
+    /// The next of them. At most `count` times.
+    [[nodiscard]] shared_owner<T> take() noexcept {
+        --left_;
+        shared_owner<T> taken;
+        taken.object_ = owner<const shared_object>::adopt(object_);
+        return taken;
+    }
+
+private:
+    const shared_object* object_;
+    std::uint32_t left_;
 };
 
 }  // namespace weir::detail

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backend/cuda/context.hpp"
-#include "weir/detail/mutex.hpp"
+#include "backend/hot_mutex.hpp"
 
 namespace weir::backend::cuda {
 
@@ -68,7 +68,7 @@ private:
 
     const context* of_;
     unsigned flags_;
-    mutable detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    mutable hot_mutex mutex_;  ///< guards what follows; a leaf in the lock order
     pooled_event* free_ = nullptr;
     std::vector<pooled_event*> all_;
 };
