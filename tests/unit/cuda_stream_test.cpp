@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -270,6 +271,39 @@ TEST(CudaAdopt, O2ThePointOfAnOperationIsBeforeWhatOthersPutBehindIt) {
     later.raise();
     s.synchronize();
     EXPECT_THAT(values_of<double>(y), Each(111));
+}
+
+// Who completes an operation lets go of what it owned first. Until it is complete, its event must be there for others.
+TEST(CudaAdopt, O2ThePointOfAnOperationThatIsBeingCompletedIsBeforeWhatOthersPutBehindIt) {
+    WEIR_NEEDS_FAKE();
+    const stream s(cuda());
+    const stream b(cuda());
+    const array x = make(s, 1);
+    const array y = make(b, 0);
+    cuda().synchronize();
+    const gpu::context& in = cuda_context();
+    const gpu::in_context here(in);
+    auto* const raw = static_cast<gpu::stream_handle>(s.native().handle);
+    device_flag later;
+    std::atomic<bool> is_let_go{false};
+    std::atomic<bool> may_go_on{false};
+    access(s, inout<double>(x), [owned = std::shared_ptr<void>(nullptr, [&](void*) {
+                                     is_let_go = true;
+                                     is_let_go.notify_all();
+                                     may_go_on.wait(false);
+                                 })](native_stream, std::span<double>) {});
+    std::thread completes([&] { s.synchronize(); });
+    is_let_go.wait(false);
+    later.hold(raw);  // theirs, behind Weir's
+    const completion done = step(b, y, x);
+    fake_cuda::settle(handle_of(b));
+    EXPECT_EQ(fake_cuda::pending(handle_of(b)), 0U) << "waits for what others put behind the operation";
+    later.raise();
+    may_go_on = true;
+    may_go_on.notify_all();
+    completes.join();
+    done.synchronize();
+    EXPECT_THAT(values_of<double>(y), Each(11));
 }
 
 TEST(CudaAdopt, C8ClosingAnAdoptedStreamLeavesTheDriversAlone) {

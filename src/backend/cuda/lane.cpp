@@ -196,16 +196,13 @@ bool lane::is_over(const event_ref& event) noexcept {
     return answer == success;
 }
 
-/// Takes note that `last` is over, if it is an event, and says up to where everything is then; else 0. In the context.
+/// Says up to where everything is over if `last` is, which may be no event: then 0. In the context.
 epoch lane::reached_with(const lane_events::recorded& last) noexcept {
     if (!last.event) {
         return 0;
     }
     // Returns at once. Tools that watch the order of things (compute-sanitizer) take no question for a wait.
     in_->api().event_synchronize(last.event.handle());
-    const std::lock_guard lock(mutex_);
-    while (events_.take_first(last.at)) {
-    }
     return last.at;
 }
 
@@ -215,6 +212,11 @@ void lane::settle(epoch reached) noexcept {
         give_up();
     } else if (reached != 0) {
         advance(reached);
+        // Not before the epochs are complete, which another thread may have in hand: whoever finds one that is not, and no event
+        // for it, records one behind all that is in the stream by then.
+        const std::lock_guard lock(mutex_);
+        while (events_.take_first(line_->completed())) {
+        }
     }
 }
 
@@ -229,15 +231,10 @@ void lane::look() noexcept {
             lane_events::recorded middle;
             {
                 const std::lock_guard lock(mutex_);
-                while (events_.take_first(last.at)) {
-                }
-                if (events_.empty()) {
-                    break;
-                }
-                first = events_.first();
-                middle = events_.middle();
+                first = events_.behind(last.at + 1);
+                middle = events_.middle_of_those_behind(last.at + 1);
             }
-            if (!is_over(first.event)) {
+            if (!first.event || !is_over(first.event)) {
                 break;
             }
             const bool is_further = middle.at != first.at && is_over(middle.event);
@@ -258,7 +255,7 @@ void lane::glance() noexcept {
             const std::lock_guard lock(mutex_);
             if (!events_.empty()) {
                 last = events_.last();
-                middle = events_.middle();
+                middle = events_.middle_of_those_behind(0);
             }
         }
         if (last.event && !is_over(last.event)) {

@@ -1,17 +1,26 @@
 #include "backend/cuda/lane_events.hpp"
 
-#include <cstdint>
 #include <utility>
 
 namespace weir::backend::cuda {
 
-/// From behind, since most wait for what came last.
-[[gnu::hot]] lane_events::recorded lane_events::behind(epoch at) const noexcept {
+/// Looked for from behind, since most wait for what came last.
+[[gnu::hot]] inline std::uint64_t lane_events::place_behind(epoch at) const noexcept {
     std::uint64_t found = ring_.end();
     while (found != ring_.first() && ring_[found - 1].at >= at) {
         --found;
     }
+    return found;
+}
+
+[[gnu::hot]] lane_events::recorded lane_events::behind(epoch at) const noexcept {
+    const std::uint64_t found = place_behind(at);
     return found == ring_.end() ? recorded() : ring_[found];
+}
+
+lane_events::recorded lane_events::middle_of_those_behind(epoch at) const noexcept {
+    const std::uint64_t found = place_behind(at);
+    return found == ring_.end() ? recorded() : ring_[found + (ring_.end() - found) / 2];
 }
 
 bool lane_events::cover(epoch at, bool is_mark) noexcept {
@@ -58,7 +67,7 @@ bool lane_events::cover(epoch at, bool is_mark) noexcept {
 }
 
 [[gnu::hot]] event_ref lane_events::take_first(epoch over) noexcept {
-    if (ring_.empty() || first().at > over) {
+    if (ring_.empty() || ring_[ring_.first()].at > over) {
         return {};
     }
     event_ref taken = std::move(ring_[ring_.first()].event);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "backend/cuda/event_pool.hpp"
 #include "backend/ring.hpp"
@@ -19,12 +20,12 @@ public:
     };
 
     [[nodiscard]] bool empty() const noexcept { return ring_.empty(); }
-    [[nodiscard]] const recorded& first() const noexcept { return ring_[ring_.first()]; }
-    [[nodiscard]] const recorded& middle() const noexcept { return ring_[ring_.first() + ring_.size() / 2]; }
     [[nodiscard]] const recorded& last() const noexcept { return ring_[ring_.end() - 1]; }
 
     /// The first that stands behind `at` or a later epoch; without an event if there is none.
     [[nodiscard]] recorded behind(epoch at) const noexcept;
+    /// The one in the middle of all that do; without an event if there is none.
+    [[nodiscard]] recorded middle_of_those_behind(epoch at) const noexcept;
     /// Whether there is one for `at`. If so, and `is_mark`, the last one is a mark from now on.
     [[nodiscard]] bool cover(epoch at, bool is_mark) noexcept;
 
@@ -37,6 +38,8 @@ public:
     [[nodiscard]] event_ref take_first(epoch over) noexcept;
 
 private:
+    [[nodiscard]] std::uint64_t place_behind(epoch at) const noexcept;
+
     ring<recorded> ring_;
 };
 
