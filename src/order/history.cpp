@@ -20,13 +20,9 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
 }
 
 [[gnu::hot]] void history::require(plan& into, const footprint& where, access_mode mode, bool hazards) const {
-    const past_access* past = accesses_.data();
-    const past_access* const end = past + (mode == access_mode::read ? writes_ : accesses_.size());
-    for (; past != end; ++past) {
-        if ((hazards || past->former_owner) && into.concerns(past->when.at) && overlap(past->where, where)) {
-            into.need(past->when, why(*past, mode));
-        }
-    }
+    conflicts_among(
+        [&](const past_access& past) { return (hazards || past.former_owner) && into.concerns(past.when.at); }, where,
+        mode, [&](const past_access& past, reason because) { into.need(past.when, because); });
 }
 
 [[gnu::hot]] void history::record(const footprint& where, access_mode mode, mark when, const watermarks& completed,

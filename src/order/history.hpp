@@ -50,13 +50,7 @@ public:
     /// Calls `visit(past_access, reason)` for each kept access that conflicts with one to `where`.
     template <class Visit>
     void conflicts(const footprint& where, access_mode mode, Visit&& visit) const {
-        const past_access* past = accesses_.data();
-        const past_access* const end = past + (mode == access_mode::read ? writes_ : accesses_.size());
-        for (; past != end; ++past) {
-            if (overlap(past->where, where)) {
-                visit(*past, why(*past, mode));
-            }
-        }
+        conflicts_among([](const past_access&) { return true; }, where, mode, visit);
     }
 
     /// Makes room for `more` accesses, so that as many calls of `record` cannot fail. May throw std::bad_alloc.
@@ -123,6 +117,18 @@ private:
     static constexpr std::size_t few_reads = 8;
 
     static reason why(const past_access& past, access_mode mode) noexcept;
+
+    /// The same for those of which `is_asked_for(past_access)`.
+    template <class Ask, class Visit>
+    void conflicts_among(Ask&& is_asked_for, const footprint& where, access_mode mode, Visit&& visit) const {
+        const past_access* past = accesses_.data();
+        const past_access* const end = past + (mode == access_mode::read ? writes_ : accesses_.size());
+        for (; past != end; ++past) {
+            if (is_asked_for(*past) && overlap(past->where, where)) {
+                visit(*past, why(*past, mode));
+            }
+        }
+    }
 
     [[nodiscard]] std::size_t reads() const noexcept { return accesses_.size() - writes_; }
     void grow(std::size_t capacity);

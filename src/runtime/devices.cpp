@@ -184,7 +184,7 @@ std::vector<device> devices() {
     }
     std::vector<device> all;
     for (runtime::device_state* const one : runtime::devices_in_use()) {
-        all.push_back(device(*one));
+        all.emplace_back(*one);
     }
     return all;
 }

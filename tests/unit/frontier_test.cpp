@@ -190,6 +190,9 @@ TEST(Frontier, IsTheSameSetWhereverItsTimelinesLie) {
                 found[p.timeline] = p.at;
             });
             ASSERT_EQ(found, expected[0]) << "of timelines below " << reach;
+            frontier again;
+            again.merge(merged);
+            ASSERT_EQ(again, merged);
             ASSERT_EQ(merged.size(), found.size());
             ASSERT_EQ(merged.empty(), found.empty());
             ASSERT_EQ(sets[0].dominates(sets[1]), dominates);
