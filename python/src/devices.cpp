@@ -112,9 +112,8 @@ void bind_devices(nb::module_& m) {
     m.def("devices", devices_of_kind, nb::arg("kind") = nb::none(),
           nb::sig("def devices(kind: str | None = None, /) -> list[Device]"),
           "All devices, or those of a kind: the CPU, \"cpu:inline\", each CUDA device or what stands for it "
-          "(WEIR_SIMULATE), and the simulated ones that were asked for. Opens the CUDA devices, unless only those of "
-          "the CPU "
-          "are asked for.");
+          "(WEIR_SIMULATE), and the simulated ones that were asked for. "
+          "Opens the CUDA devices, but not if asked for those of the CPU.");
 }
 
 }  // namespace weir::python

@@ -254,56 +254,57 @@ TEST(CudaAdopt, O2WorkOfWeirIsInTheStreamWhenTheCallReturns) {
     EXPECT_GT(fake_cuda::pending(raw), ours);
 }
 
+/// Two streams at rest, an array of each, and the first one's handle, which others have.
+struct given_out {
+    gpu::in_context here{cuda_context()};
+    stream s{cuda()};
+    stream b{cuda()};
+    array x = make(s, 1);
+    array y = make(b, 0);
+    gpu::stream_handle raw = handle();
+
+    [[nodiscard]] gpu::stream_handle handle() const {
+        cuda().synchronize();
+        return static_cast<gpu::stream_handle>(s.native().handle);
+    }
+};
+
 TEST(CudaAdopt, O2ThePointOfAnOperationIsBeforeWhatOthersPutBehindIt) {
     WEIR_NEEDS_FAKE();
-    const stream s(cuda());
-    const stream b(cuda());
-    const array x = make(s, 1);
-    const array y = make(b, 0);
-    cuda().synchronize();
-    const gpu::context& in = cuda_context();
-    const gpu::in_context here(in);
-    auto* const raw = static_cast<gpu::stream_handle>(s.native().handle);
+    const given_out with;
     device_flag later;
-    step_in_place(s, x);
-    later.hold(raw);  // theirs, behind Weir's
-    step(b, y, x).synchronize();
+    step_in_place(with.s, with.x);
+    later.hold(with.raw);  // theirs, behind Weir's
+    step(with.b, with.y, with.x).synchronize();
     later.raise();
-    s.synchronize();
-    EXPECT_THAT(values_of<double>(y), Each(111));
+    with.s.synchronize();
+    EXPECT_THAT(values_of<double>(with.y), Each(111));
 }
 
 // Who completes an operation lets go of what it owned first. Until it is complete, its event must be there for others.
 TEST(CudaAdopt, O2ThePointOfAnOperationThatIsBeingCompletedIsBeforeWhatOthersPutBehindIt) {
     WEIR_NEEDS_FAKE();
-    const stream s(cuda());
-    const stream b(cuda());
-    const array x = make(s, 1);
-    const array y = make(b, 0);
-    cuda().synchronize();
-    const gpu::context& in = cuda_context();
-    const gpu::in_context here(in);
-    auto* const raw = static_cast<gpu::stream_handle>(s.native().handle);
+    const given_out with;
     device_flag later;
     std::atomic<bool> is_let_go{false};
     std::atomic<bool> may_go_on{false};
-    access(s, inout<double>(x), [owned = std::shared_ptr<void>(nullptr, [&](void*) {
-                                     is_let_go = true;
-                                     is_let_go.notify_all();
-                                     may_go_on.wait(false);
-                                 })](native_stream, std::span<double>) {});
-    std::thread completes([&] { s.synchronize(); });
+    access(with.s, inout<double>(with.x), [owned = std::shared_ptr<void>(nullptr, [&](void*) {
+                                               is_let_go = true;
+                                               is_let_go.notify_all();
+                                               may_go_on.wait(false);
+                                           })](native_stream, std::span<double>) {});
+    std::thread completes([&] { with.s.synchronize(); });
     is_let_go.wait(false);
-    later.hold(raw);  // theirs, behind Weir's
-    const completion done = step(b, y, x);
-    fake_cuda::settle(handle_of(b));
-    EXPECT_EQ(fake_cuda::pending(handle_of(b)), 0U) << "waits for what others put behind the operation";
+    later.hold(with.raw);  // theirs, behind Weir's
+    const completion done = step(with.b, with.y, with.x);
+    fake_cuda::settle(handle_of(with.b));
+    EXPECT_EQ(fake_cuda::pending(handle_of(with.b)), 0U) << "waits for what others put behind the operation";
     later.raise();
     may_go_on = true;
     may_go_on.notify_all();
     completes.join();
     done.synchronize();
-    EXPECT_THAT(values_of<double>(y), Each(11));
+    EXPECT_THAT(values_of<double>(with.y), Each(11));
 }
 
 TEST(CudaAdopt, C8ClosingAnAdoptedStreamLeavesTheDriversAlone) {
