@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "contest.hpp"
@@ -19,6 +20,7 @@ constexpr std::size_t launches = 500;
 struct setting : launch_setting {
     std::atomic<std::size_t> counter{0};
     std::array<char, std::size_t{40} * 64> lines{};
+    std::array<std::uint64_t, 8> numbers{};
 };
 
 /// Launches by hand with `work(setting)` before each; or only that work.
@@ -61,10 +63,30 @@ void write_lines(setting& with) {
     }
 }
 
+template <std::size_t First, std::size_t Count>
+[[gnu::always_inline]] inline void go_through(std::array<std::uint64_t, 8>& x) {
+    if constexpr (Count == 1) {
+        x[First % 8] = (x[First % 8] * (2 * First + 100'003)) ^ (7 * First + 200'003);
+    } else {
+        go_through<First, Count / 2>(x);
+        go_through<First + Count / 2, Count - Count / 2>(x);
+    }
+}
+
+/// So many cache lines of code, of which each instruction runs once.
+template <std::size_t Lines>
+void run_lines(setting& with) {
+    constexpr std::size_t steps = Lines * 64 / 14;             // each takes some 14 bytes
+    std::array<std::uint64_t, 8> in_registers = with.numbers;  // none waits for the one before
+    go_through<0, steps>(in_registers);
+    with.numbers = in_registers;
+}
+
 template <int Times>
 void submit_empty(const setting& with) {
     for (int i = 0; i < Times; ++i) {
-        detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{[] {}}, inout<double>(with.x));
+        detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{empty_task{}},
+                            inout<double>(with.x));
     }
 }
 
@@ -74,7 +96,9 @@ const contest beside(
     {contestant_of("nothing", true, nothing), contestant_of("100 ns of waiting", true, wait_a_while),
      contestant_of("that alone", false, wait_a_while), contestant_of("20 atomic changes", true, change_atomically),
      contestant_of("those alone", false, change_atomically), contestant_of("40 lines written", true, write_lines),
-     contestant_of("those alone ", false, write_lines),
+     contestant_of("those alone ", false, write_lines), contestant_of("100 lines of code", true, run_lines<100>),
+     contestant_of("those alone  ", false, run_lines<100>), contestant_of("200 lines of code", true, run_lines<200>),
+     contestant_of("300 lines of code", true, run_lines<300>), contestant_of("those alone   ", false, run_lines<300>),
      contestant_of("1 empty operation of Weir's", true, submit_empty<1>),
      contestant_of("2 of them", true, submit_empty<2>), contestant_of("3 of them", true, submit_empty<3>),
      contestant_of("1 of them alone", false, submit_empty<1>)});

@@ -39,6 +39,12 @@ extern "C" __global__ void spin(double* x, long long nanoseconds) {
 }
 )";
 
+/// An operation with nothing in it.
+struct empty_task {
+    static constexpr bool needs_no_context = true;
+    void operator()() const noexcept {}
+};
+
 /// A stream as a program without Weir makes it.
 class raw_stream {
 public:

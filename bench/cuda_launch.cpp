@@ -55,15 +55,23 @@ void launch_raw(setting& with) {
     }
 }
 
+struct launch_by_hand {
+    static constexpr bool needs_no_context = true;
+    driver::function_handle what;
+    const driver::context* in;
+    decltype(setting::address) address;
+
+    void operator()() {
+        void* argument = &address;
+        in->api().launch(what, 1, 1, 1, 32, 1, 1, 0, static_cast<driver::stream_handle>(detail::native_queue_handle()),
+                         &argument, nullptr);
+    }
+};
+
 /// What of Weir's price is the engine's: the same operation, whose body is the launch by hand.
 void launch_in_body(const setting& with) {
     for (std::size_t i = 0; i < launches; ++i) {
-        const auto body = [what = static_cast<driver::function_handle>(with.empty_kernel.handle()), in = with.in,
-                           address = with.address]() mutable {
-            void* argument = &address;
-            in->api().launch(what, 1, 1, 1, 32, 1, 1, 0,
-                             static_cast<driver::stream_handle>(detail::native_queue_handle()), &argument, nullptr);
-        };
+        launch_by_hand body{static_cast<driver::function_handle>(with.empty_kernel.handle()), with.in, with.address};
         detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{body}, inout<double>(with.x));
     }
 }
@@ -79,14 +87,16 @@ void launch_raw_asking(setting& with) {
 /// Nothing in the body.
 void submit_empty(const setting& with) {
     for (std::size_t i = 0; i < launches; ++i) {
-        detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{[] {}}, inout<double>(with.x));
+        detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{empty_task{}},
+                            inout<double>(with.x));
     }
 }
 
 /// The same launches on a stream that Weir does not know, made one by one beside empty tracked operations.
 void launch_beside(setting& with) {
     for (std::size_t i = 0; i < launches; ++i) {
-        detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{[] {}}, inout<double>(with.x));
+        detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{empty_task{}},
+                            inout<double>(with.x));
         with.r1.launch(with.empty_kernel, {&with.address});
     }
 }

@@ -81,7 +81,7 @@ private:
                          const std::vector<std::size_t>& read) const {
         const std::vector<array>& from = buffers_[(step + 1) % 2];
         const array& to = buffers_[step % 2][column];
-        detail::submit_work(streams_[column], runtime::work_kind::device, detail::native_task{[] {}},
+        detail::submit_work(streams_[column], runtime::work_kind::device, detail::native_task{empty_task{}},
                             in<double>(from[read[I]])..., out<double>(to));
     }
     void enqueue_task(std::size_t step, std::size_t column, const std::vector<std::size_t>& read) const {

@@ -174,6 +174,8 @@ private:
 /// code lives.
 template <class... Values>
 struct kernel_launch {
+    static constexpr bool needs_no_context = true;
+
     const kernel_code* code;
     launch_shape shape;
     std::tuple<Values...> values;

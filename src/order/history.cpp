@@ -40,7 +40,11 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
                 return;
             }
         }
-        add({where, std::move(when), mode, false, by}, completed);
+        if (accesses_.size() < bound) {
+            replace(accesses_.emplace_back(), where, std::move(when), by);  // there is room: see `reserve`
+        } else {
+            add({where, std::move(when), mode, false, by}, completed);
+        }
         return;
     }
     if (reads_only && reads() >= bound) {

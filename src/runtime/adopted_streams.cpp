@@ -42,6 +42,7 @@ detail::owner<stream_state> adopted_streams::find_or_add(const native_identity& 
     }
     detail::owner<stream_state> made = make();
     made->keep_owner(owner);
+    made->is_listed();
     found = made.get();
     return made;
 }
@@ -51,6 +52,7 @@ void adopted_streams::add(const native_identity& native, stream_state& stream) {
     const std::lock_guard lock(known.mutex);
     known.streams[native] = &stream;
     stream.is_known_as(native);
+    stream.is_listed();
 }
 
 void adopted_streams::remove(const stream_state& stream) noexcept {

@@ -158,7 +158,7 @@ void stream_state::last_owner_gone() noexcept {
     // Nothing is pending: the queue was an owner while it had work. From here on the timeline may get another stream.
     const frontiers::timeline_id timeline = info_.timeline;
     std::unique_ptr<retired_owner> owner = std::move(native_owner_);
-    if (is_shared()) {
+    if (is_listed_) {
         adopted_streams::remove(*this);
     }
     device_->remove(*this);

@@ -90,6 +90,8 @@ public:
     [[nodiscard]] const native_identity& native_id() const noexcept { return is_adopted() ? native_id_ : handed_out_; }
     /// States the latter. Under the lock of adopted_streams.
     void is_known_as(const native_identity& id) noexcept { handed_out_ = id; }
+    /// adopted_streams has it from now on. Under its lock.
+    void is_listed() noexcept { is_listed_ = true; }
     /// Has an adopted stream keep the owner of its native queue, unless it keeps one. Under the lock of adopted_streams.
     void keep_owner(std::unique_ptr<retired_owner>& owner) noexcept {
         if (!native_owner_) {
@@ -164,6 +166,7 @@ private:
     native_identity native_id_;
     native_identity handed_out_{};
     std::atomic<bool> is_shared_;
+    bool is_listed_ = false;  ///< else it may go under the lock of adopted_streams, as one that could not be made does
     std::unique_ptr<retired_owner> native_owner_;
 };
 

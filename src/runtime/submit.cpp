@@ -43,10 +43,14 @@ public:
             if (target == nullptr) {
                 continue;
             }
-            list_[count_++] = target;
+            add(target);
             const device_state* const memory = target->memory_of();
             elsewhere_ = elsewhere_ || (memory != own && memory != nullptr);
             shared_ = shared_ || target->packages.any();
+        }
+        if (!many_.empty()) {
+            std::sort(list_, list_ + count_, std::less<>());
+            count_ = static_cast<std::size_t>(std::unique(list_, list_ + count_) - list_);
         }
     }
     ~operands() = default;
@@ -60,10 +64,6 @@ public:
 
     /// Within a fork_section.
     void lock() {
-        if (count_ > 1) {
-            std::sort(list_, list_ + count_, std::less<>());
-            count_ = static_cast<std::size_t>(std::unique(list_, list_ + count_) - list_);
-        }
         for (std::size_t i = 0; i < count_; ++i) {
             list_[i]->mutex.within_section().lock();
         }
@@ -86,6 +86,21 @@ public:
     }
 
 private:
+    /// At its place among those that are there; at the end if they are many, which are sorted later.
+    void add(resource* target) noexcept {
+        std::size_t place = count_;
+        while (many_.empty() && place != 0 && std::less<>()(target, list_[place - 1])) {
+            --place;
+        }
+        if (place != 0 && list_[place - 1] == target) {
+            return;
+        }
+        for (std::size_t i = count_++; i != place; --i) {
+            list_[i] = list_[i - 1];
+        }
+        list_[place] = target;
+    }
+
     std::array<resource*, 8> few_;  // filled as far as it is used
     std::vector<resource*> many_;
     resource** list_;
@@ -94,16 +109,18 @@ private:
     bool shared_ = false;
 };
 
-struct modes {
-    std::optional<ordering_mode> stream;
-    std::optional<ordering_mode> scope;
-    ordering_mode process;
-
+/// Who orders the accesses of an operation.
+class modes {
+public:
     explicit modes(const stream_state& of)
-        : stream(of.ordering()), scope(scope_ordering()), process(process_ordering()) {}
+        : unless_the_array_says_(
+              order::effective_mode(std::nullopt, of.ordering(), scope_ordering(), process_ordering())) {}
     [[nodiscard]] ordering_mode of(const access_request& access) const noexcept {
-        return order::effective_mode(access.target->ordering(), stream, scope, process);
+        return order::effective_mode(access.target->ordering(), std::nullopt, std::nullopt, unless_the_array_says_);
     }
+
+private:
+    ordering_mode unless_the_array_says_;
 };
 
 /// Meets the packages that share operands.

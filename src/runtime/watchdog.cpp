@@ -7,6 +7,8 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "backend/timeline.hpp"
 #include "frontier/point.hpp"
@@ -43,7 +45,7 @@ shared_settings& shared_watchdog() {
 // So that no fork finds it half made.
 [[maybe_unused]] const auto& watchdog_at_start = shared_watchdog();
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+void print(std::string_view text) noexcept { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 std::string seconds(std::chrono::milliseconds time) {
     const std::string thousandths = std::to_string(time.count() % 1000 + 1000).substr(1);
@@ -66,25 +68,29 @@ public:
             const bool moved = now.reached != reached_;
             reached_ = now.reached;
             unmoved_ = moved ? 0 : unmoved_ + 1;
-            if (unmoved_ == looks) {
+            if (unmoved_ >= looks) {
+                const std::string text = text_of(now.story);
                 is_told_ = true;
-                tell(now.story);
+                tell(text);
             }
         } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): there will be another look
         }
     }
 
 private:
-    void tell(const std::string& story) {
+    [[nodiscard]] std::string text_of(const std::string& story) const {
         const std::string place = where_.line == 0
                                       ? std::string("inside a call of Weir's")
                                       : "at " + std::string(where_.file) + ":" + std::to_string(where_.line);
-        const std::string text = "weir: the host has waited for " + seconds(settings_.patience) +
-                                 " or more without any progress, " + place + ", for\n" + story;
+        return "weir: the host has waited for " + seconds(settings_.patience) + " or more without any progress, " +
+               place + ", for\n" + story;
+    }
+    void tell(const std::string& text) const noexcept {
         try {
             (*settings_.report)(text);
         } catch (...) {
-            print("weir: the report of the watchdog threw an exception; what it was to say:\n" + text);
+            print("weir: the report of the watchdog threw an exception; what it was to say:\n");
+            print(text);
         }
     }
 
@@ -121,9 +127,11 @@ std::chrono::milliseconds first_patience() {
 
 }  // namespace
 
-void set_watchdog(std::chrono::milliseconds patience, std::function<void(const std::string&)> report) {
-    runtime::watchdog::arm();  // so that the environment is not read later
-    auto to = std::make_shared<const reporter>(report ? std::move(report) : reporter(print));
+namespace {
+
+void apply(std::chrono::milliseconds patience, std::function<void(const std::string&)> report) {
+    auto to = std::make_shared<const reporter>(report ? std::move(report)
+                                                      : reporter([](const std::string& text) { print(text); }));
     {
         shared_settings& all = shared_watchdog();
         const std::lock_guard lock(all.mutex);
@@ -134,13 +142,16 @@ void set_watchdog(std::chrono::milliseconds patience, std::function<void(const s
     backend::timeline_table::instance().watch({every, watch});
 }
 
+}  // namespace
+
+void set_watchdog(std::chrono::milliseconds patience, std::function<void(const std::string&)> report) {
+    runtime::watchdog::arm();  // so that the environment is not read later
+    apply(patience, std::move(report));
+}
+
 void runtime::watchdog::arm() {
     static std::once_flag once;
-    bool first = false;
-    std::call_once(once, [&] { first = true; });
-    if (first) {
-        set_watchdog(first_patience());
-    }
+    std::call_once(once, [] { apply(first_patience(), {}); });  // again, if there was no memory for it
 }
 
 }  // namespace weir

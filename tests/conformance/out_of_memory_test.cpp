@@ -18,8 +18,10 @@
 #include <vector>
 
 #include "runtime/reaper.hpp"
+#include "support/frugal_queue.hpp"
 #include "support/scarce_memory.hpp"
 #include "support/scratch_folder.hpp"
+#include "support/stuck_host.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
@@ -48,6 +50,7 @@ struct world {
     event recorded;
     /// How often wrapped memory was let go of. Those who let go of it may outlive this.
     std::shared_ptr<std::atomic<std::size_t>> lent = std::make_shared<std::atomic<std::size_t>>(0);
+    std::shared_ptr<test::frugal_queue> of_others = std::make_shared<test::frugal_queue>();
 
     void expect_all(const array& of, double value) const {
         const auto elements = of.read<double>();
@@ -340,6 +343,26 @@ const step steps[] = {
          fill(w.a, w.x, 2);
          w.expect_all(w.x, 2);
      }},
+    {"a_queue_of_others",
+     [](world& w) {
+         const stream theirs = stream::adopt(*w.of_others, w.of_others);
+         fill(theirs, w.x, 1);
+         const event end = theirs.record();
+         w.b.wait(end);
+         copy(w.b, w.y, w.x);
+         add_one(theirs, w.x);
+         w.expect_all(w.y, 1);
+         w.expect_all(w.x, 2);
+     }},
+    {"watched",
+     [](world& w) {
+         testing::gate held;
+         held.hold(w.a);
+         fill(w.a, w.x, 1);
+         const test::stuck_host waits([&] { held.open(); });
+         w.a.synchronize();
+         expect(waits.was_stuck(), "a report");
+     }},
     {"another_device",
      [](world& w) {
          const stream s(sim(0));
@@ -491,7 +514,7 @@ TEST_P(L6OutOfMemory, AtEveryAllocationOfADevicesNothingIsLost) {
     std::exit(result);
 }
 
-TEST(L6OutOfMemoryDeathTest, AtTheFirstUseOfEverythingToo) {
+void expect_nothing_lost_at_the_first_use() {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     bool all_tried = false;
     for (long k = 1; !all_tried; ++k) {
@@ -508,6 +531,13 @@ TEST(L6OutOfMemoryDeathTest, AtTheFirstUseOfEverythingToo) {
             return;
         }
     }
+}
+
+TEST(L6OutOfMemoryDeathTest, AtTheFirstUseOfEverythingToo) { expect_nothing_lost_at_the_first_use(); }
+TEST(L6OutOfMemoryDeathTest, AtTheFirstUseOfACheckedProgramToo) {
+    ASSERT_EQ(setenv("WEIR_CHECK", "warn", 1), 0);
+    expect_nothing_lost_at_the_first_use();
+    unsetenv("WEIR_CHECK");
 }
 
 TEST(L6OutOfMemory, OfADeviceThatCannotBeMadeNothingIsLeft) {

@@ -15,6 +15,13 @@ WEIR_FAKE_EXPORT void weir_fake_forget_calls();
 WEIR_FAKE_EXPORT void weir_fake_fail(const char* name, unsigned long long nth, int error, int for_good);
 WEIR_FAKE_EXPORT void weir_fake_fail_no_more();
 
+/// The calling thread's next call of the function waits before it does anything.
+WEIR_FAKE_EXPORT void weir_fake_stop(const char* name);
+/// It goes on, to its next call of another function (null: for good).
+WEIR_FAKE_EXPORT void weir_fake_go_on(const char* next);
+/// Whether it waits.
+WEIR_FAKE_EXPORT int weir_fake_is_stopped();
+
 enum weir_fake_thing {
     weir_fake_streams,
     weir_fake_events,
@@ -32,6 +39,9 @@ WEIR_FAKE_EXPORT std::size_t weir_fake_live(int thing);
 WEIR_FAKE_EXPORT std::size_t weir_fake_bytes_in_use(int device);
 /// Of each device.
 WEIR_FAKE_EXPORT void weir_fake_set_total_memory(std::size_t bytes);
+
+/// Whether launches, records and waits need the context of their stream to be current, as those of no driver that we know do.
+WEIR_FAKE_EXPORT void weir_fake_ignore_handles(int whether);
 
 /// What all devices answer for a CUdevice_attribute from now on.
 WEIR_FAKE_EXPORT void weir_fake_set_attribute(int which, int value);

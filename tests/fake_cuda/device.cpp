@@ -340,6 +340,11 @@ void weir_fake_break(int device, int error) {
     wake_all();
 }
 
+void weir_fake_ignore_handles(int whether) {
+    const std::lock_guard held(driver().lock);
+    driver().ignores_handles = whether != 0;
+}
+
 void weir_fake_set_attribute(int which, int value) {
     const std::lock_guard held(driver().lock);
     driver().attributes[which] = value;

@@ -3,8 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
 
 #include "control.hpp"
 
@@ -40,8 +45,32 @@ void expect_no_child(const char* name) {
     }
 }
 
+/// Where a thread waits in the driver.
+struct stop {
+    std::mutex lock;
+    std::condition_variable news;
+    std::thread::id whose;
+    std::string at;  ///< nothing: nowhere
+    bool is_reached = false;
+};
+
+stop& the_stop() {
+    static auto* const one = new stop;
+    return *one;
+}
+
+void stop_at(std::string_view name) {
+    stop& here = the_stop();
+    std::unique_lock held(here.lock);
+    if (here.at == name && here.whose == std::this_thread::get_id()) {
+        here.is_reached = true;
+        here.news.wait(held, [&] { return !here.is_reached; });
+    }
+}
+
 CUresult count(const char* name, bool by_any) {
     expect_no_child(name);
+    stop_at(name);
     call_book& book = calls();
     const std::lock_guard held(book.lock);
     ++book.counts[name];
@@ -77,13 +106,17 @@ context*& current_context() {
     return current;
 }
 
-call::call(const char* name) : lock_(driver().lock, std::defer_lock) {
+call::call(const char* name, CUstream named) : lock_(driver().lock, std::defer_lock) {
     error_ = enter(name);
     if (error_ != success) {
         return;
     }
     lock_.lock();
     in_ = current_context();
+    const bool is_default = reinterpret_cast<std::uintptr_t>(named) <= 2;
+    if (!is_default && !driver().ignores_handles && driver().streams.contains(named)) {
+        in_ = named->is->in;
+    }
     if (!driver().initialized) {
         error_ = not_initialized;
     } else if (in_ == nullptr || in_->references == 0) {
@@ -189,6 +222,27 @@ void weir_fake_fail(const char* name, unsigned long long nth, int error, int for
     call_book& book = calls();
     const std::lock_guard held(book.lock);
     book.faults.push_back({name != nullptr ? name : "", std::max(nth, 1ULL), error, for_good != 0});
+}
+
+void weir_fake_stop(const char* name) {
+    stop& here = the_stop();
+    const std::lock_guard held(here.lock);
+    here.whose = std::this_thread::get_id();
+    here.at = name;
+}
+
+void weir_fake_go_on(const char* next) {
+    stop& here = the_stop();
+    const std::lock_guard held(here.lock);
+    here.at = next != nullptr ? next : "";
+    here.is_reached = false;
+    here.news.notify_all();
+}
+
+int weir_fake_is_stopped() {
+    stop& here = the_stop();
+    const std::lock_guard held(here.lock);
+    return here.is_reached ? 1 : 0;
 }
 
 void weir_fake_fail_no_more() {

@@ -110,6 +110,7 @@ struct driver_state {
     std::size_t total_memory = std::size_t{1} << 32;
     unsigned long long next_stream_id = 1;
     bool all_held = false;
+    bool ignores_handles = false;  ///< of streams, where a context must be current
 };
 driver_state& driver();
 
@@ -121,10 +122,11 @@ CUresult enter_safe(const char* name);
 /// The calling thread's context.
 context*& current_context();
 
-/// Begins a function that needs a current context: `in` is it, with the lock held.
+/// Begins a function that needs a context: `in` is it, with the lock held. That of the stream that the function names, if
+/// that is no default one, else the current one.
 class call {
 public:
-    explicit call(const char* name);
+    explicit call(const char* name, CUstream named = nullptr);
     [[nodiscard]] bool failed() const { return error_ != success; }
     [[nodiscard]] CUresult error() const { return error_; }
     [[nodiscard]] context& in() const { return *in_; }

@@ -37,7 +37,7 @@ WEIR_FAKE_EXPORT CUresult cuEventDestroy_v2(CUevent event) {
 }
 
 WEIR_FAKE_EXPORT CUresult cuEventRecord(CUevent event, CUstream handle) {
-    call in("cuEventRecord");
+    call in("cuEventRecord", handle);
     const auto on = in.failed() ? nullptr : in.stream_of(handle);
     if (!on) {
         return in.error();

@@ -279,12 +279,12 @@ WEIR_FAKE_EXPORT CUresult cuFuncSetAttribute(CUfunction of, int which, int value
 WEIR_FAKE_EXPORT CUresult cuLaunchKernel(CUfunction what, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                          unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                                          CUstream handle, void** arguments, void** extra) {
-    call in("cuLaunchKernel");
+    call in("cuLaunchKernel", handle);
     const auto on = in.failed() ? nullptr : in.stream_of(handle);
     if (!on) {
         return in.error();
     }
-    // The function and the stream are of the current context.
+    // The function and the stream are of one context.
     if (!tables().functions.contains(what) || what->of->in != &in.in() || on->in != &in.in()) {
         return invalid_handle;
     }

@@ -129,7 +129,7 @@ WEIR_FAKE_EXPORT CUresult cuStreamIsCapturing(CUstream handle, int* status) {
 }
 
 WEIR_FAKE_EXPORT CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flags) {
-    call in("cuStreamWaitEvent");
+    call in("cuStreamWaitEvent", handle);
     const auto of = in.failed() ? nullptr : in.stream_of(handle);
     if (!of) {
         return in.error();

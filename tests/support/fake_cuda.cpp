@@ -66,6 +66,11 @@ void fake_cuda::fail_no_more() { WEIR_DRIVER_CONTROL(weir_fake_fail_no_more)(); 
 std::size_t fake_cuda::live(fake_thing what) { return WEIR_DRIVER_CONTROL(weir_fake_live)(static_cast<int>(what)); }
 std::size_t fake_cuda::bytes_in_use(int device) { return WEIR_DRIVER_CONTROL(weir_fake_bytes_in_use)(device); }
 void fake_cuda::set_total_memory(std::size_t bytes) { WEIR_DRIVER_CONTROL(weir_fake_set_total_memory)(bytes); }
+void fake_cuda::stop(const char* name) { WEIR_DRIVER_CONTROL(weir_fake_stop)(name); }
+void fake_cuda::go_on(const char* next) { WEIR_DRIVER_CONTROL(weir_fake_go_on)(next); }
+bool fake_cuda::is_stopped() { return WEIR_DRIVER_CONTROL(weir_fake_is_stopped)() != 0; }
+fake_cuda::ignoring_handles::ignoring_handles() { WEIR_DRIVER_CONTROL(weir_fake_ignore_handles)(1); }
+fake_cuda::ignoring_handles::~ignoring_handles() { WEIR_DRIVER_CONTROL(weir_fake_ignore_handles)(0); }
 void fake_cuda::set_attribute(int which, int value) { WEIR_DRIVER_CONTROL(weir_fake_set_attribute)(which, value); }
 unsigned long long fake_cuda::hold(const void* stream) {
     const unsigned long long id = WEIR_DRIVER_CONTROL(weir_fake_hold)(const_cast<void*>(stream));

@@ -35,9 +35,24 @@ public:
     static void fail(const char* name, unsigned long long nth, int error, bool for_good = false);
     static void fail_no_more();
 
+    /// The calling thread's next call of the function waits, until another thread has it go on: to the next function where it
+    /// waits, or, without one, for good.
+    static void stop(const char* name);
+    static void go_on(const char* next = nullptr);
+    /// Whether it waits.
+    [[nodiscard]] static bool is_stopped();
+
     [[nodiscard]] static std::size_t live(fake_thing what);
     [[nodiscard]] static std::size_t bytes_in_use(int device);
     static void set_total_memory(std::size_t bytes);
+    /// While it lives, launches, records and waits need the context of their stream to be current.
+    class ignoring_handles {
+    public:
+        ignoring_handles();
+        ~ignoring_handles();
+        ignoring_handles(const ignoring_handles&) = delete;
+        ignoring_handles& operator=(const ignoring_handles&) = delete;
+    };
     /// What all devices answer for a CUdevice_attribute from now on.
     static void set_attribute(int which, int value);
 

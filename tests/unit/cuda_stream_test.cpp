@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -305,6 +306,75 @@ TEST(CudaAdopt, O2ThePointOfAnOperationThatIsBeingCompletedIsBeforeWhatOthersPut
     completes.join();
     done.synchronize();
     EXPECT_THAT(values_of<double>(with.y), Each(11));
+}
+
+TEST(CudaAdopt, O2ThePointOfWhatIsInTheStreamWhenTheHandleIsGivenOutIsBeforeWhatOthersPutBehindIt) {
+    WEIR_NEEDS_FAKE();
+    const stream s(cuda());
+    const stream b(cuda());
+    const array x = make(s, 1);
+    const array y = make(b, 0);
+    cuda().synchronize();
+    device_flag later;
+    fake_gate held(handle_of(s));
+    step_in_place(s, x);
+    later.hold(static_cast<gpu::stream_handle>(s.native().handle));  // theirs, behind Weir's
+    const completion done = step(b, y, x);
+    held.open();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    while (!done.done() && std::chrono::steady_clock::now() < end) {
+        std::this_thread::yield();
+    }
+    EXPECT_TRUE(done.done()) << "waits for what others put behind the operation";
+    later.raise();
+    done.synchronize();
+    EXPECT_THAT(values_of<double>(y), Each(111));
+}
+
+/// Whether `condition` comes true, or `end` before that.
+template <class Condition>
+bool comes_before(Condition&& condition, const std::atomic<bool>& end) {
+    while (!condition() && !end) {
+        std::this_thread::yield();
+    }
+    return !end;
+}
+
+// One thread passes on what another one enqueued, which may return only when the point behind that is in the stream as well.
+TEST(CudaAdopt, O2ACallReturnsWhenThePointOfItsOperationIsInTheStream) {
+    WEIR_NEEDS_FAKE();
+    const given_out with;
+    const array z = make(with.s, 1);
+    with.s.synchronize();
+    const auto is_stopped = [] { return fake_cuda::is_stopped(); };
+    std::atomic<bool> passes_no_more{false};
+    std::atomic<bool> has_returned{false};
+    std::thread passes([&] {
+        fake_cuda::stop("cuLaunchKernel");
+        step_in_place(with.s, z);
+        passes_no_more = true;
+    });
+    EXPECT_TRUE(comes_before(is_stopped, passes_no_more));
+    const frontiers::epoch first = with.s.state().tail().at.at;
+    std::thread enqueues([&] {
+        step_in_place(with.s, with.x);
+        has_returned = true;
+    });
+    EXPECT_TRUE(comes_before([&] { return with.s.state().tail().at.at > first; }, has_returned));
+    fake_cuda::go_on("cuLaunchKernel");
+    EXPECT_TRUE(comes_before(is_stopped, passes_no_more));
+    fake_cuda::go_on("cuEventRecord");
+    EXPECT_TRUE(comes_before(is_stopped, passes_no_more));
+    constexpr int often = 20000;
+    for (int i = 0; i < often && !has_returned; ++i) {
+        std::this_thread::yield();
+    }
+    EXPECT_FALSE(has_returned) << "what the program puts into the stream now comes before the point";
+    fake_cuda::go_on();
+    passes.join();
+    enqueues.join();
+    with.s.synchronize();
+    EXPECT_THAT(values_of<double>(with.x), Each(11));
 }
 
 TEST(CudaAdopt, C8ClosingAnAdoptedStreamLeavesTheDriversAlone) {

@@ -27,7 +27,8 @@ struct task_type {
     void (*run)(void* object);
     void (*destroy)(void* object) noexcept;
     task_nature nature;
-    bool trivial;  ///< need not be destroyed
+    bool trivial;        ///< need not be destroyed
+    bool needs_context;  ///< of CUDA: see needs_no_context
 };
 
 /// Marks a callable that, on a device with queues of its own, does not do the work but puts it into the queue that it is
@@ -44,6 +45,15 @@ template <class F>
 inline constexpr task_nature nature_of = task_nature::work;
 template <class F, task_nature Nature>
 inline constexpr task_nature nature_of<native_task<F, Nature>> = Nature;
+
+/// Whether a native task calls nothing of CUDA but what takes its context from the handle of the queue: then no context need
+/// be current. A callable says so by a constant `needs_no_context`.
+template <class F>
+inline constexpr bool needs_no_context = requires {
+    requires F::needs_no_context;
+};
+template <class F, task_nature Nature>
+inline constexpr bool needs_no_context<native_task<F, Nature>> = needs_no_context<F>;
 
 /// Inside the body of a native task: the driver's handle of the queue into which it puts work. Null where it does the work
 /// itself.
@@ -66,7 +76,8 @@ inline constexpr task_type task_type_of = {
     [](void* object) { (*static_cast<F*>(object))(); },
     [](void* object) noexcept { static_cast<F*>(object)->~F(); },
     nature_of<F>,
-    std::is_trivially_destructible_v<F>};
+    std::is_trivially_destructible_v<F>,
+    !needs_no_context<F>};
 
 /// Whether a callable can be moved into a queue's storage, and out of it, without failing.
 template <class F>

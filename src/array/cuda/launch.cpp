@@ -176,23 +176,23 @@ void launches::add_fill(const walk::plan& all, dtype type, const std::byte* elem
     add(made, words);
 }
 
-void small_launch::run(const std::uint64_t* its_words) const {
+void small_launch::fill(const std::uint64_t* its_words) const {
+    const backend::cuda::in_context here(*in);
     const backend::cuda::driver_api& api = in->api();
     auto* const stream = static_cast<backend::cuda::stream_handle>(backend::submitting_to::current());
-    switch (what) {
-        case call::launch:
-            break;
-        case call::fill8:
-            return in->expect(
-                api.fill8_async(its_words[0], static_cast<unsigned char>(its_words[1]), its_words[2], stream),
-                "cuMemsetD8Async");
-        case call::fill16:
-            return in->expect(
-                api.fill16_async(its_words[0], static_cast<unsigned short>(its_words[1]), its_words[2], stream),
-                "cuMemsetD16Async");
-        case call::fill32:
-            return in->expect(api.fill32_async(its_words[0], static_cast<unsigned>(its_words[1]), its_words[2], stream),
-                              "cuMemsetD32Async");
+    const auto [address, value, count] = std::array{its_words[0], its_words[1], its_words[2]};
+    if (what == call::fill8) {
+        in->expect(api.fill8_async(address, static_cast<unsigned char>(value), count, stream), "cuMemsetD8Async");
+    } else if (what == call::fill16) {
+        in->expect(api.fill16_async(address, static_cast<unsigned short>(value), count, stream), "cuMemsetD16Async");
+    } else {
+        in->expect(api.fill32_async(address, static_cast<unsigned>(value), count, stream), "cuMemsetD32Async");
+    }
+}
+
+void small_launch::run(const std::uint64_t* its_words) const {
+    if (what != call::launch) {
+        return fill(its_words);
     }
     backend::cuda::launch_shape shape;
     shape.grid[0] = blocks;

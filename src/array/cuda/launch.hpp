@@ -24,6 +24,7 @@ using backend::cuda::context;
 /// need not keep once it is enqueued.
 struct small_launch {
     enum class call : std::uint8_t { launch, fill8, fill16, fill32 };
+    static constexpr bool needs_no_context = true;  // a fill sees to that itself
     static constexpr std::size_t most_words = 20;
 
     const context* in = nullptr;
@@ -39,6 +40,9 @@ struct small_launch {
     void operator()() const { run(words.data()); }
     /// The same with these words.
     void run(const std::uint64_t* its_words) const;
+
+private:
+    void fill(const std::uint64_t* its_words) const;
 };
 
 /// Launches of kernels, one after the other: what a native task does. Kernels are compiled when they are added.

@@ -20,8 +20,8 @@ class context;
 
 using detail::launch_shape;
 
-/// Puts a launch into submitting_to::current(). Inside a native task, the context current. `arguments` are addresses of
-/// the values, which are copied. Throws device_error.
+/// Puts a launch into submitting_to::current(). Inside a native task; the context current only where that is a default stream.
+/// `arguments` are addresses of the values, which are copied. Throws device_error.
 void launch(const context& in, function_handle what, const launch_shape& as, std::span<void* const> arguments);
 
 }  // namespace weir::backend::cuda

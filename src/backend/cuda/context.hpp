@@ -35,8 +35,8 @@ private:
 };
 
 /// Makes a context current on the calling thread while it lives. Every call of the driver that needs one is made in such
-/// a scope. A thread that had none keeps that of device 0, which is what CUDA's runtime gives it at its first call: to take it
-/// away again would cost each operation two calls.
+/// a scope (but see by_handle). A thread that had none keeps that of device 0, which is what CUDA's runtime gives it at its
+/// first call: to take it away again would cost each operation two calls.
 class in_context {
 public:
     explicit in_context(const context& of) noexcept : api_(&of.api()) {
@@ -44,6 +44,7 @@ public:
         if (before_ != of.handle()) {
             api_->context_set_current(of.handle());
             restores_ = before_ != nullptr || of.number() != 0;
+            is_another_ = true;
         }
     }
     ~in_context() {
@@ -54,11 +55,28 @@ public:
     in_context(const in_context&) = delete;
     in_context& operator=(const in_context&) = delete;
 
+    /// Whether it was not current before.
+    [[nodiscard]] bool is_another() const noexcept { return is_another_; }
+
 private:
     const driver_api* api_;
     context_handle before_ = nullptr;
     bool restores_ = false;
+    bool is_another_ = false;
 };
+
+/// The answer of a call that names a stream of `of`, not a default one: a launch, a record or a wait. Driver 580 takes the
+/// context from that, whichever is current, and to ask which one is would cost a launch some hundredths of its time. A driver
+/// that wants it current says so, and is asked again in the context.
+template <class Call>
+[[nodiscard]] result by_handle(const context& of, Call&& call) noexcept {
+    const result answer = call();
+    if (answer == error_invalid_context || answer == error_invalid_handle) [[unlikely]] {
+        const in_context here(of);
+        return here.is_another() ? call() : answer;
+    }
+    return answer;
+}
 
 /// The same for calls that could disturb a capture of others (queries, allocation, loading): they are made in relaxed
 /// capture mode (rule G1).

@@ -31,6 +31,7 @@ inline constexpr result error_out_of_memory = 2;
 inline constexpr result error_deinitialized = 4;
 inline constexpr result error_no_device = 100;
 inline constexpr result error_invalid_context = 201;
+inline constexpr result error_invalid_handle = 400;
 inline constexpr result error_not_found = 500;
 inline constexpr result error_not_ready = 600;
 inline constexpr result error_peer_access_already_enabled = 704;

@@ -56,7 +56,7 @@ public:
     event_pool& operator=(const event_pool&) = delete;
     ~event_pool();
 
-    /// An event that nobody uses. In the context. Throws device_error, std::bad_alloc.
+    /// An event that nobody uses. Throws device_error, std::bad_alloc.
     [[nodiscard]] event_ref take();
 
     /// How many there are.

@@ -39,6 +39,7 @@ lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& l
       owner_(&owner),
       ordered_as_(order_of(flags)),
       submitted_(line.completed()),
+      passed_on_(line.completed()),
       last_(line.completed()),
       mutex_(lock),
       reached_(line.completed()),
@@ -56,6 +57,7 @@ lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& l
       ordered_as_(order_of(in, adopted)),
       thread_(std::this_thread::get_id()),
       submitted_(line.completed()),
+      passed_on_(line.completed()),
       last_(line.completed()),
       mutex_(lock),
       reached_(line.completed()),
@@ -96,25 +98,39 @@ void lane::time(times what) {
     untold_.fetch_add(1, std::memory_order_relaxed);  // seen by those who see the operation in the stream
 }
 
-void lane::mark() { record_end(true); }
+/// Whether nothing that stands behind `covered` will do as a mark.
+bool lane::lacks_mark(epoch covered) noexcept {
+    const std::lock_guard lock(mutex_);
+    return !events_.cover(covered, true) && line_->completed() < covered;
+}
 
-void lane::record_end(bool is_mark) {
-    const epoch covered = submitted();
-    {
-        const std::lock_guard lock(mutex_);
-        if (events_.cover(covered, is_mark)) {
-            return;
-        }
+void lane::mark() {
+    if (lacks_mark(submitted())) {
+        record_fresh_end(true);
     }
-    if (line_->completed() < covered) {
-        record_fresh_end(is_mark);
+}
+
+void lane::mark_for_others() {
+    const epoch covered = submitted();
+    if (lacks_mark(covered)) {
+        static_cast<void>(record_for(covered, covered, {}, true));
+    }
+}
+
+[[gnu::hot]] inline void lane::record(const event_ref& event) const {
+    const auto call = [&] { return in_->api().event_record(event.handle(), stream_); };
+    if (is_adopted_) {  // perhaps a default one, whose handle says nothing
+        const in_context here(*in_);
+        in_->expect(call(), "cuEventRecord");
+    } else {
+        in_->expect(by_handle(*in_, call), "cuEventRecord");
     }
 }
 
 [[gnu::hot]] void lane::record_fresh_end(bool is_mark) {
     const epoch covered = submitted();
     event_ref event = spare_ ? std::move(spare_) : in_->events.take();
-    in_->expect(in_->api().event_record(event.handle(), stream_), "cuEventRecord");
+    record(event);
     const std::lock_guard lock(mutex_);
     events_.add({covered, std::move(event), is_mark});
     spare_ = events_.leave_one_out(most_events());
@@ -142,18 +158,18 @@ void lane::record_end(bool is_mark) {
         }
         std::swap(fresh, spare_for_all_);
     }
-    return record_for(at, covered, std::move(fresh));
+    return record_for(at, covered, std::move(fresh), false);
 }
 
 /// `fresh`: an event that nobody uses, or none. `covered`, which is not before `at`, was submitted. In the context.
-[[gnu::hot]] lane_events::recorded lane::record_for(epoch at, epoch covered, event_ref fresh) {
+[[gnu::hot]] lane_events::recorded lane::record_for(epoch at, epoch covered, event_ref fresh, bool is_mark) {
     if (!fresh) {
         fresh = in_->events.take();
     }
-    in_->expect(in_->api().event_record(fresh.handle(), stream_), "cuEventRecord");
+    record(fresh);
     event_ref left_out;
     const std::lock_guard lock(mutex_);
-    events_.add({covered, std::move(fresh), false});
+    events_.add({covered, std::move(fresh), is_mark});
     left_out = events_.leave_one_out(most_events());
     if (left_out && left_out.is_only_one()) {
         std::swap(left_out, spare_for_all_);
@@ -181,7 +197,7 @@ void lane::record_end(bool is_mark) {
         return std::move(behind);
     }
     const std::shared_ptr<lane> theirs = std::move(of);
-    return theirs->record_for(at, theirs->submitted(), std::move(fresh)).event;
+    return theirs->record_for(at, theirs->submitted(), std::move(fresh), false).event;
 }
 
 std::size_t lane::most_events() const noexcept {

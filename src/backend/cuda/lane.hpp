@@ -78,17 +78,22 @@ public:
             find_watcher(at);
         }
     }
-    /// Records an event behind everything that is in the stream, unless there is one. In the context. Throws
-    /// device_error, std::bad_alloc.
+    /// Records an event behind everything that is in the stream, unless there is one. Throws device_error, std::bad_alloc.
     void mark();
+    /// The same, on any thread.
+    void mark_for_others();
+    /// Everything up to this is in the stream, and so is the event behind it that work of others must not come before: a call
+    /// that put it there may return to a program that puts work of its own into the stream.
+    [[nodiscard]] epoch passed_on() const noexcept { return passed_on_.load(std::memory_order_acquire); }
+    void passed_on(epoch at) noexcept { passed_on_.store(at, std::memory_order_release); }
     /// Somebody is about to wait for the operation at `at`. Any thread.
     void awaited(epoch at) noexcept {
         if (at < submitted()) {
             finely_awaited_.store(stays_fine, std::memory_order_relaxed);
         }
     }
-    /// Records an event behind what was submitted last, if single operations are waited for. In the context. Throws
-    /// device_error, std::bad_alloc.
+    /// Records an event behind what was submitted last, if single operations are waited for. Throws device_error,
+    /// std::bad_alloc.
     void mark_if_finely_awaited() {
         const int left = finely_awaited_.load(std::memory_order_relaxed);
         if (left > 0) {
@@ -126,7 +131,7 @@ public:
         event_ref fresh;           ///< one to record, if there was a spare one
         std::shared_ptr<lane> of;  ///< and where
 
-        /// The event, which the calling thread records if there is none. Once. In the context. Throws device_error, std::bad_alloc.
+        /// The event, which the calling thread records if there is none. Once. Throws device_error, std::bad_alloc.
         [[nodiscard]] event_ref event(epoch at);
     };
     /// Whether `at` is in the stream, and there is an event for it or the calling thread can record one: for somebody who is about
@@ -162,11 +167,12 @@ private:
     /// As many operations get an event each after the last wait for a single one.
     static constexpr int stays_fine = 64;
 
-    void record_end(bool is_mark);
+    [[nodiscard]] bool lacks_mark(epoch covered) noexcept;
+    void record(const event_ref& event) const;
     void record_fresh_end(bool is_mark);
     [[nodiscard]] std::size_t most_events() const noexcept;
     [[nodiscard]] lane_events::recorded recorded_for(epoch at);
-    [[nodiscard]] lane_events::recorded record_for(epoch at, epoch covered, event_ref fresh);
+    [[nodiscard]] lane_events::recorded record_for(epoch at, epoch covered, event_ref fresh, bool is_mark);
     [[nodiscard]] bool has_events() noexcept;
     [[nodiscard]] bool is_over(const event_ref& event) noexcept;
     [[nodiscard]] epoch reached_with(const lane_events::recorded& last) noexcept;
@@ -190,6 +196,7 @@ private:
     implicit_order ordered_as_ = implicit_order::none;
     std::thread::id thread_;  ///< that made this
     std::atomic<epoch> submitted_;
+    std::atomic<epoch> passed_on_;
     std::atomic<epoch> last_;             ///< enqueued
     std::atomic<bool> is_busy_{false};    ///< the owner was told to stay
     std::atomic<int> finely_awaited_{0};  ///< so many of the next operations get an event each

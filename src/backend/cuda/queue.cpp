@@ -106,13 +106,23 @@ void submission::flush(point upto) noexcept {
 /// Another thread is at it, perhaps for longer. A body that enqueues here may be what that thread runs: it does not wait.
 void submission::await_others(point upto) noexcept {
     detail::interruptible* const answers = detail::interruptible::current();
-    while (lane_->submitted() < upto.at && acting_for::current().at == 0) {
-        if (!spin_until([&] { return lane_->submitted() >= upto.at; }, true)) {
+    while (lane_->passed_on() < upto.at && acting_for::current().at == 0) {
+        if (!spin_until([&] { return lane_->passed_on() >= upto.at; }, true)) {
             if (answers != nullptr && !answers->may_go_on()) {
                 return;
             }
             std::this_thread::yield();
         }
+    }
+}
+
+/// Others may put work into the stream as soon as this returns.
+void submission::share() noexcept {
+    is_shared_.store(true, std::memory_order_release);
+    try {
+        lane_->mark_for_others();
+    } catch (...) {
+        // Without the event, waits for what is in the stream may last longer than they need to.
     }
 }
 
@@ -250,6 +260,7 @@ void submission::run_ahead() noexcept {
         done = at;
     });
     of->submitted(done);
+    of->passed_on(done);
     of->finished(done);
 }
 
@@ -303,6 +314,7 @@ void submission::submit_ahead() noexcept {
     } catch (...) {
         // Without the event, waits for this operation may last longer than they need to.
     }
+    lane_->passed_on(at);
 }
 
 /// Whether the work is code of the host that runs when the stream gets there. A moment's code is, too, in its way.

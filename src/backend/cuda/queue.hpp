@@ -59,9 +59,9 @@ public:
     [[nodiscard]] bool await_passed_on(point upto) noexcept {
         flush(upto);
         await_others(upto);
-        return lane_->submitted() >= upto.at;
+        return lane_->passed_on() >= upto.at;
     }
-    void share() noexcept override { is_shared_.store(true, std::memory_order_release); }
+    void share() noexcept override;
     /// Whether others may put work into the stream.
     [[nodiscard]] bool is_shared() const noexcept {
         return is_shared_.load(std::memory_order_acquire) || lane_->is_adopted();

@@ -39,7 +39,6 @@ namespace weir::backend::cuda {
 }
 
 [[gnu::hot]] void submission::carry_out(epoch at, const operation& what, std::span<const order::wait> waits) noexcept {
-    const in_context here(lane_->in());
     for (std::size_t i = 0; i < waits.size(); ++i) {
         if (!straight_[i].is_over) {
             wait_straight(waits[i].target.at, straight_[i].end);
@@ -51,6 +50,7 @@ namespace weir::backend::cuda {
     if (is_plain && !in_trouble() && !lane_->in().is_broken()) {
         put_straight(at, what);
     } else {
+        const in_context here(lane_->in());
         has_entered(at, enter_stream(at, what));
     }
     if (!rest_alone()) {
@@ -63,7 +63,12 @@ namespace weir::backend::cuda {
     try {
         const acting_for self({line().number(), at});
         const submitting_to stream(lane_->stream());
-        what.work.type->run(what.work.object);
+        if (what.work.type->needs_context) {
+            const in_context here(lane_->in());
+            what.work.type->run(what.work.object);
+        } else {
+            what.work.type->run(what.work.object);
+        }
         static_cast<queue_events&>(*this).succeeded(at);
     } catch (...) {
         failed(at, what.from, std::current_exception());
@@ -78,7 +83,8 @@ namespace weir::backend::cuda {
     try {
         const event_ref event = end.event(target.at);
         passed_.push_back(target);
-        in.expect(in.api().stream_wait_event(lane_->stream(), event.handle(), 0), "cuStreamWaitEvent");
+        const auto call = [&] { return in.api().stream_wait_event(lane_->stream(), event.handle(), 0); };
+        in.expect(by_handle(in, call), "cuStreamWaitEvent");
         return;
     } catch (...) {
         // No event can be had, or none can be waited for.
