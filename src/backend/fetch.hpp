@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 namespace weir::backend {
 
 /// Has the processor get the cache line of `at` for writing. A write to a line that is not there waits in the store buffer,
@@ -12,6 +14,16 @@ inline void fetch_for_writing(const void* at) noexcept {
 #else
     __builtin_prefetch(at, 1);
 #endif
+}
+
+/// The same for all bytes from `first` to before `end`, at least one.
+inline void fetch_for_writing(const void* first, const void* end) noexcept {
+    constexpr std::ptrdiff_t line = 64;
+    const char* const last = static_cast<const char*>(end) - 1;
+    for (const char* at = static_cast<const char*>(first); at < last; at += line) {
+        fetch_for_writing(at);
+    }
+    fetch_for_writing(last);
 }
 
 }  // namespace weir::backend

@@ -67,9 +67,10 @@ public:
         }
         first_used_ = std::max(first_used_, other.first_used_);
         for (timeline_id i = 0; i < other.first_used_ * stride; i += stride) {
-            for (timeline_id j = i; j < i + stride; ++j) {
-                first_[j] = std::max(first_[j], other.first_[j]);
-            }
+            raise(first_[i], other.first_[i]);
+            raise(first_[i + 1], other.first_[i + 1]);
+            raise(first_[i + 2], other.first_[i + 2]);
+            raise(first_[i + 3], other.first_[i + 3]);
         }
     }
 
@@ -141,6 +142,8 @@ private:
     static constexpr std::size_t limit = 32;  ///< more other points make a tree
     static constexpr std::size_t merges_for_each = 4;
 
+    static_assert(stride == 4, "merge names each of them");
+    static void raise(epoch& mine, epoch theirs) noexcept { mine = mine < theirs ? theirs : mine; }
     [[nodiscard]] bool is_tree() const noexcept { return !many_.empty(); }
     [[nodiscard]] bool has_others() const noexcept { return !few_.empty() || is_tree(); }
     void become_tree();

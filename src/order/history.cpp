@@ -19,10 +19,11 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
     return past.mode == access_mode::write ? reason::write_after_write : reason::write_after_read;
 }
 
-[[gnu::hot]] void history::require(plan& into, const footprint& where, access_mode mode, bool hazards) const {
+[[gnu::hot, gnu::flatten]] void history::require(plan& into, const footprint& where, access_mode mode,
+                                                 bool hazards) const {
     conflicts_among(
         [&](const past_access& past) { return (hazards || past.former_owner) && into.concerns(past.when.at); }, where,
-        mode, [&](const past_access& past, reason because) { into.need(past.when, because); });
+        mode, [&](const past_access& past, reason because) { into.need_concerned(past.when, because); });
 }
 
 [[gnu::hot]] void history::record(const footprint& where, access_mode mode, mark when, const watermarks& completed,
@@ -52,7 +53,9 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
         return;
     }
     if (is_after_all && !reads_only && !accesses_.empty() && is_covered_by(where)) {
-        accesses_.erase(accesses_.begin() + 1, accesses_.end());
+        while (accesses_.size() > 1) {
+            accesses_.pop_back();
+        }
         writes_ = 1;
         reads_by_timeline_.invalidate();
         accesses_.front().mode = mode;

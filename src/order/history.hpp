@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,14 +20,15 @@ enum class accessor : std::uint8_t {
     package,  ///< a package that shares the memory, in work that Weir has not seen (rules X6, X7)
 };
 
-/// One access that later ones may have to be ordered after.
-struct past_access {
+/// One access that later ones may have to be ordered after. Of a size by which the processor need not divide.
+struct alignas(16) past_access {
     footprint where;
     mark when;
     access_mode mode = access_mode::read;
     bool former_owner = false;  ///< an access to the memory before its present owner got it: the death frontier (L1)
     accessor by = accessor::weir;
 };
+static_assert(std::has_single_bit(sizeof(past_access)));
 
 /// The pending accesses of one piece of memory: for each range the last write and the reads since.
 ///

@@ -6,36 +6,13 @@
 
 namespace weir::order {
 
-void plan::elide(point target, reason why, witness_kind kind, point witness) {
-    if (keep_evidence_) {
-        elisions_.push_back({target, why, kind, witness});
-    }
+void plan::note(point target, reason why, witness_kind kind, point witness) {
+    elisions_.push_back({target, why, kind, witness});
 }
 
-[[gnu::hot]] void plan::add(const mark_view& target, reason why) {
-    const point at = target.at;
-    if (at.at == 0) {
-        return;  // before everything
-    }
-    wait* same = nullptr;
-    if (waits_.size() <= few) {
-        same = std::find_if(waits_.begin(), waits_.end(),
-                            [&](const wait& other) { return other.target.at.timeline == at.timeline; });
-        same = same == waits_.end() ? nullptr : same;
-        if (same != nullptr && same->target.at.at >= at.at && !keep_evidence_) {
-            return;  // no news
-        }
-    }
-    if (at.timeline == self_) {
-        elide(at, why, witness_kind::same_stream, {self_, tail_});
-    } else if (*known_ && (*known_)->covers(at)) {
-        elide(at, why, witness_kind::known, {self_, tail_});
-    } else if (completed_->is_complete(at)) {
-        elide(at, why, witness_kind::complete, at);
-    } else if (same != nullptr) {
-        keep_later(*same, target, why);
-    } else {
-        waits_.push_back({target, why});
+void plan::need(const mark_view& target, reason why) {
+    if (concerns(target.at)) {
+        need_concerned(target, why);
     }
 }
 

@@ -64,13 +64,11 @@ public:
     [[nodiscard]] timeline_id self() const noexcept { return self_; }
 
     /// States that the operation must come after `target`. May throw std::bad_alloc.
-    void need(const mark_view& target, reason why) {
-        if (concerns(target.at)) {
-            add(target, why);
-        }
-    }
+    void need(const mark_view& target, reason why);
     /// Whether `need` has anything to do for `target`: not for a stream that goes on with what it did last.
     [[nodiscard]] bool concerns(point target) const noexcept { return target.timeline != self_ || keep_evidence_; }
+    /// The same for a target of which `concerns` is true: in place, where an operation's needs are gathered.
+    void need_concerned(const mark_view& target, reason why);
 
     /// Drops the waits that others imply. Call once, after the last `need`. May throw std::bad_alloc.
     void resolve() {
@@ -91,12 +89,12 @@ private:
     /// Up to so many waits are compared each with each.
     static constexpr std::size_t few = 16;
 
-    void add(const mark_view& target, reason why);
     void keep_later(wait& kept, const mark_view& target, reason why);
     [[nodiscard]] bool is_own_past_implied() const noexcept;
     void reduce();
     void reduce_many();
     void elide(point target, reason why, witness_kind kind, point witness);
+    void note(point target, reason why, witness_kind kind, point witness);
 
     timeline_id self_;
     epoch tail_;
@@ -107,5 +105,38 @@ private:
     std::unique_ptr<shared_frontier> merged_;  ///< of two to `few` waits: what all of them know
     std::vector<elision> elisions_;
 };
+
+inline void plan::need_concerned(const mark_view& target, reason why) {
+    const point at = target.at;
+    if (at.at == 0) {
+        return;  // before everything
+    }
+    wait* same = nullptr;
+    if (waits_.size() <= few) {
+        for (wait& other : waits_) {
+            same = other.target.at.timeline == at.timeline ? &other : same;
+        }
+        if (same != nullptr && same->target.at.at >= at.at && !keep_evidence_) {
+            return;  // no news
+        }
+    }
+    if (at.timeline == self_) {
+        elide(at, why, witness_kind::same_stream, {self_, tail_});
+    } else if (*known_ && (*known_)->covers(at)) {
+        elide(at, why, witness_kind::known, {self_, tail_});
+    } else if (completed_->is_complete(at)) {
+        elide(at, why, witness_kind::complete, at);
+    } else if (same != nullptr) {
+        keep_later(*same, target, why);
+    } else {
+        waits_.push_back({target, why});
+    }
+}
+
+inline void plan::elide(point target, reason why, witness_kind kind, point witness) {
+    if (keep_evidence_) [[unlikely]] {
+        note(target, why, kind, witness);
+    }
+}
 
 }  // namespace weir::order

@@ -50,11 +50,12 @@ void pending_operations::make_room(std::size_t accesses, std::size_t points, fro
     one.first_point = points_.end();
     one.waits = static_cast<std::uint32_t>(waits.size());
     one.kind = what.kind == work_kind::host_task ? pending_kind::host_task : pending_kind::operation;
+    backend::ring<pending_access>::pushes accesses(accesses_);
     for (const access_request& access : what.accesses) {
         if (access.target == nullptr) {
             continue;
         }
-        pending_access& noted = accesses_.push();
+        pending_access& noted = accesses.next();
         noted.of = &access.target->lifetime();
         noted.resource = access.target->id();
         noted.where.begin = access.where.begin;

@@ -33,22 +33,27 @@ namespace {
 class operands {
 public:
     operands(const stream_state& stream, std::span<const access_request> accesses) {
-        if (accesses.size() > few_.size()) {
+        const bool are_few = accesses.size() <= few_.size();
+        if (!are_few) [[unlikely]] {
             many_.resize(accesses.size());
         }
-        list_ = many_.empty() ? few_.data() : many_.data();
+        list_ = are_few ? few_.data() : many_.data();
         const device_state* const own = stream.memory_space();
         for (const access_request& access : accesses) {
             resource* const target = access.target;
             if (target == nullptr) {
                 continue;
             }
-            add(target);
+            add(target, are_few);
             const device_state* const memory = target->memory_of();
-            elsewhere_ = elsewhere_ || (memory != own && memory != nullptr);
-            shared_ = shared_ || target->packages.any();
+            if (memory != own && memory != nullptr) [[unlikely]] {
+                elsewhere_ = true;
+            }
+            if (target->packages.any()) [[unlikely]] {
+                shared_ = true;
+            }
         }
-        if (!many_.empty()) {
+        if (!are_few) [[unlikely]] {
             std::sort(list_, list_ + count_, std::less<>());
             count_ = static_cast<std::size_t>(std::unique(list_, list_ + count_) - list_);
         }
@@ -86,10 +91,10 @@ public:
     }
 
 private:
-    /// At its place among those that are there; at the end if they are many, which are sorted later.
-    void add(resource* target) noexcept {
+    /// At its place among those that are there; else at the end: many are sorted later.
+    void add(resource* target, bool at_its_place) noexcept {
         std::size_t place = count_;
-        while (many_.empty() && place != 0 && std::less<>()(target, list_[place - 1])) {
+        while (place != 0 && at_its_place && std::less<>()(target, list_[place - 1])) {
             --place;
         }
         if (place != 0 && list_[place - 1] == target) {
@@ -140,8 +145,8 @@ void meet_packages(late<foreign_visit>& visit, const submission& what, const mod
 }
 
 /// Tells `plan` everything that the operation must come after. `safety`: whoever orders an access, hazards count.
-[[gnu::hot]] void state_needs(order::plan& plan, const submission& what, const late<foreign_visit>& visit,
-                              const modes& mode, bool safety) {
+[[gnu::always_inline]] inline void state_needs(order::plan& plan, const submission& what,
+                                               const late<foreign_visit>& visit, const modes& mode, bool safety) {
     if (visit) {
         visit->state(plan, safety);
     }
