@@ -144,22 +144,32 @@ void meet_packages(late<foreign_visit>& visit, const submission& what, const mod
     }
 }
 
+/// The first accesses of an operation that Weir orders, a bit for each: what was found of them once, as the program may change its
+/// mind meanwhile. What an access was not ordered after must not be forgotten for it.
+using automatic_ones = std::uint64_t;
+
 /// Tells `plan` everything that the operation must come after. `safety`: whoever orders an access, hazards count.
-[[gnu::always_inline]] inline void state_needs(order::plan& plan, const submission& what,
-                                               const late<foreign_visit>& visit, const modes& mode, bool safety) {
+[[gnu::always_inline]] inline automatic_ones state_needs(order::plan& plan, const submission& what,
+                                                         const late<foreign_visit>& visit, const modes& mode,
+                                                         bool safety) {
     if (visit) {
         visit->state(plan, safety);
     }
+    automatic_ones automatic = 0;
+    automatic_ones bit = 1;  // none beyond the first accesses
     for (const access_request& access : what.accesses) {
         if (access.target != nullptr) {
-            const bool hazards = safety || mode.of(access) == ordering_mode::automatic;
-            access.target->history.require(plan, access.where, access.mode, hazards);
+            const bool is_automatic = mode.of(access) == ordering_mode::automatic;
+            automatic |= is_automatic ? bit : 0;
+            access.target->history.require(plan, access.where, access.mode, safety || is_automatic);
         }
+        bit <<= 1;
     }
     for (const completion& one : what.after) {
         plan.need({{one.timeline(), one.epoch()}, one.known().get()}, order::reason::dependency);
     }
     plan.resolve();
+    return automatic;
 }
 
 /// What observers are told of one operation. Made before anything has changed, since it allocates.
@@ -168,18 +178,21 @@ class observation {
 
 public:
     observation(stream_state& stream, const submission& what, const late<foreign_visit>& visit, const order::plan& plan,
-                const modes& mode, bool safety)
+                const modes& mode, automatic_ones automatic, bool safety)
         : elisions_(plan.elisions()), entries_(visit ? visit->entries() : std::vector<point>()) {
+        automatic_ones bit = 1;
         for (const access_request& access : what.accesses) {
             if (access.target != nullptr) {
-                accesses_.push_back(
-                    {access.target->id(), access.target->size(), access.where, access.mode, mode.of(access)});
+                const ordering_mode asked = bit == 0 ? mode.of(access) : ordering_mode::manual;
+                accesses_.push_back({access.target->id(), access.target->size(), access.where, access.mode,
+                                     (automatic & bit) != 0 ? ordering_mode::automatic : asked});
             }
+            bit <<= 1;
         }
         // What the program's own choice of ordering needs, without the waits for safety's sake.
         order::plan own = stream.sequence.next(backend::timeline_table::instance());
         if (safety) {
-            state_needs(own, what, visit, mode, false);
+            static_cast<void>(state_needs(own, what, visit, mode, false));
         }
         for (const order::wait& issued : plan.waits()) {
             const point target = issued.target.at;
@@ -228,7 +241,7 @@ void expect_runnable(const stream_state& stream, const submission& what) {
 }
 
 /// Throws argument_error if the operation declares memory that its device cannot reach.
-void expect_reachable(const stream_state& stream, const submission& what) {
+[[gnu::noinline]] void expect_reachable(const stream_state& stream, const submission& what) {
     const device_state* const own = stream.memory_space();
     const device_state* other = nullptr;
     bool any_own = false;
@@ -305,7 +318,7 @@ struct onlookers {
     const modes mode(stream);
     // What can fail comes first and changes nothing.
     order::plan plan = stream.sequence.next(completed, observed);
-    state_needs(plan, what, visit, mode, safety);
+    const automatic_ones automatic = state_needs(plan, what, visit, mode, safety);
     stream.reserve_pending(what.accesses.size(), plan.waits().size() + what.after.size());
     for (const completion& one : what.after) {
         failures::expect_dependent({one.timeline(), one.epoch()});
@@ -323,7 +336,7 @@ struct onlookers {
     }
     late<observation> observation;
     if (observed) {
-        observation.make(stream, what, visit, plan, mode, safety);
+        observation.make(stream, what, visit, plan, mode, automatic, safety);
     }
     const backend::operation work{what.work, what.from, what.kind, observed && observers::want_times()};
     const bool is_straight = !visit && stream.queue->claim(stream.sequence.tail() + 1, work, plan.waits());
@@ -340,12 +353,14 @@ struct onlookers {
     order::mark end = plan.waits().empty() ? stream.sequence.reserve() : stream.sequence.reserve(std::move(after));
     {
         detail::shares clocks(end.known, what.accesses.size());
+        automatic_ones bit = 1;
         for (const access_request& access : what.accesses) {
             if (access.target != nullptr) {
-                const bool hazards = safety || mode.of(access) == ordering_mode::automatic;
+                const bool hazards = safety || (automatic & bit) != 0;
                 access.target->history.record(access.where, access.mode, {end.at, clocks.take()}, completed,
                                               order::accessor::weir, hazards);
             }
+            bit <<= 1;
         }
     }
     stream.pending.add(end.at.at, what, plan.waits());
@@ -381,8 +396,8 @@ struct onlookers {
 }
 
 /// Packages share operands: they are asked for their work first.
-completion submit_among_packages(stream_state& stream, const submission& what, const onlookers& by,
-                                 operands& resources) {
+[[gnu::noinline]] completion submit_among_packages(stream_state& stream, const submission& what, const onlookers& by,
+                                                   operands& resources) {
     late<foreign_visit> visit;
     meet_packages(visit, what, modes(stream), by.want_safety);
     if (visit) {

@@ -12,8 +12,13 @@ std::atomic<long> allowed{no_end};
 std::atomic<long> live{0};
 thread_local bool is_exempt = false;
 thread_local long until_failure = 0;  // 0: none is wanted, or it was
+thread_local long until_call = 0;     // the same
+thread_local void (*call)() = nullptr;
 
 bool may_allocate() noexcept {
+    if (until_call > 0 && --until_call == 0) {
+        call();
+    }
     if (until_failure > 0 && --until_failure == 0) {
         return false;
     }
@@ -57,6 +62,10 @@ void allow_all_allocations() noexcept { allowed = no_end; }
 void exempt_this_thread() noexcept { is_exempt = true; }
 void fail_allocation(long nth) noexcept { until_failure = nth; }
 bool allocation_has_failed() noexcept { return until_failure == 0; }
+void at_allocation(long nth, void (*then)()) noexcept {
+    call = then;
+    until_call = nth;
+}
 long live_allocations() noexcept { return live.load(std::memory_order_relaxed); }
 
 }  // namespace weir::test

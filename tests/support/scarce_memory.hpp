@@ -14,6 +14,9 @@ void fail_allocation(long nth) noexcept;
 /// Whether that allocation came, and failed.
 [[nodiscard]] bool allocation_has_failed() noexcept;
 
+/// Of the calling thread's next allocations, number `nth` calls `then` first, which allocates nothing. 0: none does.
+void at_allocation(long nth, void (*then)()) noexcept;
+
 /// Allocations of all threads that were not given back.
 [[nodiscard]] long live_allocations() noexcept;
 
