@@ -26,28 +26,34 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
         mode, [&](const past_access& past, reason because) { into.need_concerned(past.when, because); });
 }
 
-[[gnu::hot]] void history::record(const footprint& where, access_mode mode, mark when, const watermarks& completed,
-                                  accessor by, bool is_after_all) noexcept {
-    if (where.empty()) {
-        return;
+/// One of few reads: takes the place of an earlier one of its timeline that it covers, or is one more.
+[[gnu::hot]] void history::record_read(const footprint& where, mark&& when, const watermarks& completed,
+                                       accessor by) noexcept {
+    past_access* past = accesses_.data() + writes_;
+    for (const past_access* const end = accesses_.data() + accesses_.size(); past != end; ++past) {
+        if (past->when.at.timeline == when.at.timeline && !past->former_owner &&
+            weir::order::covers(where, past->where)) {
+            replace(*past, where, std::move(when), by);
+            return;
+        }
     }
+    if (accesses_.size() < bound) {
+        past_access& made = accesses_.emplace_back();  // there is room: see `reserve`
+        made.where.begin = where.begin;
+        made.where.end = where.end;
+        if (where.shape) {
+            made.where.shape = where.shape;
+        }
+        made.when = std::move(when);
+        made.by = by;
+    } else {
+        add({where, std::move(when), access_mode::read, false, by}, completed);
+    }
+}
+
+[[gnu::hot]] void history::record_any(const footprint& where, access_mode mode, mark&& when,
+                                      const watermarks& completed, accessor by, bool is_after_all) noexcept {
     const bool reads_only = mode == access_mode::read;
-    if (reads_only && reads() < few_reads) {
-        past_access* past = accesses_.data() + writes_;
-        for (const past_access* const end = accesses_.data() + accesses_.size(); past != end; ++past) {
-            if (past->when.at.timeline == when.at.timeline && !past->former_owner &&
-                weir::order::covers(where, past->where)) {
-                replace(*past, where, std::move(when), by);
-                return;
-            }
-        }
-        if (accesses_.size() < bound) {
-            replace(accesses_.emplace_back(), where, std::move(when), by);  // there is room: see `reserve`
-        } else {
-            add({where, std::move(when), mode, false, by}, completed);
-        }
-        return;
-    }
     if (reads_only && reads() >= bound) {
         add_to_many_reads({where, std::move(when), mode, false, by}, completed);
         return;

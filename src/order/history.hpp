@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "order/mark.hpp"
@@ -67,7 +68,16 @@ public:
     /// Forgets what it covers. `is_after_all`: its operation comes after all that `require` names with `hazards`, which need
     /// not be found out again then. Call `reserve` before.
     void record(const footprint& where, access_mode mode, mark when, const watermarks& completed,
-                accessor by = accessor::weir, bool is_after_all = false) noexcept;
+                accessor by = accessor::weir, bool is_after_all = false) noexcept {
+        if (where.empty()) {
+            return;
+        }
+        if (mode == access_mode::read && reads() < few_reads) {
+            record_read(where, std::move(when), completed, by);
+        } else {
+            record_any(where, mode, std::move(when), completed, by, is_after_all);
+        }
+    }
 
     /// Whether all that is kept is few accesses of `timeline`, and there is room for `more`: whatever an operation of that
     /// stream does here then comes after all of it, whoever orders it, and `require` has nothing to tell.
@@ -134,6 +144,9 @@ private:
 
     [[nodiscard]] std::size_t reads() const noexcept { return accesses_.size() - writes_; }
     void grow(std::size_t capacity);
+    void record_read(const footprint& where, mark&& when, const watermarks& completed, accessor by) noexcept;
+    void record_any(const footprint& where, access_mode mode, mark&& when, const watermarks& completed, accessor by,
+                    bool is_after_all) noexcept;
     void replace(past_access& kept, const footprint& where, mark&& when, accessor by) noexcept;
     [[nodiscard]] bool is_covered_by(const footprint& where) const noexcept;
     void insert(past_access&& added) noexcept;

@@ -1,0 +1,113 @@
+// How many instructions the host needs for an operation on a CUDA device whose driver does nothing, for `./run bench
+// instructions`. Usage: bench-cuda-instructions launch|in_turn|SHAPE; valgrind counts what runs in `measured`.
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <iostream>
+#include <utility>
+#include <vector>
+
+#include "cuda_device.hpp"
+#include "task_shapes.hpp"
+
+namespace {
+
+using namespace weir;  // NOLINT(google-build-using-namespace): a program of its own
+using bench::task_columns;
+using bench::task_steps;
+
+struct world {
+    device on = bench::cuda_device();
+    kernel empty_kernel = kernel::from_source(bench::empty_source, "empty", {}, on);
+    std::vector<stream> streams;
+    std::vector<array> buffers[2];
+    std::vector<std::vector<std::size_t>> inputs;
+
+    explicit world(bench::task_shape shape) {
+        for (std::size_t column = 0; column < task_columns; ++column) {
+            streams.emplace_back(on);
+            for (auto& buffer : buffers) {
+                buffer.push_back(empty(64, dtype::float64, streams.back()));
+            }
+        }
+        for (std::size_t step = 0; step < task_steps; ++step) {
+            for (std::size_t column = 0; column < task_columns; ++column) {
+                inputs.push_back(bench::task_inputs(shape, step, column));
+            }
+        }
+    }
+    void synchronize() const {
+        for (const stream& one : streams) {
+            one.synchronize();
+        }
+    }
+};
+
+/// Launches of a kernel that changes one array, on so many streams in turn.
+void launch_on(const world& with, std::size_t streams) {
+    for (std::size_t i = 0; i < bench::tasks_in_all; ++i) {
+        launch(with.streams[i % streams], with.empty_kernel, {1, 32}, inout<double>(with.buffers[0][0]));
+    }
+}
+
+template <std::size_t... I>
+void enqueue_task(const world& with, std::index_sequence<I...>, std::size_t step, std::size_t column,
+                  const std::vector<std::size_t>& read) {
+    const std::vector<array>& from = with.buffers[(step + 1) % 2];
+    detail::submit_work(with.streams[column], runtime::work_kind::device, detail::native_task{bench::empty_task{}},
+                        in<double>(from[read[I]])..., out<double>(with.buffers[step % 2][column]));
+}
+
+void enqueue_graph(const world& with) {
+    const std::vector<std::size_t>* read = with.inputs.data();
+    for (std::size_t step = 0; step < task_steps; ++step) {
+        for (std::size_t column = 0; column < task_columns; ++column, ++read) {
+            [&]<std::size_t... N>(std::index_sequence<N...>) {
+                const auto with_inputs = [&](auto count) {
+                    if (read->size() == count.size()) {
+                        enqueue_task(with, count, step, column, *read);
+                    }
+                };
+                (with_inputs(std::make_index_sequence<N>()), ...);
+            }
+            (std::make_index_sequence<task_columns + 1>());
+        }
+    }
+}
+
+}  // namespace
+
+extern "C" [[gnu::noinline]] void measured(const std::function<void()>& run) { run(); }
+
+int main(int count, char** arguments) {
+    const char* const what = count == 2 ? arguments[1] : "";
+    bench::task_shape shape = bench::task_shape::trivial;
+    bool is_known = std::strcmp(what, "launch") == 0 || std::strcmp(what, "in_turn") == 0;
+    const bool is_launch = is_known;
+    for (const bench::named_shape& one : bench::task_shapes) {
+        if (std::strcmp(what, one.name) == 0) {
+            shape = one.shape;
+            is_known = true;
+        }
+    }
+    if (!is_known) {
+        std::cerr << "usage: bench-cuda-instructions launch|in_turn|trivial|stencil|fft|sweep|tree|random\n";
+        return 2;
+    }
+    const world with(shape);
+    const std::function<void()> run = [&] {
+        if (is_launch) {
+            launch_on(with, std::strcmp(what, "launch") == 0 ? 1 : 2);
+        } else {
+            enqueue_graph(with);
+        }
+    };
+    // The last round counts: what is kept for later use is there by then.
+    constexpr int rounds = 20;
+    for (int round = 1; round < rounds; ++round) {
+        run();
+        with.synchronize();
+    }
+    measured(run);
+    with.synchronize();
+}
