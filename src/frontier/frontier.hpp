@@ -117,6 +117,8 @@ public:
         const auto first = direct - std::count(first_.begin(), first_.end(), epoch{0});
         return static_cast<std::size_t>(first) + (is_tree() ? many_.size() : few_.size());
     }
+    /// Whether it has points of the first timelines alone: to merge such ones needs no memory.
+    [[nodiscard]] bool has_first_alone() const noexcept { return !has_others(); }
     /// Whether merging, copying and asking take longer, the more points there are.
     [[nodiscard]] bool is_large() const noexcept { return is_tree() || few_.size() > in_place; }
 

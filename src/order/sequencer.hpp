@@ -47,6 +47,25 @@ public:
         return reserve();
     }
 
+    /// The same for a plan with one wait, if the stream's clock can be raised where it lies, as nobody else has it: then no other
+    /// one need be made. What `clock_after` answers, at least. False, and nothing has changed, if it cannot.
+    [[nodiscard]] bool can_raise(const plan& with) const noexcept {
+        const auto waits = with.waits();
+        return waits.size() == 1 && waits[0].target.at.timeline < frontier::direct && known_ && known_.is_sole() &&
+               known_->has_first_alone() &&
+               (waits[0].target.known == nullptr || waits[0].target.known->has_first_alone());
+    }
+    /// ... of which `can_raise` is true.
+    mark reserve_raised(const plan& with) noexcept {
+        shared_frontier& raised = known_.sole();
+        const mark_view& target = with.waits()[0].target;
+        if (target.known != nullptr) {
+            raised.merge(*target.known);
+        }
+        raised.merge(target.at);
+        return reserve();
+    }
+
     /// A fresh epoch that stands for whatever others have put into this stream since Weir last looked (rules O2, X6):
     /// nothing known about an earlier epoch covers it, so elision never spans two entries.
     mark enter_foreign() noexcept { return reserve(); }

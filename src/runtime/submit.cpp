@@ -330,7 +330,8 @@ struct onlookers {
             seen_by_host = seen_by_host || access.target->views.conflict_with(access.where, access.mode);
         }
     }
-    order::clock after = plan.waits().empty() && !visit ? nullptr : plan.clock_after();
+    const bool raises = !visit && stream.sequence.can_raise(plan);
+    order::clock after = raises || (plan.waits().empty() && !visit) ? nullptr : plan.clock_after();
     if (visit) {
         visit->prepare({{stream.timeline(), stream.sequence.tail() + 1}, after}, completed);
     }
@@ -350,7 +351,9 @@ struct onlookers {
             stream.queue->wait(issued.target.at);
         }
     }
-    order::mark end = plan.waits().empty() ? stream.sequence.reserve() : stream.sequence.reserve(std::move(after));
+    order::mark end = raises                 ? stream.sequence.reserve_raised(plan)
+                      : plan.waits().empty() ? stream.sequence.reserve()
+                                             : stream.sequence.reserve(std::move(after));
     {
         detail::shares clocks(end.known, what.accesses.size());
         automatic_ones bit = 1;

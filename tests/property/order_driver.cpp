@@ -381,7 +381,8 @@ order::mark driver::commit(int on, plan& from, int position) {
     if (from.waits().empty()) {
         return stream(on).reserve();
     }
-    mark when = stream(on).reserve(clock_after(from));
+    const bool raises = is(fault::none) && stream(on).can_raise(from);
+    mark when = raises ? stream(on).reserve_raised(from) : stream(on).reserve(clock_after(from));
     const std::size_t size = when.known->size();
     // The first timelines take no memory of their own.
     const auto first = std::count_if(options_.names.begin(), options_.names.end(),

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+#include <vector>
+
 #include "order_support.hpp"
 
 namespace weir::order::test {
@@ -103,6 +106,71 @@ TEST(S2, AWaitThatIsImpliedTakesNoEpoch) {
     const epoch tail = stream.tail();
     EXPECT_EQ(wait_for(stream, producer.record()), 0U);
     EXPECT_EQ(stream.tail(), tail);
+}
+
+/// A stream that waits for each of these in turn, and the plan for the last.
+struct waiting {
+    waiting(std::initializer_list<mark> targets) : all(targets), next(after_all_but_the_last()) {
+        next.need(all.back(), reason::dependency);
+        next.resolve();
+    }
+    plan after_all_but_the_last() {
+        for (auto one = all.begin(); one + 1 != all.end(); ++one) {
+            wait_for(stream, *one);
+        }
+        return stream.next(completed);
+    }
+
+    std::vector<mark> all;
+    nothing_completes completed;
+    sequencer stream{1};
+    plan next;
+};
+
+TEST(O2, AClockIsRaisedWhereItLiesToWhatAnotherOneWouldBe) {
+    for (const mark& last : {mark_at(2, 9), mark_at(2, 9, {{3, 8}, {5, 1}}), mark_at(4, 2, {{2, 1}, {3, 9}})}) {
+        waiting one{mark_at(2, 5, {{3, 4}}), last};
+        waiting other{mark_at(2, 5, {{3, 4}}), last};
+        ASSERT_TRUE(one.stream.can_raise(one.next));
+        const shared_frontier* const lay = one.stream.known().get();
+        const mark raised = one.stream.reserve_raised(one.next);
+        const mark made = other.stream.reserve(other.next.clock_after());
+        EXPECT_EQ(raised.at, made.at);
+        EXPECT_EQ(*raised.known, *made.known);
+        EXPECT_EQ(raised.known.get(), lay);
+        EXPECT_EQ(one.stream.known(), raised.known);
+    }
+}
+
+TEST(O2, AClockThatOthersHaveStaysAsItIs) {
+    waiting one{mark_at(2, 5), mark_at(3, 7)};
+    {
+        const mark event = one.stream.record();
+        EXPECT_FALSE(one.stream.can_raise(one.next));
+        one.stream.reserve(one.next.clock_after());
+        EXPECT_FALSE(event.known->covers({3, 7}));
+    }
+    plan next = one.stream.next(one.completed);
+    next.need(mark_at(3, 8), reason::dependency);
+    EXPECT_TRUE(one.stream.can_raise(next)) << "the event is gone";
+}
+
+TEST(O2, AClockIsRaisedWhereItLiesOnlyIfThatTakesNoMemoryAndOneWait) {
+    const timeline_id far = frontier::direct;
+    const auto can_raise = [](std::initializer_list<mark> targets) {
+        const waiting one(targets);
+        return one.stream.can_raise(one.next);
+    };
+    EXPECT_TRUE(can_raise({mark_at(2, 5), mark_at(far - 1, 7)}));
+    EXPECT_FALSE(can_raise({mark_at(2, 5)})) << "there is none yet";
+    EXPECT_FALSE(can_raise({mark_at(2, 5), mark_at(far, 7)}));
+    EXPECT_FALSE(can_raise({mark_at(2, 5), mark_at(3, 7, {{far, 2}})}));
+    EXPECT_FALSE(can_raise({mark_at(far, 5), mark_at(3, 7)}));
+    EXPECT_FALSE(can_raise({mark_at(2, 5), mark_at(2, 4)})) << "nothing to wait for";
+    waiting two{mark_at(2, 5), mark_at(3, 7)};
+    two.next.need(mark_at(4, 1), reason::dependency);
+    two.next.resolve();
+    EXPECT_FALSE(two.stream.can_raise(two.next));
 }
 
 TEST(O2, AnOperationOwnsTheClockItWasReservedWith) {

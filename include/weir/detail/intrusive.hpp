@@ -30,6 +30,9 @@ public:
     /// Takes back so many of those, by one that stays an owner.
     void drop_owners(std::uint32_t fewer) const noexcept { owners_.fetch_sub(fewer, std::memory_order_release); }
 
+    /// Whether who asks is the only owner, and may do with the object what it wants.
+    [[nodiscard]] bool has_one_owner() const noexcept { return owners_.load(std::memory_order_acquire) == 1; }
+
     void drop_owner() const noexcept {
         // acquire and release: what any owner did to the object happens before the last owner ends it. An owner that is
         // the only one stays so, since only owners make owners: it needs no atomic change, the costly part of a drop.
@@ -117,7 +120,7 @@ protected:
     virtual ~shared_object() = default;
 };
 
-/// An owner of an immutable T, a shared_object, which need only be declared where it is not used.
+/// An owner of a T that does not change while there are others, a shared_object, which need only be declared where it is not used.
 template <class T>
 class shared_owner {
 public:
@@ -129,6 +132,10 @@ public:
     [[nodiscard]] const T* get() const noexcept { return static_cast<const T*>(object_.get()); }
     const T& operator*() const noexcept { return *get(); }
     const T* operator->() const noexcept { return get(); }
+    /// Whether it is the only one: then the object may change.
+    [[nodiscard]] bool is_sole() const noexcept { return object_ && object_.get()->has_one_owner(); }
+    /// The object, for an owner that is the only one.
+    [[nodiscard]] T& sole() noexcept { return const_cast<T&>(*get()); }
     explicit operator bool() const noexcept { return static_cast<bool>(object_); }
     friend bool operator==(const shared_owner&, const shared_owner&) = default;
 
