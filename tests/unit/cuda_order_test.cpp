@@ -2,9 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "unit/cuda_support.hpp"
@@ -124,11 +122,7 @@ TEST(CudaStream, O7SingleWaitsInAPipelineAreForThePieceAndNotForThoseBehindIt) {
         later.hold(static_cast<gpu::stream_handle>(handle_of(out)));
         step_in_place(out, second);
         const completion read = step(in, y, first);
-        for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-             !read.done() && std::chrono::steady_clock::now() < end;) {
-            std::this_thread::yield();
-        }
-        EXPECT_TRUE(read.done()) << "piece " << piece;
+        EXPECT_TRUE(gets_over(read)) << "piece " << piece;
         EXPECT_FALSE(out.done());
         later.raise();
         cuda().synchronize();

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -321,11 +320,7 @@ TEST(CudaAdopt, O2ThePointOfWhatIsInTheStreamWhenTheHandleIsGivenOutIsBeforeWhat
     later.hold(static_cast<gpu::stream_handle>(s.native().handle));  // theirs, behind Weir's
     const completion done = step(b, y, x);
     held.open();
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-    while (!done.done() && std::chrono::steady_clock::now() < end) {
-        std::this_thread::yield();
-    }
-    EXPECT_TRUE(done.done()) << "waits for what others put behind the operation";
+    EXPECT_TRUE(gets_over(done)) << "waits for what others put behind the operation";
     later.raise();
     done.synchronize();
     EXPECT_THAT(values_of<double>(y), Each(111));
