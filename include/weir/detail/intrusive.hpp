@@ -133,7 +133,7 @@ public:
     const T& operator*() const noexcept { return *get(); }
     const T* operator->() const noexcept { return get(); }
     /// Whether it is the only one: then the object may change.
-    [[nodiscard]] bool is_sole() const noexcept { return object_ && object_.get()->has_one_owner(); }
+    [[nodiscard]] bool is_sole() const noexcept { return object_ && object_->has_one_owner(); }
     /// The object, for an owner that is the only one.
     [[nodiscard]] T& sole() noexcept { return const_cast<T&>(*get()); }
     explicit operator bool() const noexcept { return static_cast<bool>(object_); }
