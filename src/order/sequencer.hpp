@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "frontier/frontier.hpp"
 #include "frontier/point.hpp"
 #include "order/plan.hpp"
 
