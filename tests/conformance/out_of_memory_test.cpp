@@ -22,6 +22,7 @@
 #include "support/scarce_memory.hpp"
 #include "support/scratch_folder.hpp"
 #include "support/stuck_host.hpp"
+#include "support/time_limit.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
@@ -399,6 +400,8 @@ void sweep(const step& tested, world& w, const attempt& with_failure, long& runs
         runs += 2;
         SCOPED_TRACE("failure " + std::to_string(k));
         ASSERT_LT(k, 5000) << "there is no end to it";
+        const test::time_limit both(
+            10, std::string(tested.name) + ", or what comes after its failure " + std::to_string(k) + ",");
         std::string thrown;
         const bool failed = with_failure(k, [&] {
             try {
@@ -493,6 +496,7 @@ TEST_P(L6OutOfMemory, AtEveryAllocationOfADevicesNothingIsLost) {
         }
     };
     int result = 0;
+    const test::time_limit all(60, "the first use, or what comes after its failure " + std::to_string(k) + ",");
     try {
         test::fail_allocation(k);
         program();
