@@ -148,10 +148,12 @@ void meet_packages(late<foreign_visit>& visit, const submission& what, const mod
 /// mind meanwhile. What an access was not ordered after must not be forgotten for it.
 using automatic_ones = std::uint64_t;
 
-/// Tells `plan` everything that the operation must come after. `safety`: whoever orders an access, hazards count.
+/// Tells `plan` everything that the operation must come after, and calls `with(access)` for each operand. `safety`: whoever
+/// orders an access, hazards count.
+template <class With>
 [[gnu::always_inline]] inline automatic_ones state_needs(order::plan& plan, const submission& what,
                                                          const late<foreign_visit>& visit, const modes& mode,
-                                                         bool safety) {
+                                                         bool safety, With&& with) {
     if (visit) {
         visit->state(plan, safety);
     }
@@ -162,6 +164,7 @@ using automatic_ones = std::uint64_t;
             const bool is_automatic = mode.of(access) == ordering_mode::automatic;
             automatic |= is_automatic ? bit : 0;
             access.target->history.require(plan, access.where, access.mode, safety || is_automatic);
+            with(access);
         }
         bit <<= 1;
     }
@@ -192,7 +195,7 @@ public:
         // What the program's own choice of ordering needs, without the waits for safety's sake.
         order::plan own = stream.sequence.next(backend::timeline_table::instance());
         if (safety) {
-            static_cast<void>(state_needs(own, what, visit, mode, false));
+            static_cast<void>(state_needs(own, what, visit, mode, false, [](const access_request&) {}));
         }
         for (const order::wait& issued : plan.waits()) {
             const point target = issued.target.at;
@@ -318,17 +321,14 @@ struct onlookers {
     const modes mode(stream);
     // What can fail comes first and changes nothing.
     order::plan plan = stream.sequence.next(completed, observed);
-    const automatic_ones automatic = state_needs(plan, what, visit, mode, safety);
+    bool seen_by_host = false;
+    const automatic_ones automatic = state_needs(plan, what, visit, mode, safety, [&](const access_request& access) {
+        access.target->history.reserve(what.accesses.size());
+        seen_by_host = seen_by_host || access.target->views.conflict_with(access.where, access.mode);
+    });
     stream.reserve_pending(what.accesses.size(), plan.waits().size() + what.after.size());
     for (const completion& one : what.after) {
         failures::expect_dependent({one.timeline(), one.epoch()});
-    }
-    bool seen_by_host = false;
-    for (const access_request& access : what.accesses) {
-        if (access.target != nullptr) {
-            access.target->history.reserve(what.accesses.size());
-            seen_by_host = seen_by_host || access.target->views.conflict_with(access.where, access.mode);
-        }
     }
     const bool raises = !visit && stream.sequence.can_raise(plan);
     order::clock after = raises || (plan.waits().empty() && !visit) ? nullptr : plan.clock_after();

@@ -32,11 +32,12 @@ public:
         }
     }
     event_ref(event_ref&& other) noexcept : one_(std::exchange(other.one_, nullptr)) {}
-    event_ref& operator=(event_ref other) noexcept {
-        std::swap(one_, other.one_);
+    event_ref& operator=(const event_ref& other) noexcept { return *this = event_ref(other); }
+    event_ref& operator=(event_ref&& other) noexcept {
+        let_go(std::exchange(one_, std::exchange(other.one_, nullptr)));
         return *this;
     }
-    ~event_ref();
+    ~event_ref() { let_go(one_); }
 
     explicit operator bool() const noexcept { return one_ != nullptr; }
     [[nodiscard]] event_handle handle() const noexcept { return one_->handle; }
@@ -44,6 +45,8 @@ public:
     [[nodiscard]] bool is_only_one() const noexcept { return one_->users.load(std::memory_order_acquire) == 1; }
 
 private:
+    static void let_go(pooled_event* one) noexcept;
+
     pooled_event* one_ = nullptr;
 };
 
@@ -73,9 +76,9 @@ private:
     std::vector<pooled_event*> all_;
 };
 
-inline event_ref::~event_ref() {
-    if (one_ != nullptr && one_->users.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-        one_->pool->put(*one_);
+inline void event_ref::let_go(pooled_event* one) noexcept {
+    if (one != nullptr && one->users.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        one->pool->put(*one);
     }
 }
 

@@ -150,13 +150,15 @@ void lane::mark_for_others() {
     event_ref fresh;
     {
         const std::lock_guard lock(mutex_);
-        lane_events::recorded found = events_.behind(at);
+        if (const lane_events::recorded* const found = events_.behind(at); found != nullptr) {
+            return *found;
+        }
         covered = submitted();
         // Where the calling thread cannot reach the stream, the stream's own thread has recorded one, or does so presently.
-        if (found.event || covered < at || !is_reachable()) {
-            return found;
+        if (covered < at || !is_reachable()) {
+            return {};
         }
-        std::swap(fresh, spare_for_all_);
+        fresh = std::move(spare_for_all_);
     }
     return record_for(at, covered, std::move(fresh), false);
 }
@@ -176,7 +178,7 @@ void lane::mark_for_others() {
     }
     // What enters the stream meanwhile, by another thread, may have come before the event: nothing that a gate holds back, for
     // there was a mark before that, which is then the first.
-    return events_.behind(at);
+    return *events_.behind(at);
 }
 
 [[gnu::hot]] bool lane::has_entered(epoch at, awaited_end& end) noexcept {
@@ -184,11 +186,11 @@ void lane::mark_for_others() {
         return false;
     }
     awaited(at);
-    end.behind = events_.behind(at).event;
-    if (end.behind) {
+    if (const lane_events::recorded* const found = events_.behind(at); found != nullptr) {
+        end.behind = found->event;
         return true;
     }
-    std::swap(end.fresh, spare_for_all_);
+    end.fresh = std::move(spare_for_all_);
     return is_reachable();
 }
 
@@ -247,7 +249,9 @@ void lane::look() noexcept {
             lane_events::recorded middle;
             {
                 const std::lock_guard lock(mutex_);
-                first = events_.behind(last.at + 1);
+                if (const lane_events::recorded* const found = events_.behind(last.at + 1); found != nullptr) {
+                    first = *found;
+                }
                 middle = events_.middle_of_those_behind(last.at + 1);
             }
             if (!first.event || !is_over(first.event)) {

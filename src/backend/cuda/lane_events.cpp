@@ -13,9 +13,9 @@ namespace weir::backend::cuda {
     return found;
 }
 
-[[gnu::hot]] lane_events::recorded lane_events::behind(epoch at) const noexcept {
+[[gnu::hot]] const lane_events::recorded* lane_events::behind(epoch at) const noexcept {
     const std::uint64_t found = place_behind(at);
-    return found == ring_.end() ? recorded() : ring_[found];
+    return found == ring_.end() ? nullptr : &ring_[found];
 }
 
 lane_events::recorded lane_events::middle_of_those_behind(epoch at) const noexcept {

@@ -22,8 +22,8 @@ public:
     [[nodiscard]] bool empty() const noexcept { return ring_.empty(); }
     [[nodiscard]] const recorded& last() const noexcept { return ring_[ring_.end() - 1]; }
 
-    /// The first that stands behind `at` or a later epoch; without an event if there is none.
-    [[nodiscard]] recorded behind(epoch at) const noexcept;
+    /// The first that stands behind `at` or a later epoch; null if there is none. Until the next change.
+    [[nodiscard]] const recorded* behind(epoch at) const noexcept;
     /// The one in the middle of all that do; without an event if there is none.
     [[nodiscard]] recorded middle_of_those_behind(epoch at) const noexcept;
     /// Whether there is one for `at`. If so, and `is_mark`, the last one is a mark from now on.
