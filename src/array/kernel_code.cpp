@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
@@ -104,7 +105,7 @@ std::string text_of(const dimensions& size) {
 
 kernel_code::kernel_code(device on, backend::cuda::device_context& in, std::string name,
                          std::unique_ptr<backend::cuda::loaded_module> code, backend::cuda::function_handle function)
-    : device_(on), in_(&in), name_(std::move(name)), code_(std::move(code)), function_(function) {
+    : device_(on), in_(&in), function_(function), name_(std::move(name)), code_(std::move(code)) {
     const in_relaxed_context scope(in);
     max_threads_ = attribute_of(in, function, function_attribute::max_threads_per_block);
     own_shared_ = static_cast<std::size_t>(attribute_of(in, function, function_attribute::shared_size));
@@ -115,8 +116,8 @@ kernel_code::kernel_code(device on, backend::cuda::device_context& in, std::stri
     constexpr std::array<device_attribute, 3> threads = {device_attribute::max_block_x, device_attribute::max_block_y,
                                                          device_attribute::max_block_z};
     for (std::size_t axis = 0; axis < 3; ++axis) {
-        most_blocks_[axis] = static_cast<std::size_t>(in.attribute(blocks[axis]));
-        most_threads_[axis] = static_cast<std::size_t>(in.attribute(threads[axis]));
+        most_blocks_[axis] = static_cast<std::uint32_t>(in.attribute(blocks[axis]));
+        most_threads_[axis] = static_cast<std::uint32_t>(in.attribute(threads[axis]));
     }
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,7 +22,9 @@ namespace weir::detail {
 /// A kernel that is loaded on a device. Launches keep no hold on it: when the last `weir::kernel` goes, the code is
 /// *retired*, and unloaded when another kernel is made on the device at a time at which every operation of the device that
 /// Weir knows of is over. So dropping a kernel never waits, and a launch owns nothing.
-class kernel_code {
+///
+/// What each launch asks is on two cache lines.
+class alignas(64) kernel_code {
 public:
     /// `code` is null if others loaded it. In no context. Throws device_error.
     kernel_code(device on, backend::cuda::device_context& in, std::string name,
@@ -66,16 +69,16 @@ private:
 
     device device_;
     backend::cuda::device_context* in_;
+    backend::cuda::function_handle function_;
+    std::array<std::uint32_t, 3> most_blocks_{};   ///< along each axis
+    std::array<std::uint32_t, 3> most_threads_{};  ///< of a block, along each axis
+    int max_threads_ = 0;                          ///< of a block
+    mutable std::atomic<std::size_t> shared_{0};   ///< bytes that a launch may ask for
+    std::optional<std::vector<std::size_t>> parameter_bytes_;
     std::string name_;
     std::unique_ptr<backend::cuda::loaded_module> code_;
-    backend::cuda::function_handle function_;
-    std::array<std::size_t, 3> most_blocks_{};    ///< along each axis
-    std::array<std::size_t, 3> most_threads_{};   ///< of a block, along each axis
-    int max_threads_ = 0;                         ///< of a block
-    std::size_t own_shared_ = 0;                  ///< bytes that the kernel itself declares
-    mutable detail::mutex mutex_;                 ///< of those who raise shared_; a leaf in the lock order
-    mutable std::atomic<std::size_t> shared_{0};  ///< bytes that a launch may ask for
-    std::optional<std::vector<std::size_t>> parameter_bytes_;
+    std::size_t own_shared_ = 0;   ///< bytes that the kernel itself declares
+    mutable detail::mutex mutex_;  ///< of those who raise shared_; a leaf in the lock order
 };
 
 struct kernel_parameters {

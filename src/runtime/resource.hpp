@@ -58,9 +58,6 @@ public:
 
     /// Guards `history`, `views` and `packages`. First in the lock order; several are locked by address (rule O8).
     backend::hot_mutex mutex;
-    order::history history;
-    host_views views;
-    package_ties packages;
 
     /// Unique in the process. New for each owner of the same memory.
     [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
@@ -93,11 +90,17 @@ protected:
 private:
     static std::uint64_t next_id() noexcept;
 
+    own_ordering mode_;
     life* life_;
     std::uint64_t id_ = 0;
     std::uint64_t size_;
     const device_state* memory_of_ = nullptr;
-    own_ordering mode_;
+
+public:
+    // Beside what each operation asks.
+    package_ties packages;
+    host_views views;
+    order::history history;
 };
 
 }  // namespace weir::runtime

@@ -70,12 +70,12 @@ detail::owner<stream_state> stream_state::make(device_state& device, const backe
 stream_state::stream_state(device_state& device, frontiers::timeline_id timeline, const backend::queue_options& how,
                            std::string name, const native_source* native, default_kind default_of)
     : sequence(timeline, backend::timeline_table::instance().completed(timeline)),
+      is_shared_(native != nullptr),
       device_(&device),
       memory_space_(&device.memory_space()),
       name_(std::move(name)),
       how_(how),
-      native_(native == nullptr ? nullptr : native->queue),
-      is_shared_(native != nullptr) {
+      native_(native == nullptr ? nullptr : native->queue) {
     info_.id = next_stream_id();
     info_.timeline = timeline;
     info_.before = sequence.tail();

@@ -42,7 +42,8 @@ struct native_source {
 };
 
 /// What all copies of a stream share. Owners: the user's stream objects, and the queue while it has work (rule S4).
-class stream_state final : public detail::counted<stream_state, true>, private backend::queue_events {
+/// What each operation needs lies together: three cache lines.
+class alignas(64) stream_state final : public detail::counted<stream_state, true>, private backend::queue_events {
 public:
     /// Throws std::bad_alloc.
     static detail::owner<stream_state> make(device_state& device, const backend::queue_options& how, std::string name);
@@ -60,15 +61,15 @@ public:
     [[nodiscard]] const stream_info& info() const noexcept { return info_; }
     [[nodiscard]] int priority() const noexcept { return how_.priority; }
     [[nodiscard]] bool blocking() const noexcept { return how_.blocking; }
-    [[nodiscard]] frontiers::timeline_id timeline() const noexcept { return info_.timeline; }
+    [[nodiscard]] frontiers::timeline_id timeline() const noexcept { return sequence.timeline(); }
     [[nodiscard]] std::uint64_t id() const noexcept { return info_.id; }
 
     /// Guards `sequence`, `queue`, what enters them, and `pending`. In the lock order after buffers and devices; among
     /// streams by id.
     backend::hot_mutex mutex;
+    std::unique_ptr<backend::queue> queue;
     order::sequencer sequence;
     pending_operations pending;
-    std::unique_ptr<backend::queue> queue;
 
     std::atomic<bool> closed{false};
     /// Throws state_error if closed.
@@ -153,20 +154,21 @@ private:
     void busy() noexcept override { add_owner(); }
     void idle() noexcept override { drop_owner(); }
 
+    backend::implicit_order ordered_as_ = backend::implicit_order::none;
+    own_ordering mode_;
+    std::atomic<bool> is_shared_;
+    bool is_listed_ = false;  ///< else it may go under the lock of adopted_streams, as one that could not be made does
     device_state* device_;
     const device_state* memory_space_;
+    // What follows no operation needs as a rule.
     std::string name_;
     stream_info info_;
     backend::queue_options how_;
-    backend::implicit_order ordered_as_ = backend::implicit_order::none;
     /// Up to where it has followed others, by their ids. Under `mutex`.
     std::map<std::uint64_t, frontiers::epoch> followed_;
-    own_ordering mode_;
     native_queue* native_;  ///< null if the stream is Weir's own, or the driver's
     native_identity native_id_;
     native_identity handed_out_{};
-    std::atomic<bool> is_shared_;
-    bool is_listed_ = false;  ///< else it may go under the lock of adopted_streams, as one that could not be made does
     std::unique_ptr<retired_owner> native_owner_;
 };
 

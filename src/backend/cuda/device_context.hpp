@@ -21,7 +21,10 @@ struct clock_base {
 };
 
 /// What all streams of one device share.
-class device_context : public context {
+class alignas(64) device_context : public context {
+    mutable std::atomic<result> error_{
+        success};  ///< what is noted: no one changes the context. Asked by each operation
+
 public:
     /// Throws device_error.
     device_context(const driver_api& api, int number);
@@ -59,7 +62,6 @@ private:
     stream_handle own_stream_ = nullptr;
     detail::mutex base_mutex_;  ///< guards base_; a leaf in the lock order
     std::shared_ptr<const clock_base> base_;
-    mutable std::atomic<result> error_{success};  ///< what is noted: no one changes the context
 };
 
 }  // namespace weir::backend::cuda

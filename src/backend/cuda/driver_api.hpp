@@ -120,7 +120,19 @@ inline constexpr int granularity_minimum = 0;
 /// says which of several interfaces of one name is meant: "_v2" is the one with 64-bit sizes, or the later semantics.
 ///
 /// What may be null is said so; all else is there. Tests bring a library of their own (WEIR_CUDA_DRIVER).
-struct driver_api {
+struct alignas(64) driver_api {
+    // What operations call again and again: on one cache line
+    result (*launch)(function_handle, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                     unsigned block_y, unsigned block_z, unsigned shared_bytes, stream_handle, void** arguments,
+                     void** extra) = nullptr;
+    result (*event_record)(event_handle, stream_handle) = nullptr;
+    result (*stream_wait_event)(stream_handle, event_handle, unsigned flags) = nullptr;
+    result (*context_get_current)(context_handle*) = nullptr;
+    result (*context_set_current)(context_handle) = nullptr;
+    result (*exchange_capture_mode)(int* mode) = nullptr;
+    result (*event_query)(event_handle) = nullptr;
+    result (*event_synchronize)(event_handle) = nullptr;
+
     // Device and context
     result (*init)(unsigned flags) = nullptr;
     result (*driver_version)(int* version) = nullptr;
@@ -133,12 +145,9 @@ struct driver_api {
     result (*device_attribute)(int* value, enum device_attribute, device_number) = nullptr;
     result (*device_can_access_peer)(int* can, device_number from, device_number to) = nullptr;
     result (*primary_context_retain)(context_handle*, device_number) = nullptr;
-    result (*context_get_current)(context_handle*) = nullptr;
-    result (*context_set_current)(context_handle) = nullptr;
     result (*context_enable_peer_access)(context_handle, unsigned flags) = nullptr;
     result (*context_priority_range)(int* least, int* greatest) = nullptr;
     result (*context_synchronize)() = nullptr;
-    result (*exchange_capture_mode)(int* mode) = nullptr;
     result (*context_record_event)(context_handle, event_handle) = nullptr;  ///< driver 12.5 and later; may be null
 
     // Streams and events
@@ -151,14 +160,10 @@ struct driver_api {
     result (*stream_query)(stream_handle) = nullptr;
     result (*stream_synchronize)(stream_handle) = nullptr;
     result (*stream_is_capturing)(stream_handle, int* status) = nullptr;
-    result (*stream_wait_event)(stream_handle, event_handle, unsigned flags) = nullptr;
     result (*stream_write_value)(stream_handle, device_pointer, std::uint64_t value, unsigned flags) = nullptr;
     result (*stream_wait_value)(stream_handle, device_pointer, std::uint64_t value, unsigned flags) = nullptr;
     result (*event_create)(event_handle*, unsigned flags) = nullptr;
     result (*event_destroy)(event_handle) = nullptr;
-    result (*event_record)(event_handle, stream_handle) = nullptr;
-    result (*event_query)(event_handle) = nullptr;
-    result (*event_synchronize)(event_handle) = nullptr;
     result (*event_elapsed)(float* milliseconds, event_handle start, event_handle end) = nullptr;
 
     // Memory
@@ -206,9 +211,6 @@ struct driver_api {
     result (*module_function)(function_handle*, module_handle, const char* name) = nullptr;
     result (*function_get_attribute)(int* value, function_attribute, function_handle) = nullptr;
     result (*function_set_attribute)(function_handle, function_attribute, int value) = nullptr;
-    result (*launch)(function_handle, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                     unsigned block_y, unsigned block_z, unsigned shared_bytes, stream_handle, void** arguments,
-                     void** extra) = nullptr;
     result (*function_load)(function_handle) = nullptr;  ///< driver 12.4 and later; may be null
     result (*function_parameter)(function_handle, std::size_t index, std::size_t* offset,
                                  std::size_t* bytes) = nullptr;  ///< driver 12.4 and later; may be null

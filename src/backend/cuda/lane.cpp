@@ -35,12 +35,12 @@ implicit_order order_of(const context& in, stream_handle stream) noexcept {
 
 lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& lock, int priority, unsigned flags)
     : in_(&in),
-      line_(&line),
       owner_(&owner),
-      ordered_as_(order_of(flags)),
       submitted_(line.completed()),
       passed_on_(line.completed()),
       last_(line.completed()),
+      ordered_as_(order_of(flags)),
+      line_(&line),
       mutex_(lock),
       reached_(line.completed()),
       completed_(line.completed()) {
@@ -50,16 +50,16 @@ lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& l
 
 lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& lock, stream_handle adopted) noexcept
     : in_(&in),
-      line_(&line),
       owner_(&owner),
       stream_(adopted),
-      is_adopted_(true),
-      ordered_as_(order_of(in, adopted)),
-      thread_(std::this_thread::get_id()),
       submitted_(line.completed()),
       passed_on_(line.completed()),
       last_(line.completed()),
+      is_adopted_(true),
+      ordered_as_(order_of(in, adopted)),
+      line_(&line),
       mutex_(lock),
+      thread_(std::this_thread::get_id()),
       reached_(line.completed()),
       completed_(line.completed()) {}
 

@@ -150,10 +150,7 @@ public:
     /// Whether anything may be in the stream that is not known to be over.
     [[nodiscard]] bool has_pending() const noexcept { return line_->completed() < submitted(); }
 
-    // The watcher's.
-    std::atomic<bool> watched{false};
-    std::atomic<epoch> wanted{0};  ///< somebody waits for it
-    int idle_looks = 0;            ///< so often in a row it had nothing to do; of the watcher's thread
+    int idle_looks = 0;  ///< of the watcher's thread: so often in a row it had nothing to do
 
     /// Inside a moment that runs: the device's time.
     [[nodiscard]] static const std::chrono::steady_clock::time_point* moment() noexcept { return moment_; }
@@ -188,26 +185,34 @@ private:
     [[nodiscard]] bool tell_next(epoch upto, std::pair<std::shared_ptr<lane>, epoch>& before) noexcept;
     void give_up() noexcept;
 
-    device_context* in_;
-    timeline* line_;
+    // What each operation needs, on one cache line.
+    alignas(64) device_context* in_;
     queue_events* owner_;
     stream_handle stream_ = nullptr;
-    bool is_adopted_ = false;
-    implicit_order ordered_as_ = implicit_order::none;
-    std::thread::id thread_;  ///< that made this
     std::atomic<epoch> submitted_;
     std::atomic<epoch> passed_on_;
-    std::atomic<epoch> last_;             ///< enqueued
-    std::atomic<bool> is_busy_{false};    ///< the owner was told to stay
+    std::atomic<epoch> last_;  ///< enqueued
+
+public:                            // the watcher's
+    std::atomic<epoch> wanted{0};  ///< somebody waits for it
+    std::atomic<bool> watched{false};
+
+private:
+    std::atomic<bool> is_busy_{false};  ///< the owner was told to stay
+    bool is_adopted_ = false;
+    implicit_order ordered_as_ = implicit_order::none;
     std::atomic<int> finely_awaited_{0};  ///< so many of the next operations get an event each
 
-    event_ref spare_;  ///< for the next event that the thread records which submits; of that thread
-
+    // What those need that wait, or are waited for, on one more.
+    timeline* line_;
+    event_ref spare_;   ///< for the next event that the thread records which submits; of that thread
     hot_mutex& mutex_;  ///< guards what follows; a leaf in the lock order
     lane_events events_;
     event_ref spare_for_all_;  ///< for the next event that somebody else records
     std::deque<kept> kept_;
     std::deque<times> times_;
+
+    std::thread::id thread_;  ///< that made this
 
     std::atomic<std::size_t> untold_{0};  ///< times that are not told yet: in times_, or on their way
 

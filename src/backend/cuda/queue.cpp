@@ -47,7 +47,8 @@ submission::submission(device_context& in, timeline& line, queue_events& owner, 
                        host_bodies* bodies)
     : recorded_queue(line, *this),
       lane_(std::make_shared<lane>(in, line, owner, submissions::lock_of(line.number()), priority, flags)),
-      bodies_(bodies) {
+      bodies_(bodies),
+      number_(line.number()) {
     make_ready();
 }
 
@@ -56,6 +57,7 @@ submission::submission(device_context& in, timeline& line, queue_events& owner, 
     : recorded_queue(line, *this),
       lane_(std::make_shared<lane>(in, line, owner, submissions::lock_of(line.number()), adopted)),
       bodies_(bodies),
+      number_(line.number()),
       is_shared_(true) {
     make_ready();
 }

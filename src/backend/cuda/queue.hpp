@@ -108,10 +108,16 @@ private:
     bool examine(epoch at) noexcept override { return lane_->owner().may_run(at); }
     void heal(epoch at) noexcept override { lane_->owner().succeeded(at); }
 
-    std::shared_ptr<lane> lane_;
+    // What each operation needs, on one cache line.
+    alignas(64) std::shared_ptr<lane> lane_;
     host_bodies* bodies_;
-    std::vector<point> targets_;  ///< what the next operation waits for; of the thread that submits
-    std::vector<point> passed_;   ///< waits of the work ahead that the driver does; of the thread that passes on
+    std::vector<point> passed_;  ///< waits of the work ahead that the driver does; of the thread that passes on
+    timeline_id number_;         ///< of the timeline
+    std::atomic<bool> is_shared_{false};  ///< others put work into the stream, too
+    std::atomic<bool> unclaimed_{false};  ///< there are records and nobody passes them on
+    std::atomic<bool> held_{false};       ///< what is ahead waits for something that is not in a stream of the driver's
+    bool host_waits_ = false;             ///< what is ahead waits on the host; of the thread that passes on
+
     /// What `carry_out` has the stream wait for, by the plan's waits.
     struct straight_wait {
         lane::awaited_end end;
@@ -119,10 +125,7 @@ private:
     };
     static constexpr std::size_t most_straight = 8;
     std::array<straight_wait, most_straight> straight_;  ///< of the thread that passes on
-    bool host_waits_ = false;             ///< what is ahead waits on the host; of the thread that passes on
-    std::atomic<bool> is_shared_{false};  ///< others put work into the stream, too
-    std::atomic<bool> unclaimed_{false};  ///< there are records and nobody passes them on
-    std::atomic<bool> held_{false};       ///< what is ahead waits for something that is not in a stream of the driver's
+    std::vector<point> targets_;  ///< what the next operation waits for; of the thread that submits
 };
 
 /// A stream of a CUDA device. Shares its submission with those who pass on what others wait for.

@@ -61,7 +61,7 @@ namespace weir::backend::cuda {
 /// What `enter_stream` and `has_entered` do for work that Weir itself puts into the stream, of which nothing is left to destroy.
 [[gnu::hot]] inline void submission::put_straight(epoch at, const operation& what) noexcept {
     try {
-        const acting_for self({line().number(), at});
+        const acting_for self({number_, at});
         const submitting_to stream(lane_->stream());
         if (what.work.type->needs_context) {
             const in_context here(lane_->in());
