@@ -1,15 +1,11 @@
 #!/usr/bin/env bash
-# Follows the README in a bare Debian 12, in a clone of HEAD; called by `./run chroot`, as root. Then makes the Debian
-# package there, installs it, and builds another project with it. Says what each step took; where one fails, build/chroot
-# is left as it is then. Usage: chroot.sh [PART...], each of: readme package; both by default.
+# Follows the README in a bare Debian 12 or Ubuntu 24.04, in a clone of HEAD; called by `./run chroot`, as root. Then makes the
+# Debian package there, installs it, and builds another project with it. Says what each step took; where one fails,
+# build/chroot is left as it is then. Usage: chroot.sh [--ubuntu] [PART...], each of: readme package; both by default.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 root=$PWD/build/chroot
-# From where apt gets Debian 12 here, unless DEBIAN_MIRROR says otherwise; nothing: debootstrap's own choice.
-# shellcheck disable=SC2016  # apt's variable, not the shell's
-mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Release: bookworm' 2>/dev/null | head -n 1)}
-
 say() { printf '==> %s\n' "$*"; }
 fail() {
     printf 'chroot: %s\n' "$*" >&2
@@ -54,6 +50,27 @@ part_package() {
         cmake --build added --target consumer-weir consumer-shared | tail -n 1; added/consumer-weir; added/consumer-shared'
 }
 
+# make_root: debootstrap, from where it gets the distribution by itself, or Debian from where apt does, unless MIRROR says
+# otherwise.
+make_root() {
+    local options=("--variant=minbase" "--include=git,ca-certificates") keys=/usr/share/keyrings/ubuntu-archive-keyring.gpg
+    local own=build/debootstrap mirror=${MIRROR:-}
+    if [ -n "$ubuntu" ]; then
+        [ -r "$keys" ] || options+=("--no-check-gpg")
+        # Made like the older releases, where debootstrap does not know it.
+        rm -rf "$own"
+        cp -r /usr/share/debootstrap "$own"
+        ln -sf gutsy "$own/scripts/noble"
+        DEBOOTSTRAP_DIR=$PWD/$own debootstrap "${options[@]}" "--components=main,universe" noble "$root" \
+            ${mirror:+"$mirror"}
+        return
+    fi
+    # shellcheck disable=SC2016  # apt's variable, not the shell's
+    [ -n "$mirror" ] ||
+        mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Release: bookworm' 2>/dev/null | head -n 1)
+    debootstrap "${options[@]}" bookworm "$root" ${mirror:+"$mirror"}
+}
+
 # Mounts and processes of the second call end with it.
 if [ "${1:-}" != inside ]; then
     [ "$(id -u)" -eq 0 ] || fail "needs to be root"
@@ -61,12 +78,17 @@ if [ "${1:-}" != inside ]; then
     exec unshare --mount --pid --fork --kill-child "scripts/$(basename "$0")" inside "$@"
 fi
 shift
+ubuntu=
+if [ "${1:-}" = --ubuntu ]; then
+    ubuntu=yes
+    shift
+fi
 [ $# -gt 0 ] || set -- readme package
 
 rm -rf --one-file-system "$root"
 mkdir -p "$root"
 start=$SECONDS
-debootstrap --variant=minbase --include=git,ca-certificates bookworm "$root" ${mirror:+"$mirror"} >build/chroot.log ||
+make_root >build/chroot.log ||
     fail "debootstrap failed, see build/chroot.log"
 times+=("$(printf '%5d s  debootstrap' $((SECONDS - start)))")
 mount -t proc proc "$root/proc"
