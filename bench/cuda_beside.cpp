@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "code_lines.hpp"
 #include "contest.hpp"
 #include "cuda_device.hpp"
 
@@ -63,23 +64,9 @@ void write_lines(setting& with) {
     }
 }
 
-template <std::size_t First, std::size_t Count>
-[[gnu::always_inline]] inline void go_through(std::array<std::uint64_t, 8>& x) {
-    if constexpr (Count == 1) {
-        x[First % 8] = (x[First % 8] * (2 * First + 100'003)) ^ (7 * First + 200'003);
-    } else {
-        go_through<First, Count / 2>(x);
-        go_through<First + Count / 2, Count - Count / 2>(x);
-    }
-}
-
-/// So many cache lines of code, of which each instruction runs once.
 template <std::size_t Lines>
 void run_lines(setting& with) {
-    constexpr std::size_t steps = Lines * 64 / 14;             // each takes some 14 bytes
-    std::array<std::uint64_t, 8> in_registers = with.numbers;  // none waits for the one before
-    go_through<0, steps>(in_registers);
-    with.numbers = in_registers;
+    run_code_lines<Lines>(with.numbers);
 }
 
 template <int Times>

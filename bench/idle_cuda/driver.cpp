@@ -1,10 +1,19 @@
 // The fake driver of the tests, but for the calls by which a stream of operations with nothing in them is ordered: those do
 // nothing, at the price of a call. An event is over a millisecond after it was recorded, whatever it waits for. What is left of
 // the time of a benchmark on it is Weir's own. For `./run bench cuda-host`.
+//
+// With WEIR_IDLE_CUDA=sweep a launch goes through more data and more code than the first caches hold, as a driver's does: what Weir
+// needs for the next operation is not there then.
 #include <dlfcn.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "../code_lines.hpp"
 
 namespace {
 
@@ -23,6 +32,22 @@ struct event {
 };
 
 thread_local void* current = nullptr;  ///< the thread's context
+
+constexpr std::size_t swept_bytes = std::size_t{64} * 1024;
+constexpr std::size_t swept_code_lines = 640;
+const bool sweeps = [] {
+    const char* const asked = std::getenv("WEIR_IDLE_CUDA");
+    return asked != nullptr && std::string_view(asked) == "sweep";
+}();
+
+void sweep() {
+    static thread_local std::array<volatile char, swept_bytes> data;
+    static thread_local std::array<std::uint64_t, 8> numbers{};
+    for (std::size_t i = 0; i < data.size(); i += 64) {
+        data[i] = static_cast<char>(data[i] + 1);
+    }
+    weir::bench::run_code_lines<swept_code_lines>(numbers);
+}
 
 event& event_of(void* handle) { return *static_cast<event*>(handle); }
 
@@ -66,6 +91,9 @@ WEIR_IDLE_CALL cuStreamWaitEvent(void* /*stream*/, void* /*event*/, unsigned /*f
 WEIR_IDLE_CALL cuLaunchKernel(void* /*function*/, unsigned /*grid_x*/, unsigned /*grid_y*/, unsigned /*grid_z*/,
                               unsigned /*block_x*/, unsigned /*block_y*/, unsigned /*block_z*/, unsigned /*shared*/,
                               void* /*stream*/, void** /*parameters*/, void** /*more*/) {
+    if (sweeps) {
+        sweep();
+    }
     return success;
 }
 
