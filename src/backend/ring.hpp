@@ -48,30 +48,8 @@ public:
 
     /// Adds an element: what was in its place before, to be assigned to. There must be room.
     [[nodiscard]] T& push() noexcept { return (*this)[end_++]; }
-    /// Adds several. They are there once it is gone; until then nothing else may be done with the ring.
-    class pushes {
-    public:
-        explicit pushes(ring& to) noexcept
-            : to_(&to), elements_(to.elements_.get()), mask_(to.capacity_ - 1), end_(to.end_) {}
-        ~pushes() { to_->end_ = end_; }
-        pushes(const pushes&) = delete;
-        pushes& operator=(const pushes&) = delete;
-        [[nodiscard]] T& next() noexcept { return elements_[end_++ & mask_]; }
-
-    private:
-        ring* to_;
-        T* elements_;
-        std::size_t mask_;
-        std::uint64_t end_;
-    };
-
-    /// Has the processor get the places of the next `more` elements, which are written soon.
-    void fetch(std::size_t more) const noexcept {
-        const T* const first = &(*this)[end_];
-        const T* const last = std::min(first + more, static_cast<const T*>(elements_.get()) + capacity_) - 1;
-        fetch_for_writing(first, last + 1);
-    }
-
+    /// Adds all before `number`, for which there is room: their places were written to by their numbers.
+    void push_until(std::uint64_t number) noexcept { end_ = number; }
     /// Drops all elements before `number`. What they held is let go of when their places are used again.
     void drop_before(std::uint64_t number) noexcept { first_ = number; }
 

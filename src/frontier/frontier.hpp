@@ -43,6 +43,9 @@ public:
         return 0;
     }
 
+    /// The same for one of the first timelines.
+    [[nodiscard]] epoch at_first(timeline_id timeline) const noexcept { return first_[timeline]; }
+
     /// Whether `p` is at or before this frontier.
     [[nodiscard]] bool covers(point p) const noexcept { return p.at <= at(p.timeline); }
 

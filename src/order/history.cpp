@@ -58,16 +58,6 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
         add_to_many_reads({where, std::move(when), mode, false, by}, completed);
         return;
     }
-    if (is_after_all && !reads_only && !accesses_.empty() && is_covered_by(where)) {
-        while (accesses_.size() > 1) {
-            accesses_.pop_back();
-        }
-        writes_ = 1;
-        reads_by_timeline_.invalidate();
-        accesses_.front().mode = mode;
-        replace(accesses_.front(), where, std::move(when), by);
-        return;
-    }
     const auto forgotten = [&](const past_access& past) {
         if (!weir::order::covers(where, past.where)) {
             return false;
@@ -96,13 +86,6 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
     if (reads_only) {
         reads_by_timeline_.invalidate();
     }
-}
-
-/// Whether an access to `where` that comes after all that is kept makes all of it forgotten.
-bool history::is_covered_by(const footprint& where) const noexcept {
-    return std::all_of(accesses_.begin(), accesses_.end(), [&](const past_access& past) {
-        return !past.former_owner && weir::order::covers(where, past.where);
-    });
 }
 
 [[gnu::hot]] void history::replace(past_access& kept, const footprint& where, mark&& when, accessor by) noexcept {

@@ -10,6 +10,7 @@
 
 #include "order/mark.hpp"
 #include "order/plan.hpp"
+#include "order/short_plan.hpp"
 #include "order/timeline_index.hpp"
 #include "weir/detail/footprint.hpp"
 
@@ -79,29 +80,34 @@ public:
         }
     }
 
-    /// Whether all that is kept is few accesses of `timeline`, and there is room for `more`: whatever an operation of that
-    /// stream does here then comes after all of it, whoever orders it, and `require` has nothing to tell.
-    [[nodiscard]] bool is_only_of(timeline_id timeline, std::size_t more) const noexcept {
-        const std::size_t kept = accesses_.size();
-        return kept <= 2 && kept + more <= accesses_.capacity() &&
-               (kept < 1 || accesses_[0].when.at.timeline == timeline) &&
-               (kept < 2 || accesses_[1].when.at.timeline == timeline);
-    }
-    /// `record` for an operation of the timeline of which `is_only_of` is true. Does what `record` does.
-    void record_next(const footprint& where, access_mode mode, const mark& when) noexcept {
-        // As a rule the access takes the place of the last one of its kind.
-        const std::size_t slot = mode == access_mode::read ? writes_ : 0;
-        if (slot + 1 == accesses_.size() && accesses_[slot].mode == mode && !accesses_[slot].former_owner &&
-            accesses_[slot].where == where) {
-            past_access& kept = accesses_[slot];
-            kept.when.at.at = when.at.at;
-            kept.by = accessor::weir;
-            if (kept.when.known != when.known) {
-                kept.when.known = when.known;
+    /// What `require` says with `hazards`, for a short plan: false if that cannot tell. `is_covered`: whether a write to
+    /// `where` that comes after all of it makes everything forgotten that is kept.
+    [[nodiscard, gnu::always_inline]] bool require(short_plan& into, const footprint& where, access_mode mode,
+                               bool& is_covered) const noexcept {
+        const past_access* past = accesses_.data();
+        const past_access* const end = past + (mode == access_mode::read ? writes_ : accesses_.size());
+        bool covered = mode == access_mode::write && past != end;
+        for (; past != end; ++past) {
+            const bool is_within = weir::order::covers(where, past->where);
+            covered = covered && is_within && !past->former_owner;
+            if (past->when.at.timeline != into.self() && (is_within || overlap(past->where, where)) &&
+                !into.need(past->when)) {
+                return false;
             }
-            return;
         }
-        record(where, mode, when, nothing_completes(), accessor::weir, true);
+        is_covered = covered;
+        return true;
+    }
+    /// `record` for a write that comes after all that is kept and covers it, of which there is some: `require` says so. Does
+    /// what that does.
+    void record_covering(const footprint& where, mark&& when) noexcept {
+        while (accesses_.size() > 1) {
+            accesses_.pop_back();
+        }
+        writes_ = 1;
+        reads_by_timeline_.invalidate();
+        accesses_.front().mode = access_mode::write;
+        replace(accesses_.front(), where, std::move(when), accessor::weir);
     }
 
     /// Forgets what is complete.
@@ -148,7 +154,6 @@ private:
     void record_any(const footprint& where, access_mode mode, mark&& when, const watermarks& completed, accessor by,
                     bool is_after_all) noexcept;
     void replace(past_access& kept, const footprint& where, mark&& when, accessor by) noexcept;
-    [[nodiscard]] bool is_covered_by(const footprint& where) const noexcept;
     void insert(past_access&& added) noexcept;
     [[nodiscard]] bool merge(const past_access& added) noexcept;
     void add(past_access&& added, const watermarks& completed) noexcept;

@@ -5,6 +5,7 @@
 #include "frontier/frontier.hpp"
 #include "frontier/point.hpp"
 #include "order/plan.hpp"
+#include "order/short_plan.hpp"
 
 namespace weir::order {
 
@@ -48,24 +49,18 @@ public:
         return reserve();
     }
 
-    /// The same for a plan with one wait, if the stream's clock can be raised where it lies, as nobody else has it: then no other
-    /// one need be made. What `clock_after` answers, at least. False, and nothing has changed, if it cannot.
-    [[nodiscard]] bool can_raise(const plan& with) const noexcept {
-        const auto waits = with.waits();
-        return waits.size() == 1 && waits[0].target.at.timeline < frontier::direct && known_ && known_.is_sole() &&
-               known_->has_first_alone() &&
-               (waits[0].target.known == nullptr || waits[0].target.known->has_first_alone());
-    }
-    /// ... of which `can_raise` is true.
-    mark reserve_raised(const plan& with) noexcept {
-        shared_frontier& raised = known_.sole();
-        const mark_view& target = with.waits()[0].target;
-        if (target.known != nullptr) {
-            raised.merge(*target.known);
+    /// The same for a short plan: as its `clock_after`, or, if nobody else has the stream's clock, that one raised where it lies,
+    /// so that no other need be made. `after` is the former if `is_sole` says no, and not used otherwise.
+    mark reserve(const short_plan& with, clock after) noexcept {
+        if (after) {
+            known_ = std::move(after);
+        } else if (!with.waits().empty()) {
+            short_plan::raise(known_.sole(), with.waits());
         }
-        raised.merge(target.at);
         return reserve();
     }
+    /// Whether nobody else has the stream's clock.
+    [[nodiscard]] bool is_sole() const noexcept { return known_.is_sole(); }
 
     /// A fresh epoch that stands for whatever others have put into this stream since Weir last looked (rules O2, X6):
     /// nothing known about an earlier epoch covers it, so elision never spans two entries.

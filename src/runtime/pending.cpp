@@ -1,7 +1,6 @@
 #include "runtime/pending.hpp"
 
-#include "runtime/resource.hpp"
-#include "weir/detail/intrusive.hpp"
+#include <algorithm>
 
 namespace weir::runtime {
 
@@ -24,61 +23,23 @@ void make_room_in(backend::ring<T>& of, std::size_t more) {
 
 }  // namespace
 
-void pending_operations::make_room(std::size_t accesses, std::size_t points, frontiers::epoch completed) {
+void pending_operations::make_room(std::size_t cells, frontiers::epoch completed) {
     const std::uint64_t rest = position_of(completed + 1);
-    const bool none = rest == operations_.end();
-    accesses_.drop_before(none ? accesses_.end() : operations_[rest].first_access);
-    points_.drop_before(none ? points_.end() : operations_[rest].first_point);
+    cells_.drop_before(rest == operations_.end() ? cells_.end() : operations_[rest].first);
     operations_.drop_before(rest);
-    // Only those that were full: a stream whose operations wait for nothing needs no room for waits.
     make_room_in(operations_, 1);
-    if (accesses != 0) {
-        make_room_in(accesses_, accesses);
-    }
-    if (points != 0) {
-        make_room_in(points_, points);
-    }
-}
-
-[[gnu::hot]] void pending_operations::add(frontiers::epoch at, const submission& what,
-                                          std::span<const order::wait> waits) noexcept {
-    // Fields one by one: what lies there is of an operation that is over, and most of it needs no destruction.
-    operation& one = operations_.push();
-    one.at = at;
-    one.from = what.from;
-    one.first_access = accesses_.end();
-    one.first_point = points_.end();
-    one.waits = static_cast<std::uint32_t>(waits.size());
-    one.kind = what.kind == work_kind::host_task ? pending_kind::host_task : pending_kind::operation;
-    backend::ring<pending_access>::pushes accesses(accesses_);
-    for (const access_request& access : what.accesses) {
-        if (access.target == nullptr) {
-            continue;
-        }
-        pending_access& noted = accesses.next();
-        noted.of = &access.target->lifetime();
-        noted.resource = access.target->id();
-        noted.where.begin = access.where.begin;
-        noted.where.end = access.where.end;
-        if (noted.where.shape != access.where.shape) {
-            noted.where.shape = access.where.shape;
-        }
-        noted.mode = access.mode;
-        noted.overwrites = access.overwrites;
-    }
-    for (const order::wait& issued : waits) {
-        points_.push() = issued.target.at;
-    }
-    for (const completion& dependency : what.after) {
-        points_.push() = {dependency.timeline(), dependency.epoch()};
+    if (cells != 0) {
+        make_room_in(cells_, cells);
     }
 }
 
 void pending_operations::add(frontiers::epoch at, const site& from, pending_kind kind,
                              const frontiers::point* target) noexcept {
-    operations_.push() = {at, from, accesses_.end(), points_.end(), target == nullptr ? 0U : 1U, kind};
+    operation& one = operations_.push();
+    one = {at, from, cells_.end(), 0, 0, 0, kind};
     if (target != nullptr) {
-        points_.push() = *target;
+        one.waits = 1;
+        cells_.push().point = *target;
     }
 }
 

@@ -6,10 +6,12 @@
 #include <optional>
 #include <span>
 
+#include "backend/fetch.hpp"
 #include "backend/ring.hpp"
 #include "frontier/point.hpp"
 #include "order/plan.hpp"
 #include "runtime/life.hpp"
+#include "runtime/resource.hpp"
 #include "weir/detail/submission.hpp"
 
 namespace weir::runtime {
@@ -39,14 +41,20 @@ enum class pending_kind : std::uint8_t {
 /// Not synchronised: the stream's lock guards it. In the steady state nothing is allocated: operations that are over are
 /// dropped where room is needed.
 class pending_operations {
-    /// A cache line. Its accesses and points go up to where those of the next one begin.
-    struct operation {
+    /// A cache line.
+    struct alignas(64) operation {
         frontiers::epoch at = 0;
         site from;
-        std::uint64_t first_access = 0;
-        std::uint64_t first_point = 0;  ///< the waits, then what the program has it depend on
+        std::uint64_t first = 0;  ///< of its cells
+        std::uint32_t accesses = 0;
         std::uint32_t waits = 0;
+        std::uint32_t dependencies = 0;
         pending_kind kind = pending_kind::operation;
+    };
+    /// One access and one point of an operation, as far as it has so many: first the waits, then what the program has it depend on.
+    struct alignas(64) cell {
+        pending_access access;
+        frontiers::point point;
     };
 
 public:
@@ -57,34 +65,21 @@ public:
         [[nodiscard]] const site& from() const noexcept { return what().from; }
         [[nodiscard]] pending_kind kind() const noexcept { return what().kind; }
 
-        [[nodiscard]] std::size_t accesses() const noexcept { return end_of_accesses() - what().first_access; }
+        [[nodiscard]] std::size_t accesses() const noexcept { return what().accesses; }
         [[nodiscard]] const pending_access& access(std::size_t i) const noexcept {
-            return in_->accesses_[what().first_access + i];
+            return in_->cells_[what().first + i].access;
         }
         /// The device-side waits before it.
         [[nodiscard]] std::size_t waits() const noexcept { return what().waits; }
-        [[nodiscard]] frontiers::point wait(std::size_t i) const noexcept {
-            return in_->points_[what().first_point + i];
-        }
+        [[nodiscard]] frontiers::point wait(std::size_t i) const noexcept { return in_->cells_[what().first + i].point; }
         /// What the program says it depends on (`after`).
-        [[nodiscard]] std::size_t dependencies() const noexcept {
-            return end_of_points() - what().first_point - what().waits;
-        }
-        [[nodiscard]] frontiers::point dependency(std::size_t i) const noexcept {
-            return in_->points_[what().first_point + what().waits + i];
-        }
+        [[nodiscard]] std::size_t dependencies() const noexcept { return what().dependencies; }
+        [[nodiscard]] frontiers::point dependency(std::size_t i) const noexcept { return wait(what().waits + i); }
 
     private:
         friend class pending_operations;
         entry(const pending_operations& in, std::uint64_t number) noexcept : in_(&in), number_(number) {}
         [[nodiscard]] const operation& what() const noexcept { return in_->operations_[number_]; }
-        [[nodiscard]] bool is_newest() const noexcept { return number_ + 1 == in_->operations_.end(); }
-        [[nodiscard]] std::uint64_t end_of_accesses() const noexcept {
-            return is_newest() ? in_->accesses_.end() : in_->operations_[number_ + 1].first_access;
-        }
-        [[nodiscard]] std::uint64_t end_of_points() const noexcept {
-            return is_newest() ? in_->points_.end() : in_->operations_[number_ + 1].first_point;
-        }
 
         const pending_operations* in_;
         std::uint64_t number_;
@@ -94,18 +89,17 @@ public:
     /// asked only if there is no room. Throws std::bad_alloc.
     template <class Completed>
     void reserve(std::size_t accesses, std::size_t points, Completed&& completed) {
-        if (!operations_.has_room_for(1) || !accesses_.has_room_for(accesses) || !points_.has_room_for(points)) {
-            make_room(accesses, points, completed());
+        const std::size_t cells = std::max(accesses, points);
+        if (!operations_.has_room_for(1) || !cells_.has_room_for(cells)) [[unlikely]] {
+            make_room(cells, completed());
         }
     }
 
-    /// To be said some time before an `add`: the places that it writes are fetched meanwhile. What lies there is long over.
-    void fetch(std::size_t accesses) const noexcept {
-        if (operations_.capacity() != 0) {
-            operations_.fetch(1);
-        }
-        if (accesses != 0 && accesses_.capacity() != 0) {
-            accesses_.fetch(std::min(accesses, most_fetched));
+    /// To be said some time before an `add`: the places that it writes first are fetched meanwhile.
+    void fetch() const noexcept {
+        if (operations_.capacity() != 0 && cells_.capacity() != 0) {
+            backend::fetch_for_writing(&operations_[operations_.end()]);
+            backend::fetch_for_writing(&cells_[cells_.end()]);
         }
     }
 
@@ -133,13 +127,47 @@ public:
 private:
     /// The number of the first entry that is not before `at`.
     [[nodiscard]] std::uint64_t position_of(frontiers::epoch at) const noexcept;
-    void make_room(std::size_t accesses, std::size_t points, frontiers::epoch completed);
-
-    static constexpr std::size_t most_fetched = 8;
+    void make_room(std::size_t cells, frontiers::epoch completed);
 
     backend::ring<operation> operations_;
-    backend::ring<pending_access> accesses_;
-    backend::ring<frontiers::point> points_;
+    backend::ring<cell> cells_;
 };
+
+[[gnu::always_inline]] inline void pending_operations::add(frontiers::epoch at, const submission& what,
+                                                           std::span<const order::wait> waits) noexcept {
+    // Fields one by one: what lies there is of an operation that is over, and most of it needs no destruction.
+    operation& one = operations_.push();
+    one.at = at;
+    one.from = what.from;
+    one.first = cells_.end();
+    one.waits = static_cast<std::uint32_t>(waits.size());
+    one.dependencies = static_cast<std::uint32_t>(what.after.size());
+    one.kind = what.kind == work_kind::host_task ? pending_kind::host_task : pending_kind::operation;
+    std::uint64_t next = one.first;
+    for (const access_request& access : what.accesses) {
+        if (access.target == nullptr) {
+            continue;
+        }
+        pending_access& noted = cells_[next++].access;
+        noted.of = &access.target->lifetime();
+        noted.resource = access.target->id();
+        noted.where.begin = access.where.begin;
+        noted.where.end = access.where.end;
+        if (noted.where.shape != access.where.shape) [[unlikely]] {
+            noted.where.shape = access.where.shape;
+        }
+        noted.mode = access.mode;
+        noted.overwrites = access.overwrites;
+    }
+    one.accesses = static_cast<std::uint32_t>(next - one.first);
+    std::uint64_t point = one.first;
+    for (const order::wait& issued : waits) {
+        cells_[point++].point = issued.target.at;
+    }
+    for (const completion& dependency : what.after) {
+        cells_[point++].point = {dependency.timeline(), dependency.epoch()};
+    }
+    cells_.push_until(std::max(next, point));
+}
 
 }  // namespace weir::runtime

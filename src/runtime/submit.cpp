@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -35,23 +36,19 @@ public:
     operands(const stream_state& stream, std::span<const access_request> accesses) {
         const bool are_few = accesses.size() <= few_.size();
         if (!are_few) [[unlikely]] {
-            many_.resize(accesses.size());
+            many_ = std::make_unique<resource*[]>(accesses.size());
+            list_ = many_.get();
         }
-        list_ = are_few ? few_.data() : many_.data();
         const device_state* const own = stream.memory_space();
         for (const access_request& access : accesses) {
             resource* const target = access.target;
-            if (target == nullptr) {
+            if (target == nullptr) [[unlikely]] {
                 continue;
             }
             add(target, are_few);
             const device_state* const memory = target->memory_of();
-            if (memory != own && memory != nullptr) [[unlikely]] {
-                elsewhere_ = true;
-            }
-            if (target->packages.any()) [[unlikely]] {
-                shared_ = true;
-            }
+            elsewhere_ = elsewhere_ || (memory != own && memory != nullptr);
+            shared_ = shared_ || target->packages.any();
         }
         if (!are_few) [[unlikely]] {
             std::sort(list_, list_ + count_, std::less<>());
@@ -66,9 +63,11 @@ public:
     [[nodiscard]] bool elsewhere() const noexcept { return elsewhere_; }
     /// Whether packages share some.
     [[nodiscard]] bool shared() const noexcept { return shared_; }
+    /// How many there are, each named once.
+    [[nodiscard]] std::size_t size() const noexcept { return count_; }
 
     /// Within a fork_section.
-    void lock() {
+    void lock() noexcept {
         for (std::size_t i = 0; i < count_; ++i) {
             list_[i]->mutex.within_section().lock();
         }
@@ -77,17 +76,6 @@ public:
         for (std::size_t i = count_; i > 0; --i) {
             list_[i - 1]->mutex.within_section().unlock();
         }
-    }
-
-    /// Whether all accesses that they have seen are of `timeline` alone, there is room for `more`, and the host has no view of
-    /// them. Under their locks.
-    [[nodiscard]] bool are_only_of(frontiers::timeline_id timeline, std::size_t more) const noexcept {
-        for (std::size_t i = 0; i < count_; ++i) {
-            if (!list_[i]->history.is_only_of(timeline, more) || !list_[i]->views.none()) {
-                return false;
-            }
-        }
-        return true;
     }
 
 private:
@@ -107,8 +95,8 @@ private:
     }
 
     std::array<resource*, 8> few_;  // filled as far as it is used
-    std::vector<resource*> many_;
-    resource** list_;
+    std::unique_ptr<resource*[]> many_;
+    resource** list_ = few_.data();
     std::size_t count_ = 0;
     bool elsewhere_ = false;
     bool shared_ = false;
@@ -123,6 +111,8 @@ public:
     [[nodiscard]] ordering_mode of(const access_request& access) const noexcept {
         return order::effective_mode(access.target->ordering(), std::nullopt, std::nullopt, unless_the_array_says_);
     }
+    /// Of accesses to what says nothing itself.
+    [[nodiscard]] bool are_automatic() const noexcept { return unless_the_array_says_ == ordering_mode::automatic; }
 
 private:
     ordering_mode unless_the_array_says_;
@@ -270,37 +260,127 @@ void expect_runnable(const stream_state& stream, const submission& what) {
     }
 }
 
-/// What of an operation is locked while it gets its place.
-struct locks {
-    std::unique_lock<operands> resources;
-    std::unique_lock<backend::raw_hot_mutex> stream;
-};
-
-/// The shorter way of an operation that has nothing to wait for but its own stream, and that nobody is told of. All locks are
-/// held.
-[[gnu::hot]] completion submit_next(stream_state& stream, const submission& what, locks& held) {
-    const backend::operation work{what.work, what.from, what.kind, false};
-    stream.reserve_pending(what.accesses.size(), 0);
-    backend::queue& queue = *stream.queue;
-    const bool is_straight = queue.claim(stream.sequence.tail() + 1, work, {});
-    if (!is_straight) {
-        queue.reserve(0, what.work);
-    }
-    // What follows cannot fail.
-    order::mark end = stream.sequence.reserve();
-    for (const access_request& access : what.accesses) {
-        if (access.target != nullptr) {
-            access.target->history.record_next(access.where, access.mode, end);
+/// What of an operation is locked while it gets its place: its operands, then its stream. Within a fork_section.
+class locks {
+public:
+    locks(operands& resources, stream_state& stream, bool with_stream = true) noexcept
+        : resources_(&resources), stream_(&stream.mutex.within_section()), has_stream_(with_stream) {
+        resources.lock();
+        if (with_stream) {
+            stream_->lock();
         }
     }
-    stream.pending.add(end.at.at, what, {});
+    ~locks() {
+        if (has_resources_) {
+            unlock();
+        }
+    }
+    locks(const locks&) = delete;
+    locks& operator=(const locks&) = delete;
+
+    /// Once at the most.
+    void unlock() noexcept {
+        if (has_stream_) {
+            stream_->unlock();
+        }
+        resources_->unlock();
+        has_resources_ = false;
+    }
+
+private:
+    operands* resources_;
+    backend::raw_hot_mutex* stream_;
+    bool has_stream_;
+    bool has_resources_ = true;
+};
+
+/// What an operation needs, where a short plan can tell: most operations'.
+class short_needs {
+public:
+    /// Of operations with more accesses the longer way is taken.
+    static constexpr std::size_t most = 32;
+
+    explicit short_needs(const stream_state& stream) : plan_(stream.timeline(), stream.sequence.known()) {}
+
+    /// Whether it can tell. All locks are held; nothing has changed but room that was made. Throws std::bad_alloc.
+    [[nodiscard, gnu::always_inline]] bool find(const stream_state& stream, const submission& what,
+                                                const operands& resources) {
+        // Of two accesses to one resource, the second one may not cover the first.
+        const bool are_apart = resources.size() == what.accesses.size();
+        const std::size_t count = what.accesses.size();
+        bool any_has_mode = false;
+        std::uint32_t bit = 1;
+        for (const access_request& access : what.accesses) {
+            if (access.target == nullptr) {
+                bit <<= 1;
+                continue;
+            }
+            resource& target = *access.target;
+            any_has_mode = any_has_mode || target.ordering().has_value();
+            bool covers = false;
+            if (!target.views.none() || !target.history.require(plan_, access.where, access.mode, covers)) {
+                return false;
+            }
+            target.history.reserve(count);
+            covering_ |= covers && are_apart ? bit : 0;
+            bit <<= 1;
+        }
+        if (!plan_.resolve(backend::timeline_table::instance())) {
+            return false;
+        }
+        // Where there is nothing to wait for it does not matter who orders it.
+        return plan_.waits().empty() || (!any_has_mode && modes(stream).are_automatic());
+    }
+
+    [[nodiscard]] const order::short_plan& plan() const noexcept { return plan_; }
+
+    /// States that the operation at `end` has made its accesses.
+    [[gnu::always_inline]] void record(const submission& what, const order::mark& end) const noexcept {
+        detail::shares clocks(end.known, what.accesses.size());
+        std::uint32_t covering = covering_;
+        for (const access_request& access : what.accesses) {
+            if ((covering & 1) != 0) {
+                access.target->history.record_covering(access.where, {end.at, clocks.take()});
+            } else if (access.target != nullptr) {
+                access.target->history.record(access.where, access.mode, {end.at, clocks.take()},
+                                              backend::timeline_table::instance(), order::accessor::weir, true);
+            }
+            covering >>= 1;
+        }
+    }
+
+private:
+    order::short_plan plan_;
+    std::uint32_t covering_ = 0;  ///< a bit for each access that makes everything forgotten that was kept
+};
+
+/// The shorter way of an operation that nobody is told of and whose needs are short. All locks are held.
+[[gnu::always_inline]] inline completion submit_shortly(stream_state& stream, const submission& what,
+                                                        const short_needs& needs, locks& held) {
+    const std::span<const order::wait> waits = needs.plan().waits();
+    // What can fail comes first and changes nothing.
+    stream.reserve_pending(what.accesses.size(), waits.size());
+    order::clock after = waits.empty() || stream.sequence.is_sole() ? nullptr : needs.plan().clock_after();
+    const backend::operation work{what.work, what.from, what.kind, false};
+    backend::queue& queue = *stream.queue;
+    const bool is_straight = queue.claim(stream.sequence.tail() + 1, work, waits);
     if (!is_straight) {
+        queue.reserve(waits.size(), what.work);
+    }
+
+    // What follows cannot fail.
+    order::mark end = stream.sequence.reserve(needs.plan(), std::move(after));
+    needs.record(what, end);
+    stream.pending.add(end.at.at, what, waits);
+    if (!is_straight) {
+        for (const order::wait& issued : waits) {
+            queue.wait(issued.target.at);
+        }
         queue.submit(end.at.at, work);
     }
-    held.stream.unlock();
-    held.resources.unlock();
+    held.unlock();
     if (is_straight) {
-        queue.carry_out(end.at.at, work, {});
+        queue.carry_out(end.at.at, work, waits);
     } else {
         queue.flush(end.at);
     }
@@ -330,8 +410,7 @@ struct onlookers {
     for (const completion& one : what.after) {
         failures::expect_dependent({one.timeline(), one.epoch()});
     }
-    const bool raises = !visit && stream.sequence.can_raise(plan);
-    order::clock after = raises || (plan.waits().empty() && !visit) ? nullptr : plan.clock_after();
+    order::clock after = plan.waits().empty() && !visit ? nullptr : plan.clock_after();
     if (visit) {
         visit->prepare({{stream.timeline(), stream.sequence.tail() + 1}, after}, completed);
     }
@@ -351,9 +430,8 @@ struct onlookers {
             stream.queue->wait(issued.target.at);
         }
     }
-    order::mark end = raises                 ? stream.sequence.reserve_raised(plan)
-                      : plan.waits().empty() ? stream.sequence.reserve()
-                                             : stream.sequence.reserve(std::move(after));
+    order::mark end =
+        plan.waits().empty() ? stream.sequence.reserve() : stream.sequence.reserve(std::move(after));
     {
         detail::shares clocks(end.known, what.accesses.size());
         automatic_ones bit = 1;
@@ -376,10 +454,8 @@ struct onlookers {
     if (visit) {
         visit->commit(what.from);
         visit->unlock();
-    } else {
-        held.stream.unlock();
     }
-    held.resources.unlock();
+    held.unlock();
     if (is_straight) {
         stream.queue->carry_out(end.at.at, work, plan.waits());
     } else {
@@ -408,11 +484,9 @@ struct onlookers {
     }
     stream.follow_device_order(what.from.where);
     const detail::fork_section whole;  // one for all locks
-    locks held{std::unique_lock(resources), {stream.mutex.within_section(), std::defer_lock}};
+    locks held(resources, stream, !visit);
     if (visit) {
         visit->lock(stream);
-    } else {
-        held.stream.lock();
     }
     stream.expect_open();
     return submit_planned(stream, what, by, visit, held);
@@ -434,14 +508,14 @@ struct onlookers {
     }
     stream.follow_device_order(what.from.where);
     const detail::fork_section whole;  // one for all locks
-    locks held{std::unique_lock(resources), std::unique_lock(stream.mutex.within_section())};
+    locks held(resources, stream);
     stream.expect_open();
-    stream.pending.fetch(what.accesses.size());
-    // As nearly all do: an operation goes on with what its stream did last.
-    const bool goes_on =
-        !by.any && what.after.empty() && resources.are_only_of(stream.timeline(), what.accesses.size());
-    if (goes_on) {
-        return submit_next(stream, what, held);
+    stream.pending.fetch();
+    if (!by.any && what.after.empty() && what.accesses.size() <= short_needs::most) {
+        short_needs needs(stream);
+        if (needs.find(stream, what, resources)) {
+            return submit_shortly(stream, what, needs, held);
+        }
     }
     late<foreign_visit> none;
     return submit_planned(stream, what, by, none, held);

@@ -49,6 +49,7 @@ private:
 
     void play(const step& at, int index);
     void launch(const step& at, int index);
+    bool launch_shortly(const step& at, int index);
     void wait(int on, const mark& target, int index);
     void host(const step& at, int index);
     void make(int buffer);
@@ -61,7 +62,7 @@ private:
     void need_accesses(plan& into, const step& at);
     void need_entry(plan& into, int peer, int step);
     weir::order::clock clock_after(plan& from) const;
-    mark commit(int on, plan& from, int position);
+    mark commit(int on, plan& from, int position, const weir::order::short_plan* by = nullptr);
     void remember(const touch& t, const mark& when);
 
     const program& program_;

@@ -82,6 +82,7 @@ struct outcome {
     std::vector<edge> waits;       ///< device-side waits that were issued
     std::vector<edge> host_waits;  ///< what the host waited for; `from` is its step's position
     std::vector<edge> over;        ///< what was known to be over when a step began
+    int short_plans = 0;           ///< operations that went the shorter way
 };
 
 /// Which kinds of steps a random program has.

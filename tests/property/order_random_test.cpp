@@ -14,15 +14,20 @@ namespace {
 
 TEST(O10, WaitsSufficeAndAreTheMinimum) {
     census seen{"exact"};
+    int programs = 0;
+    int short_plans = 0;
     for_each_seed(1, [&](std::uint64_t seed) {
         const program p = random_program({}, seed);
         const outcome done = drive(p);
+        ++programs;
+        short_plans += done.short_plans;
         const verdict v = oracle{p}.exact(done);
         seen.count(v);
         EXPECT_EQ(v.wrong, "") << replay(seed) << describe(p) << describe(done);
         return v.wrong.empty();
     });
     seen.report(own_kinds);
+    EXPECT_TRUE(programs < 100 || short_plans > programs / 2) << short_plans << " of " << programs;
 }
 
 TEST(O10, WaitsSufficeWhenWhatIsOverCountsAsOrdered) {

@@ -6,11 +6,16 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <map>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "frontier/frontier.hpp"
 #include "frontier/point.hpp"
+#include "order/plan.hpp"
+#include "order/sequencer.hpp"
+#include "order/short_plan.hpp"
 #include "order_support.hpp"
 #include "weir/detail/intrusive.hpp"
 
@@ -313,7 +318,7 @@ TEST(O1, ConflictsAreVisitedWithTheirReason) {
     EXPECT_EQ(reasons, (std::vector{reason::write_after_write, reason::write_after_read}));
 }
 
-// A stream that goes on with what it did last takes a shorter way (`record_next`): the history is the same.
+// A write that covers all that it comes after takes a shorter way (`record_covering`): the history is the same.
 
 bool same_accesses(const history& a, const history& b) {
     return std::equal(a.accesses().begin(), a.accesses().end(), b.accesses().begin(), b.accesses().end(),
@@ -357,62 +362,136 @@ TEST(HistoryAfterAll, RecordsWhatTheClocksShow) {
     EXPECT_GT(overwritten, 1000);
 }
 
-TEST(HistoryNext, RecordsWhatRecordDoes) {
+TEST(HistoryCovering, RecordsWhatRecordDoes) {
     const set_watermarks nothing_is_over;
     const std::array<footprint, 4> places{whole, left, right, footprint{}};
     std::mt19937 random(7);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same programs each time
     int shortened = 0;
     for (int program = 0; program < 2000; ++program) {
-        history by_next;
+        history by_covering;
         history by_record;
-        if (random() % 4 == 0) {  // of a former owner
-            for (history* const one : {&by_next, &by_record}) {
+        if (random() % 4 == 0) {  // of a former owner, which are never forgotten
+            for (history* const one : {&by_covering, &by_record}) {
                 one->reserve(1);
                 one->record(whole, access_mode::write, mark_at(1, 1), nothing_is_over);
                 one->die(100, nothing_is_over);
             }
         }
         for (epoch at = 2; at < 10; ++at) {
-            const bool others = random() % 8 == 0;
-            const mark& when =
-                mark_at(others ? 2 : 1, at,
-                        random() % 4 == 0 ? std::initializer_list<point>{{3, at}} : std::initializer_list<point>{});
+            const mark when = mark_at(static_cast<timeline_id>(1 + random() % 3), at);
             const access_mode mode = random() % 2 == 0 ? access_mode::read : access_mode::write;
             const footprint& where = places[random() % places.size()];
+            short_plan found(when.at.timeline, when.known);
+            bool covers = false;
+            ASSERT_TRUE(by_covering.require(found, where, mode, covers));
             by_record.reserve(1);
             by_record.record(where, mode, when, nothing_is_over, accessor::weir, true);
-            if (by_next.is_only_of(when.at.timeline, 1)) {
-                by_next.record_next(where, mode, when);
+            if (covers) {
+                by_covering.record_covering(where, mark(when));
                 ++shortened;
             } else {
-                by_next.reserve(2);
-                by_next.record(where, mode, when, nothing_is_over, accessor::weir, true);
+                by_covering.reserve(1);
+                by_covering.record(where, mode, when, nothing_is_over, accessor::weir, true);
             }
-            ASSERT_TRUE(same_accesses(by_next, by_record)) << "program " << program << ", epoch " << at;
+            ASSERT_TRUE(same_accesses(by_covering, by_record)) << "program " << program << ", epoch " << at;
         }
     }
     EXPECT_GT(shortened, 1000);
 }
 
-TEST(HistoryNext, IsOnlyOfATimelineThatHasNothingToWaitFor) {
+TEST(HistoryCovering, IsForWritesThatCoverAllThatIsKept) {
     tracked memory;
-    memory.past.reserve(8);
-    EXPECT_TRUE(memory.past.is_only_of(1, 1));
-    memory.write(whole, mark_at(1, 1));
-    EXPECT_TRUE(memory.past.is_only_of(1, 1));
-    EXPECT_FALSE(memory.past.is_only_of(2, 1));
-    memory.read(left, mark_at(2, 1, {{1, 1}}));
-    EXPECT_FALSE(memory.past.is_only_of(1, 1));
-    EXPECT_FALSE(memory.past.is_only_of(2, 1));
+    const auto covers = [&](const footprint& where, access_mode mode) {
+        short_plan found(9, {});
+        bool is_covered = true;
+        EXPECT_TRUE(memory.past.require(found, where, mode, is_covered));
+        return is_covered;
+    };
+    EXPECT_FALSE(covers(whole, access_mode::write)) << "there is nothing in whose place it could be";
+    memory.write(left, mark_at(1, 1));
+    EXPECT_TRUE(covers(left, access_mode::write));
+    EXPECT_TRUE(covers(whole, access_mode::write));
+    EXPECT_FALSE(covers(left, access_mode::read));
+    EXPECT_FALSE(covers(right, access_mode::write));
+    memory.read(right, mark_at(2, 1));
+    EXPECT_FALSE(covers(left, access_mode::write));
+    EXPECT_TRUE(covers(whole, access_mode::write));
+    memory.past.die(100, memory.completed);
+    EXPECT_FALSE(covers(whole, access_mode::write)) << "a former owner's";
 }
 
-TEST(HistoryNext, IsOnlyOfNobodyWhereThereIsNoRoom) {
-    tracked memory;
-    EXPECT_FALSE(memory.past.is_only_of(1, 1));
-    memory.past.reserve(1);
-    EXPECT_TRUE(memory.past.is_only_of(1, 1));
-    memory.past.record(whole, access_mode::write, mark_at(1, 1), memory.completed);
-    EXPECT_FALSE(memory.past.is_only_of(1, 1));
+// What a short plan cannot tell it says, and what it tells is what a plan says.
+
+using named_waits = std::vector<std::pair<timeline_id, epoch>>;
+
+template <class Plan>
+named_waits waits_of(const Plan& found) {
+    named_waits named;
+    for (const wait& one : found.waits()) {
+        named.emplace_back(one.target.at.timeline, one.target.at.at);
+    }
+    std::sort(named.begin(), named.end());
+    return named;
+}
+
+TEST(ShortPlan, FindsTheWaitsOfAPlan) {
+    std::mt19937 random(11);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same programs each time
+    constexpr timeline_id streams = 5;
+    std::map<std::size_t, int> seen;
+    for (int program = 0; program < 3000; ++program) {
+        set_watermarks completed;
+        std::vector<sequencer> all;
+        for (timeline_id i = 0; i < streams; ++i) {
+            all.emplace_back(i);
+        }
+        std::array<history, 3> memory;
+        for (int step = 0; step < 12; ++step) {
+            sequencer& stream = all[random() % streams];
+            if (random() % 8 == 0 && stream.tail() != 0) {
+                completed.set(stream.timeline(), std::max<epoch>(completed.completed(stream.timeline()), 1 + random() % stream.tail()));
+            }
+            plan longer = stream.next(completed);
+            short_plan shorter(stream.timeline(), stream.known());
+            std::array<access_mode, 3> modes{};
+            for (std::size_t i = 0; i < memory.size(); ++i) {
+                modes[i] = random() % 3 == 0 ? access_mode::write : access_mode::read;
+                bool covers = false;
+                memory[i].require(longer, whole, modes[i], true);
+                ASSERT_TRUE(memory[i].require(shorter, whole, modes[i], covers));
+            }
+            longer.resolve();
+            ASSERT_TRUE(shorter.resolve(completed));
+            ASSERT_EQ(waits_of(shorter), waits_of(longer)) << "program " << program << ", step " << step;
+            ++seen[longer.waits().size()];
+            clock after = longer.waits().empty() ? nullptr : shorter.clock_after();
+            if (after) {
+                EXPECT_TRUE(after->dominates(*longer.clock_after()));
+            }
+            const mark end = stream.reserve(shorter, std::move(after));
+            for (std::size_t i = 0; i < memory.size(); ++i) {
+                memory[i].reserve(1);
+                memory[i].record(whole, modes[i], end, completed);
+            }
+        }
+    }
+    EXPECT_GT(seen[1], 1000);
+    EXPECT_GT(seen[2], 500);
+    EXPECT_GT(seen[3], 100);
+}
+
+TEST(ShortPlan, CannotTellOfLaterTimelines) {
+    const nothing_completes completed;
+    const timeline_id far = frontier::direct;
+    const auto tells_of = [&](const clock& known, const mark& target) {
+        short_plan made(1, known);
+        return made.need(target) && made.resolve(completed);
+    };
+    EXPECT_TRUE(tells_of({}, mark_at(far - 1, 3)));
+    EXPECT_FALSE(tells_of({}, mark_at(far, 3)));
+    EXPECT_FALSE(tells_of({}, mark_at(2, 3, {{far, 1}})));
+    EXPECT_FALSE(tells_of(mark_at(1, 1, {{far, 1}}).known, mark_at(2, 3)));
+    EXPECT_TRUE(tells_of(mark_at(1, 1, {{far, 1}}).known, mark_at(1, 3))) << "nothing to wait for";
+    EXPECT_TRUE(tells_of(mark_at(1, 1, {{far, 1}, {2, 3}}).known, mark_at(2, 3))) << "nothing to wait for";
 }
 
 }  // namespace

@@ -108,69 +108,66 @@ TEST(S2, AWaitThatIsImpliedTakesNoEpoch) {
     EXPECT_EQ(stream.tail(), tail);
 }
 
-/// A stream that waits for each of these in turn, and the plan for the last.
-struct waiting {
-    waiting(std::initializer_list<mark> targets) : all(targets), next(after_all_but_the_last()) {
-        next.need(all.back(), reason::dependency);
-        next.resolve();
+/// A short plan for the next operation of a stream, which comes after these.
+short_plan short_plan_for(const sequencer& stream, std::initializer_list<mark> targets) {
+    const nothing_completes completed;
+    short_plan made(stream.timeline(), stream.known());
+    for (const mark& one : targets) {
+        EXPECT_TRUE(made.need(one));
     }
-    plan after_all_but_the_last() {
-        for (auto one = all.begin(); one + 1 != all.end(); ++one) {
-            wait_for(stream, *one);
-        }
-        return stream.next(completed);
-    }
-
-    std::vector<mark> all;
-    nothing_completes completed;
-    sequencer stream{1};
-    plan next;
-};
+    EXPECT_TRUE(made.resolve(completed));
+    return made;
+}
 
 TEST(O2, AClockIsRaisedWhereItLiesToWhatAnotherOneWouldBe) {
-    for (const mark& last : {mark_at(2, 9), mark_at(2, 9, {{3, 8}, {5, 1}}), mark_at(4, 2, {{2, 1}, {3, 9}})}) {
-        waiting one{mark_at(2, 5, {{3, 4}}), last};
-        waiting other{mark_at(2, 5, {{3, 4}}), last};
-        ASSERT_TRUE(one.stream.can_raise(one.next));
-        const shared_frontier* const lay = one.stream.known().get();
-        const mark raised = one.stream.reserve_raised(one.next);
-        const mark made = other.stream.reserve(other.next.clock_after());
+    const mark before = mark_at(2, 5, {{3, 4}});
+    const std::vector<std::initializer_list<mark>> all = {
+        {mark_at(2, 9)}, {mark_at(2, 9, {{3, 8}, {5, 1}})}, {mark_at(4, 2, {{2, 1}, {3, 9}}), mark_at(6, 6, {{7, 1}})}};
+    for (const auto& targets : all) {
+        sequencer one{1};
+        sequencer other{1};
+        wait_for(one, before);
+        wait_for(other, before);
+        ASSERT_TRUE(one.is_sole());
+        const shared_frontier* const lay = one.known().get();
+        const mark raised = one.reserve(short_plan_for(one, targets), nullptr);
+        const short_plan found = short_plan_for(other, targets);
+        const mark made = other.reserve(found, found.clock_after());
         EXPECT_EQ(raised.at, made.at);
         EXPECT_EQ(*raised.known, *made.known);
         EXPECT_EQ(raised.known.get(), lay);
-        EXPECT_EQ(one.stream.known(), raised.known);
+        EXPECT_EQ(one.known(), raised.known);
+        for (const mark& target : targets) {
+            EXPECT_TRUE(raised.known->covers(target.at));
+            EXPECT_TRUE(raised.known->dominates(*target.known));
+        }
+        EXPECT_TRUE(raised.known->dominates(*before.known));
     }
 }
 
 TEST(O2, AClockThatOthersHaveStaysAsItIs) {
-    waiting one{mark_at(2, 5), mark_at(3, 7)};
+    sequencer stream{1};
+    EXPECT_FALSE(stream.is_sole()) << "there is none yet";
+    wait_for(stream, mark_at(2, 5));
+    EXPECT_TRUE(stream.is_sole());
     {
-        const mark event = one.stream.record();
-        EXPECT_FALSE(one.stream.can_raise(one.next));
-        one.stream.reserve(one.next.clock_after());
+        const mark event = stream.record();
+        EXPECT_FALSE(stream.is_sole());
+        const short_plan found = short_plan_for(stream, {mark_at(3, 7)});
+        stream.reserve(found, found.clock_after());
         EXPECT_FALSE(event.known->covers({3, 7}));
+        EXPECT_TRUE(stream.known()->covers({3, 7}));
     }
-    plan next = one.stream.next(one.completed);
-    next.need(mark_at(3, 8), reason::dependency);
-    EXPECT_TRUE(one.stream.can_raise(next)) << "the event is gone";
+    EXPECT_TRUE(stream.is_sole()) << "the event is gone";
 }
 
-TEST(O2, AClockIsRaisedWhereItLiesOnlyIfThatTakesNoMemoryAndOneWait) {
-    const timeline_id far = frontier::direct;
-    const auto can_raise = [](std::initializer_list<mark> targets) {
-        const waiting one(targets);
-        return one.stream.can_raise(one.next);
-    };
-    EXPECT_TRUE(can_raise({mark_at(2, 5), mark_at(far - 1, 7)}));
-    EXPECT_FALSE(can_raise({mark_at(2, 5)})) << "there is none yet";
-    EXPECT_FALSE(can_raise({mark_at(2, 5), mark_at(far, 7)}));
-    EXPECT_FALSE(can_raise({mark_at(2, 5), mark_at(3, 7, {{far, 2}})}));
-    EXPECT_FALSE(can_raise({mark_at(far, 5), mark_at(3, 7)}));
-    EXPECT_FALSE(can_raise({mark_at(2, 5), mark_at(2, 4)})) << "nothing to wait for";
-    waiting two{mark_at(2, 5), mark_at(3, 7)};
-    two.next.need(mark_at(4, 1), reason::dependency);
-    two.next.resolve();
-    EXPECT_FALSE(two.stream.can_raise(two.next));
+TEST(O2, AnOperationThatWaitsForNothingKeepsItsStreamsClock) {
+    sequencer stream{1};
+    wait_for(stream, mark_at(2, 5));
+    const shared_frontier* const lay = stream.known().get();
+    const mark end = stream.reserve(short_plan_for(stream, {mark_at(2, 4)}), nullptr);
+    EXPECT_EQ(end.known.get(), lay);
+    EXPECT_EQ(end.at, (point{1, 2}));
 }
 
 TEST(O2, AnOperationOwnsTheClockItWasReservedWith) {

@@ -190,10 +190,7 @@ std::string describe(const driver_api& api, result what) {
     return std::string(name) + (text != nullptr ? " (" + std::string(text) + ")" : "");
 }
 
-void expect(const driver_api& api, result what, const char* call) {
-    if (what == success) {
-        return;
-    }
+void refuse(const driver_api& api, result what, const char* call) {
     const std::string message = std::string(call) + " failed: " + describe(api, what);
     if (what == error_out_of_memory) {
         throw out_of_memory(message);

@@ -25,7 +25,8 @@ struct pooled_event {
 class event_ref {
 public:
     event_ref() = default;
-    explicit event_ref(pooled_event& one) noexcept : one_(&one) { one.users.fetch_add(1, std::memory_order_relaxed); }
+    /// The first user.
+    explicit event_ref(pooled_event& one) noexcept : one_(&one) { one.users.store(1, std::memory_order_relaxed); }
     event_ref(const event_ref& other) noexcept : one_(other.one_) {
         if (one_ != nullptr) {
             one_->users.fetch_add(1, std::memory_order_relaxed);
@@ -77,7 +78,9 @@ private:
 };
 
 inline void event_ref::let_go(pooled_event* one) noexcept {
-    if (one != nullptr && one->users.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    // Only users make users: who is the only one stays so, and needs no atomic change.
+    if (one != nullptr && (one->users.load(std::memory_order_acquire) == 1 ||
+                           one->users.fetch_sub(1, std::memory_order_acq_rel) == 1)) {
         one->pool->put(*one);
     }
 }

@@ -13,10 +13,6 @@ namespace weir::backend::cuda {
 
 namespace {
 
-/// As many events as a stream keeps of those that are not over, marks aside; and where single operations are waited for.
-constexpr std::size_t most = 8;
-constexpr std::size_t most_fine = 64;
-
 implicit_order order_of(unsigned flags) noexcept {
     return (flags & stream_non_blocking) != 0 ? implicit_order::none : implicit_order::blocking;
 }
@@ -117,21 +113,12 @@ void lane::mark_for_others() {
     }
 }
 
-[[gnu::hot]] inline void lane::record(const event_ref& event) const {
-    const auto call = [&] { return in_->api().event_record(event.handle(), stream_); };
-    if (is_adopted_) {  // perhaps a default one, whose handle says nothing
-        const in_context here(*in_);
-        in_->expect(call(), "cuEventRecord");
-    } else {
-        in_->expect(by_handle(*in_, call), "cuEventRecord");
-    }
-}
-
+/// In a fork_section.
 [[gnu::hot]] void lane::record_fresh_end(bool is_mark) {
     const epoch covered = submitted();
     event_ref event = spare_ ? std::move(spare_) : in_->events.take();
     record(event);
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(mutex_.within_section());
     events_.add({covered, std::move(event), is_mark});
     spare_ = events_.leave_one_out(most_events());
     if (!spare_) {
@@ -179,31 +166,6 @@ void lane::mark_for_others() {
     // What enters the stream meanwhile, by another thread, may have come before the event: nothing that a gate holds back, for
     // there was a mark before that, which is then the first.
     return *events_.behind(at);
-}
-
-[[gnu::hot]] bool lane::has_entered(epoch at, awaited_end& end) noexcept {
-    if (submitted() < at) {
-        return false;
-    }
-    awaited(at);
-    if (const lane_events::recorded* const found = events_.behind(at); found != nullptr) {
-        end.behind = found->event;
-        return true;
-    }
-    end.fresh = std::move(spare_for_all_);
-    return is_reachable();
-}
-
-[[gnu::hot]] event_ref lane::awaited_end::event(epoch at) {
-    if (behind) {
-        return std::move(behind);
-    }
-    const std::shared_ptr<lane> theirs = std::move(of);
-    return theirs->record_for(at, theirs->submitted(), std::move(fresh), false).event;
-}
-
-std::size_t lane::most_events() const noexcept {
-    return finely_awaited_.load(std::memory_order_relaxed) > 0 ? most_fine : most;
 }
 
 bool lane::is_over(const event_ref& event) noexcept {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -127,16 +128,27 @@ public:
 
     /// What somebody has to wait for, or to record before.
     struct awaited_end {
-        event_ref behind;          ///< an event that is over once the operation is; or empty:
-        event_ref fresh;           ///< one to record, if there was a spare one
-        std::shared_ptr<lane> of;  ///< and where
+        event_ref event;           ///< one that is over once the operation is; or, if `of` is not null:
+        std::shared_ptr<lane> of;  ///< where the calling thread has to record one, `event` if that is not empty
 
-        /// The event, which the calling thread records if there is none. Once. Throws device_error, std::bad_alloc.
-        [[nodiscard]] event_ref event(epoch at);
+        /// Calls `wait(event)` for an event that is over once the operation is. Once, in a fork_section. Throws what that throws,
+        /// device_error, std::bad_alloc.
+        template <class Wait>
+        void wait_with(Wait&& wait) {
+            if (of == nullptr) {
+                wait(event.handle());
+                event = event_ref();
+            } else {
+                const std::shared_ptr<lane> theirs = std::move(of);
+                const epoch covered = theirs->record_now(event);
+                wait(event.handle());
+                theirs->add_end(covered, std::move(event));
+            }
+        }
     };
     /// Whether `at` is in the stream, and there is an event for it or the calling thread can record one: for somebody who is about
-    /// to wait, who says in `end` whose it is. Under the lock.
-    [[nodiscard]] bool has_entered(epoch at, awaited_end& end) noexcept;
+    /// to wait, who fills in `end`, but for `of`. If it leaves that to the caller, `must_record`. Under the lock.
+    [[nodiscard]] bool has_entered(epoch at, awaited_end& end, bool& must_record) noexcept;
 
     /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is.
     void prepare(epoch at) noexcept;
@@ -163,9 +175,14 @@ private:
     };
     /// As many operations get an event each after the last wait for a single one.
     static constexpr int stays_fine = 64;
+    /// As many events as a stream keeps of those that are not over, marks aside; and where single operations are waited for.
+    static constexpr std::size_t most = 8;
+    static constexpr std::size_t most_fine = 64;
 
     [[nodiscard]] bool lacks_mark(epoch covered) noexcept;
     void record(const event_ref& event) const;
+    [[nodiscard]] epoch record_now(event_ref& event) const;
+    void add_end(epoch covered, event_ref&& event) noexcept;
     void record_fresh_end(bool is_mark);
     [[nodiscard]] std::size_t most_events() const noexcept;
     [[nodiscard]] lane_events::recorded recorded_for(epoch at);
@@ -221,5 +238,61 @@ private:
     epoch completed_;                      ///< of the thread that completes
     static inline thread_local const std::chrono::steady_clock::time_point* moment_ = nullptr;
 };
+
+// What each operation on two streams goes through.
+
+inline std::size_t lane::most_events() const noexcept {
+    return finely_awaited_.load(std::memory_order_relaxed) > 0 ? most_fine : most;
+}
+
+inline void lane::record(const event_ref& event) const {
+    const auto call = [&] { return in_->api().event_record(event.handle(), stream_); };
+    if (is_adopted_) {  // perhaps a default one, whose handle says nothing
+        const in_context here(*in_);
+        in_->expect(call(), "cuEventRecord");
+    } else {
+        in_->expect(by_handle(*in_, call), "cuEventRecord");
+    }
+}
+
+inline bool lane::has_entered(epoch at, awaited_end& end, bool& must_record) noexcept {
+    if (submitted() < at) {
+        return false;
+    }
+    awaited(at);
+    const lane_events::recorded* const found = events_.behind(at);
+    must_record = found == nullptr;
+    if (found != nullptr) {
+        end.event = found->event;
+        return true;
+    }
+    end.event = std::move(spare_for_all_);
+    return is_reachable();
+}
+
+/// Records `event`, or if that is empty another one, behind what is in the stream, and says up to where that is at least.
+inline epoch lane::record_now(event_ref& event) const {
+    const epoch covered = submitted();
+    if (!event) {
+        event = in_->events.take();
+    }
+    record(event);
+    return covered;
+}
+
+/// `event` was recorded by `record_now`. In a fork_section.
+inline void lane::add_end(epoch covered, event_ref&& event) noexcept {
+    event_ref left_out;
+    const std::lock_guard lock(mutex_.within_section());
+    try {
+        events_.add({covered, std::move(event), false});
+    } catch (const std::bad_alloc&) {
+        return;  // who else waits for it records another
+    }
+    left_out = events_.leave_one_out(most_events());
+    if (left_out && left_out.is_only_one()) {
+        spare_for_all_ = std::move(left_out);
+    }
+}
 
 }  // namespace weir::backend::cuda

@@ -4,20 +4,6 @@
 
 namespace weir::backend::cuda {
 
-/// Looked for from behind, since most wait for what came last.
-[[gnu::hot]] inline std::uint64_t lane_events::place_behind(epoch at) const noexcept {
-    std::uint64_t found = ring_.end();
-    while (found != ring_.first() && ring_[found - 1].at >= at) {
-        --found;
-    }
-    return found;
-}
-
-[[gnu::hot]] const lane_events::recorded* lane_events::behind(epoch at) const noexcept {
-    const std::uint64_t found = place_behind(at);
-    return found == ring_.end() ? nullptr : &ring_[found];
-}
-
 lane_events::recorded lane_events::middle_of_those_behind(epoch at) const noexcept {
     const std::uint64_t found = place_behind(at);
     return found == ring_.end() ? recorded() : ring_[found + (ring_.end() - found) / 2];
@@ -35,25 +21,18 @@ bool lane_events::cover(epoch at, bool is_mark) noexcept {
     return true;
 }
 
-[[gnu::hot]] void lane_events::add(recorded&& added) {
-    if (!ring_.has_room_for(1)) {
-        ring_.resize(ring_.size() + 1);
-    }
-    // As a rule it is the last one.
-    std::uint64_t place = ring_.end();
-    static_cast<void>(ring_.push());
+/// Where it does not come last: `place` is the last one's, and nothing is there.
+void lane_events::insert(std::uint64_t place, recorded&& added) noexcept {
     for (; place != ring_.first() && added.at < ring_[place - 1].at; --place) {
         ring_[place] = std::move(ring_[place - 1]);
     }
     ring_[place] = std::move(added);
 }
 
-[[gnu::hot]] event_ref lane_events::leave_one_out(std::size_t most) noexcept {
-    if (ring_.size() <= most) {
-        return {};
-    }
+/// The second one is a mark.
+event_ref lane_events::leave_another_out() noexcept {
     const std::uint64_t first = ring_.first();
-    for (std::uint64_t i = first + 1; i + 1 < ring_.end(); ++i) {
+    for (std::uint64_t i = first + 2; i + 1 < ring_.end(); ++i) {
         if (!ring_[i].is_mark) {
             event_ref left_out = std::move(ring_[i].event);
             for (; i != first; --i) {

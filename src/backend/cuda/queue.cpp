@@ -11,6 +11,7 @@
 #include "backend/cuda/submissions.hpp"
 #include "backend/native.hpp"
 #include "backend/spin.hpp"
+#include "weir/detail/fork_section.hpp"
 #include "weir/detail/interruption.hpp"
 #include "weir/error.hpp"
 
@@ -135,6 +136,7 @@ void submission::run_blocking() noexcept {
 }
 
 void submission::pass_on(bool may_block) noexcept {
+    const detail::fork_section whole;  // one for all locks
     const in_context here(lane_->in());
     work_off([&](point target) { return pass(target); }, [&] { return pass_work_on(may_block); });
 }
@@ -154,10 +156,6 @@ std::shared_ptr<submission> submission::ordered_behind(point target) const noexc
 
 /// Whether `target` is in a stream of the driver's: then `event` is behind it.
 bool submission::find_event(point target, event_ref& event) {
-    if (lane::awaited_end end; submissions::has_entered(target, end)) {
-        event = end.event(target.at);
-        return static_cast<bool>(event);
-    }
     const std::shared_ptr<submission> theirs = submissions::find(target.timeline);
     if (!theirs) {
         return false;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <thread>
 #include <utility>
@@ -17,6 +18,31 @@
 
 namespace weir::backend::cuda {
 
+namespace {
+
+/// Whether `target` is in a stream of the driver's, for somebody who is about to have a stream wait for it: lane::has_entered.
+inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
+    submissions::place* const here = submissions::find_place(target.timeline);
+    if (here == nullptr) {
+        return false;
+    }
+    const std::lock_guard lock(here->mutex.within_section());
+    if (!here->of) {
+        return false;
+    }
+    const std::shared_ptr<lane>& theirs = here->of->of();
+    bool must_record = false;
+    if (!theirs->has_entered(target.at, known, must_record)) {
+        return false;
+    }
+    if (must_record) {
+        known.of = theirs;
+    }
+    return true;
+}
+
+}  // namespace
+
 [[gnu::hot]] bool submission::claim(epoch at, const operation& what, std::span<const order::wait> waits) noexcept {
     if (is_pending() || is_shared() || lane_->ordered_as() != implicit_order::none || waits.size() > most_straight ||
         is_for_the_host(what.kind, what.work.type)) {
@@ -28,7 +54,7 @@ namespace weir::backend::cuda {
         const point target = waits[i].target.at;
         straight_wait& one = straight_[i];
         one.is_over = timelines.at(target.timeline).completed() >= target.at;
-        if (!one.is_over && !submissions::has_entered(target, one.end)) {
+        if (!one.is_over && !is_in_a_stream(target, one.end)) {
             std::for_each(straight_.begin(), straight_.begin() + i + 1, [](straight_wait& before) { before.end = {}; });
             return false;
         }
@@ -81,10 +107,11 @@ namespace weir::backend::cuda {
 [[gnu::hot]] void submission::wait_straight(point target, lane::awaited_end& end) noexcept {
     const device_context& in = lane_->in();
     try {
-        const event_ref event = end.event(target.at);
-        passed_.push_back(target);
-        const auto call = [&] { return in.api().stream_wait_event(lane_->stream(), event.handle(), 0); };
-        in.expect(by_handle(in, call), "cuStreamWaitEvent");
+        end.wait_with([&](event_handle event) {
+            passed_.push_back(target);
+            const auto call = [&] { return in.api().stream_wait_event(lane_->stream(), event, 0); };
+            in.expect(by_handle(in, call), "cuStreamWaitEvent");
+        });
         return;
     } catch (...) {
         // No event can be had, or none can be waited for.

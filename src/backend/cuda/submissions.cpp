@@ -11,38 +11,19 @@
 
 namespace weir::backend::cuda {
 
-namespace {
-
-struct alignas(64) place {
-    hot_mutex mutex;  ///< guards what follows
-    std::shared_ptr<submission> of;
-};
-
-// As many as there may be timelines (timeline_table).
-constexpr std::size_t chunk_size = 256;
-constexpr std::size_t most_chunks = 16384;
-
-constinit std::array<std::atomic<place*>, most_chunks> chunks{};  // of `chunk_size` places each; never freed
-constinit std::atomic<timeline_id> end{0};                        // behind the last place that was ever asked for
-
-/// Null if nobody has asked for the lock of a timeline near it.
-place* find_place(timeline_id of) noexcept {
-    place* const chunk = chunks[of / chunk_size].load(std::memory_order_acquire);
-    return chunk == nullptr ? nullptr : chunk + of % chunk_size;
-}
-
-}  // namespace
+constinit std::array<std::atomic<submissions::place*>, submissions::most_chunks> submissions::chunks_{};
+constinit std::atomic<timeline_id> submissions::end_{0};
 
 hot_mutex& submissions::lock_of(timeline_id of) {
     if (find_place(of) == nullptr) {
         auto made = std::make_unique<place[]>(chunk_size);
         place* none = nullptr;
-        if (chunks[of / chunk_size].compare_exchange_strong(none, made.get(), std::memory_order_acq_rel)) {
+        if (chunks_[of / chunk_size].compare_exchange_strong(none, made.get(), std::memory_order_acq_rel)) {
             static_cast<void>(made.release());
         }
     }
-    timeline_id known = end.load(std::memory_order_relaxed);
-    while (known <= of && !end.compare_exchange_weak(known, of + 1, std::memory_order_acq_rel)) {
+    timeline_id known = end_.load(std::memory_order_relaxed);
+    while (known <= of && !end_.compare_exchange_weak(known, of + 1, std::memory_order_acq_rel)) {
     }
     return find_place(of)->mutex;
 }
@@ -69,23 +50,8 @@ void submissions::remove(timeline_id of) noexcept {
     return here->of;
 }
 
-[[gnu::hot]] bool submissions::has_entered(point target, lane::awaited_end& known) noexcept {
-    place* const here = find_place(target.timeline);
-    if (here == nullptr) {
-        return false;
-    }
-    const std::lock_guard lock(here->mutex);
-    if (!here->of || !here->of->of()->has_entered(target.at, known)) {
-        return false;
-    }
-    if (!known.behind) {
-        known.of = here->of->of();
-    }
-    return true;
-}
-
 void submissions::look_at_all(const device_context& in) noexcept {
-    for (timeline_id next = 0; next < end.load(std::memory_order_acquire); ++next) {
+    for (timeline_id next = 0; next < end_.load(std::memory_order_acquire); ++next) {
         const std::shared_ptr<submission> one = find(next);
         if (one && &one->of()->in() == &in && one->of()->has_pending()) {
             one->of()->prepare(one->of()->submitted());

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <memory>
 
 #include "backend/cuda/device_context.hpp"
@@ -24,10 +27,26 @@ public:
     static void remove(timeline_id of) noexcept;
     /// Null if the timeline is none of a CUDA stream.
     [[nodiscard]] static std::shared_ptr<submission> find(timeline_id of) noexcept;
-    /// Whether `target` is in a stream of the driver's, for somebody who is about to have a stream wait for it (lane::has_entered).
-    [[nodiscard]] static bool has_entered(point target, lane::awaited_end& known) noexcept;
     /// Looks how far all streams of a device are.
     static void look_at_all(const device_context& in) noexcept;
+
+    struct alignas(64) place {
+        hot_mutex mutex;  ///< guards what follows
+        std::shared_ptr<submission> of;
+    };
+    /// The place of a timeline; null if nobody has asked for the lock of one near it.
+    [[nodiscard]] static place* find_place(timeline_id of) noexcept {
+        place* const chunk = chunks_[of / chunk_size].load(std::memory_order_acquire);
+        return chunk == nullptr ? nullptr : chunk + of % chunk_size;
+    }
+
+private:
+    // As many as there may be timelines (timeline_table).
+    static constexpr std::size_t chunk_size = 256;
+    static constexpr std::size_t most_chunks = 16384;
+
+    static std::array<std::atomic<place*>, most_chunks> chunks_;  ///< of `chunk_size` places each; never freed
+    static std::atomic<timeline_id> end_;                         ///< behind the last place that was ever asked for
 };
 
 }  // namespace weir::backend::cuda
