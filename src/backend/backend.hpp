@@ -128,12 +128,12 @@ public:
 
     /// @{
     /// The straight way, where nothing stands in between: once `claim` has said yes, under the stream's lock, the same thread
-    /// calls `carry_out` with the same arguments, under no lock, instead of `reserve`, `wait`, `submit` and `flush`.
+    /// calls `carry_out` for the same operation, under no lock, instead of `reserve`, `wait`, `submit` and `flush`.
     [[nodiscard]] virtual bool claim(epoch /*at*/, const operation& /*what*/,
                                      std::span<const order::wait> /*waits*/) noexcept {
         return false;
     }
-    virtual void carry_out(epoch /*at*/, const operation& /*what*/, std::span<const order::wait> /*waits*/) noexcept {}
+    virtual void carry_out(epoch /*at*/, const operation& /*what*/) noexcept {}
     /// @}
 
     /// The handle by which others know the queue; null if it has none.

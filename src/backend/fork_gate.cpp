@@ -76,7 +76,7 @@ presence& find_presence() noexcept {
     return *found;
 }
 
-void give_back() noexcept {
+[[gnu::cold]] void give_back() noexcept {
     presence* const one = mine;
     mine = nullptr;
     one->is_for_once = false;
@@ -92,7 +92,7 @@ struct end_of_thread {
     }
 };
 
-[[gnu::noinline]] void appear() noexcept {
+[[gnu::cold, gnu::noinline]] void appear() noexcept {
     find_barrier();
     mine = &find_presence();
     mine->is_for_once = thread_ends;
@@ -115,7 +115,7 @@ void wait_while_closed() noexcept {
     }
 }
 
-[[gnu::noinline]] void enter_slowly(presence& who) noexcept {
+[[gnu::cold, gnu::noinline]] void enter_slowly(presence& who) noexcept {
     while (!may_stay(who)) {
         who.depth.store(0, std::memory_order_release);
         wait_while_closed();

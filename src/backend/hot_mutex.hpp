@@ -40,8 +40,8 @@ public:
     }
 
 private:
-    void lock_slowly() noexcept;
-    void wake_one() noexcept;
+    [[gnu::cold]] void lock_slowly() noexcept;
+    [[gnu::cold]] void wake_one() noexcept;
 
     std::atomic<std::uint32_t> state_{0};  ///< 1: held
     std::atomic<std::uint32_t> sleepers_{0};

@@ -128,12 +128,7 @@ void timeline::tell(epoch at) noexcept {
     }
 }
 
-timeline_table& timeline_table::instance() noexcept {
-    // Lives for ever, in memory that cannot run out: those who ask must not fail.
-    alignas(timeline_table) static std::byte room[sizeof(timeline_table)];
-    static auto* const table = ::new (room) timeline_table;
-    return *table;
-}
+constinit one_timeline_table one_timeline_table::of_process;
 
 timeline_id timeline_table::acquire(const driver* of) {
     const std::lock_guard lock(mutex_);
@@ -238,7 +233,6 @@ struct abandonable final : blocked {
 thread_local detail::interruptible* innermost = nullptr;
 
 // So that no fork finds them half made.
-[[maybe_unused]] const timeline_table& table_at_start = timeline_table::instance();
 [[maybe_unused]] const bool spins_at_start = worth_spinning();
 
 }  // namespace

@@ -103,7 +103,7 @@ struct wait_watch {
 class timeline_table final : public order::watermarks {
 public:
     /// The one of the process; never destroyed, so that threads may use it until the very end.
-    static timeline_table& instance() noexcept;
+    [[nodiscard]] static timeline_table& instance() noexcept;
 
     /// The first timeline that nobody uses, for a queue of the device `of`; null for what is no queue. Throws std::bad_alloc.
     [[nodiscard]] timeline_id acquire(const driver* of = nullptr);
@@ -130,7 +130,8 @@ public:
     [[nodiscard]] wait_watch watch() const noexcept;
 
 private:
-    timeline_table() noexcept = default;
+    constexpr timeline_table() noexcept = default;
+    friend struct one_timeline_table;
 
     static constexpr std::size_t chunk_size = 256;
     static constexpr std::size_t most_chunks = 16384;
@@ -144,6 +145,20 @@ private:
     std::atomic<std::chrono::nanoseconds> watch_every_{std::chrono::nanoseconds(0)};
     std::atomic<decltype(wait_watch::make)> watch_make_{nullptr};
 };
+
+/// Lives for ever, in memory that cannot run out: those who ask must not fail.
+struct one_timeline_table {
+    union {
+        timeline_table table;
+    };
+    constexpr one_timeline_table() noexcept : table() {}
+    ~one_timeline_table() {}  // NOLINT(modernize-use-equals-default): leaves it as it is
+    one_timeline_table(const one_timeline_table&) = delete;
+    one_timeline_table& operator=(const one_timeline_table&) = delete;
+
+    static one_timeline_table of_process;
+};
+inline timeline_table& timeline_table::instance() noexcept { return one_timeline_table::of_process.table; }
 
 /// How much time passes between two questions of a detail::interruptible.
 inline constexpr std::chrono::nanoseconds between_questions = std::chrono::milliseconds(50);

@@ -88,20 +88,6 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
     }
 }
 
-[[gnu::hot]] void history::replace(past_access& kept, const footprint& where, mark&& when, accessor by) noexcept {
-    kept.where.begin = where.begin;
-    kept.where.end = where.end;
-    if (kept.where.shape != where.shape) {
-        kept.where.shape = where.shape;
-    }
-    kept.former_owner = false;
-    kept.by = by;
-    // One by one, as they were written just before: read as one they would have to wait for that.
-    kept.when.at.timeline = when.at.timeline;
-    kept.when.at.at = when.at.at;
-    kept.when.known = std::move(when.known);
-}
-
 void history::grow(std::size_t capacity) {
     accesses_.reserve(capacity);
     if (capacity > bound) {

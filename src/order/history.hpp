@@ -106,8 +106,9 @@ public:
         }
         writes_ = 1;
         reads_by_timeline_.invalidate();
-        accesses_.front().mode = access_mode::write;
-        replace(accesses_.front(), where, std::move(when), accessor::weir);
+        past_access& kept = accesses_.front();
+        kept.mode = access_mode::write;
+        replace(kept, where, std::move(when), accessor::weir);
     }
 
     /// Forgets what is complete.
@@ -149,7 +150,7 @@ private:
     }
 
     [[nodiscard]] std::size_t reads() const noexcept { return accesses_.size() - writes_; }
-    void grow(std::size_t capacity);
+    [[gnu::cold]] void grow(std::size_t capacity);
     void record_read(const footprint& where, mark&& when, const watermarks& completed, accessor by) noexcept;
     void record_any(const footprint& where, access_mode mode, mark&& when, const watermarks& completed, accessor by,
                     bool is_after_all) noexcept;
@@ -168,5 +169,19 @@ private:
     std::size_t prune_at_ = bound;       ///< so many reads make it worth while to look for complete ones
     timeline_index reads_by_timeline_;   ///< in use beyond `bound` reads
 };
+
+inline void history::replace(past_access& kept, const footprint& where, mark&& when, accessor by) noexcept {
+    kept.where.begin = where.begin;
+    kept.where.end = where.end;
+    if (kept.where.shape != where.shape) {
+        kept.where.shape = where.shape;
+    }
+    kept.former_owner = false;
+    kept.by = by;
+    // One by one, as they were written just before: read as one they would have to wait for that.
+    kept.when.at.timeline = when.at.timeline;
+    kept.when.at.at = when.at.at;
+    kept.when.known = std::move(when.known);
+}
 
 }  // namespace weir::order

@@ -49,12 +49,12 @@ public:
         return reserve();
     }
 
-    /// The same for a short plan: as its `clock_after`, or, if nobody else has the stream's clock, that one raised where it lies,
+    /// The same for a short plan with waits: as its `clock_after`, or, if nobody else has the stream's clock, that one raised where it lies,
     /// so that no other need be made. `after` is the former if `is_sole` says no, and not used otherwise.
     mark reserve(const short_plan& with, clock after) noexcept {
         if (after) {
             known_ = std::move(after);
-        } else if (!with.waits().empty()) {
+        } else {
             short_plan::raise(known_.sole(), with.waits());
         }
         return reserve();

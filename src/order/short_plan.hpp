@@ -9,7 +9,6 @@
 
 #include "frontier/frontier.hpp"
 #include "frontier/point.hpp"
-#include "frontier/small_vector.hpp"
 #include "order/mark.hpp"
 #include "order/plan.hpp"
 
@@ -23,8 +22,16 @@ namespace weir::order {
 /// anew with a `plan`. Refers to the clocks of what it is told, as `plan` does.
 class short_plan {
 public:
+    short_plan() = default;
     /// As of `plan`.
-    short_plan(timeline_id self, const clock& known) noexcept : known_(known.get()), self_(self) {}
+    short_plan(timeline_id self, const clock& known) noexcept { begin(self, known); }
+    /// Begins anew, as of `plan`. The places of an earlier plan are used again.
+    void begin(timeline_id self, const clock& known) noexcept {
+        known_ = known.get();
+        self_ = self;
+        named_ = 0;
+        count_ = 0;
+    }
 
     /// The timeline of the operation.
     [[nodiscard]] timeline_id self() const noexcept { return self_; }
@@ -43,36 +50,40 @@ public:
             return true;
         }
         const std::uint32_t bit = std::uint32_t{1} << of;
-        if ((named_ & bit) == 0 || needed_[of] < at) {
+        if ((named_ & bit) == 0 || needed_[of].at < at) {
             named_ |= bit;
-            needed_[of] = at;
-            clocks_[of] = target.known.get();
+            needed_[of].at = at;
+            needed_[of].known = target.known.get();
         }
         return true;
     }
 
     /// Drops what is over, and what others imply. Once, after the last `need`.
     template <class Watermarks>
-    [[nodiscard]] bool resolve(const Watermarks& completed) noexcept {
+    [[nodiscard, gnu::always_inline]] bool resolve(const Watermarks& completed) noexcept {
+        if (named_ == 0) {
+            return true;
+        }
         for (std::uint32_t left = named_; left != 0; left &= left - 1) {
             const auto of = static_cast<timeline_id>(std::countr_zero(left));
-            const point at{of, needed_[of]};
+            const need_of_one& latest = needed_[of];
+            const point at{of, latest.at};
             if (completed.is_complete(at)) {
                 continue;
             }
-            if (clocks_[of] != nullptr && !clocks_[of]->has_first_alone()) [[unlikely]] {
+            if (latest.known != nullptr && !latest.known->has_first_alone()) [[unlikely]] {
                 return false;
             }
-            waits_.push_back({{at, clocks_[of]}});
+            waits_[count_++].target = {at, latest.known};
         }
-        if (waits_.size() > 1) {
+        if (count_ > 1) {
             reduce();
         }
-        return waits_.empty() || known_ == nullptr || known_->has_first_alone();
+        return count_ == 0 || known_ == nullptr || known_->has_first_alone();
     }
 
     /// The waits to issue: none implies another, none is implied by what the stream is ordered after. Their reasons mean nothing.
-    [[nodiscard]] std::span<const wait> waits() const noexcept { return waits_; }
+    [[nodiscard]] std::span<const wait> waits() const noexcept { return {waits_.data(), count_}; }
 
     /// What the stream is ordered after once it has issued the waits, of which there are some. Throws std::bad_alloc.
     [[nodiscard]] clock clock_after() const {
@@ -95,9 +106,9 @@ private:
     /// Coverage is transitive and has no cycles: what an implied wait implies, one that stays implies, too.
     void reduce() noexcept {
         std::uint32_t implied = 0;
-        for (std::size_t i = 0; i < waits_.size(); ++i) {
+        for (std::size_t i = 0; i < count_; ++i) {
             const point at = waits_[i].target.at;
-            for (const wait& other : waits_) {
+            for (const wait& other : waits()) {
                 const shared_frontier* const theirs = other.target.known;  // which does not know its own timeline
                 implied |= std::uint32_t{theirs != nullptr && theirs->at_first(at.timeline) >= at.at} << i;
             }
@@ -107,22 +118,27 @@ private:
         }
     }
     void drop(std::uint32_t which) noexcept {
-        wait* kept = waits_.begin();
-        for (const wait& one : waits_) {
+        std::size_t kept = 0;
+        for (const wait& one : waits()) {
             if ((which & 1) == 0) {
-                *kept++ = one;
+                waits_[kept++] = one;
             }
             which >>= 1;
         }
-        waits_.erase(kept, waits_.end());
+        count_ = kept;
     }
 
-    const shared_frontier* known_;
-    timeline_id self_;
-    std::uint32_t named_ = 0;                                         ///< a bit for each timeline of which something is needed
-    std::array<epoch, frontier::direct> needed_;                      // filled as far as it is named
-    std::array<const shared_frontier*, frontier::direct> clocks_;     // of those
-    detail::small_vector<wait, frontier::direct> waits_;
+    struct need_of_one {
+        epoch at = 0;
+        const shared_frontier* known = nullptr;
+    };
+
+    const shared_frontier* known_ = nullptr;
+    timeline_id self_ = 0;
+    std::uint32_t named_ = 0;  ///< a bit for each timeline of which something is needed
+    std::size_t count_ = 0;    ///< of waits
+    std::array<need_of_one, frontier::direct> needed_{};  ///< as far as it is named
+    std::array<wait, frontier::direct> waits_{};
 };
 
 }  // namespace weir::order

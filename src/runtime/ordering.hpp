@@ -14,6 +14,7 @@ public:
     [[nodiscard]] std::optional<ordering_mode> get() const noexcept {
         return decoded(mode_.load(std::memory_order_relaxed));
     }
+    [[nodiscard]] bool is_set() const noexcept { return mode_.load(std::memory_order_relaxed) != 0; }
     void set(std::optional<ordering_mode> mode) noexcept { mode_.store(encoded(mode), std::memory_order_relaxed); }
 
     /// One byte for a mode or none.

@@ -127,7 +127,7 @@ public:
 private:
     /// The number of the first entry that is not before `at`.
     [[nodiscard]] std::uint64_t position_of(frontiers::epoch at) const noexcept;
-    void make_room(std::size_t cells, frontiers::epoch completed);
+    [[gnu::cold]] void make_room(std::size_t cells, frontiers::epoch completed);
 
     backend::ring<operation> operations_;
     backend::ring<cell> cells_;

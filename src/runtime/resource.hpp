@@ -82,6 +82,7 @@ public:
     void belong_to(const device_state* device) noexcept { memory_of_ = device; }
 
     [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept { return mode_.get(); }
+    [[nodiscard]] bool has_ordering() const noexcept { return mode_.is_set(); }
     void set_ordering(std::optional<ordering_mode> mode) noexcept { mode_.set(mode); }
 
 protected:

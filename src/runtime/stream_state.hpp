@@ -14,6 +14,7 @@
 #include "frontier/point.hpp"
 #include "order/mark.hpp"
 #include "order/sequencer.hpp"
+#include "order/short_plan.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/ordering.hpp"
 #include "runtime/pending.hpp"
@@ -164,6 +165,11 @@ private:
     std::string name_;
     stream_info info_;
     backend::queue_options how_;
+public:
+    /// Of the operation that gets its place just now; under `mutex`.
+    order::short_plan needs;
+
+private:
     /// Up to where it has followed others, by their ids. Under `mutex`.
     std::map<std::uint64_t, frontiers::epoch> followed_;
     native_queue* native_;  ///< null if the stream is Weir's own, or the driver's

@@ -109,7 +109,7 @@ TEST(S2, AWaitThatIsImpliedTakesNoEpoch) {
 }
 
 /// A short plan for the next operation of a stream, which comes after these.
-short_plan short_plan_for(const sequencer& stream, std::initializer_list<mark> targets) {
+short_plan short_plan_for(const sequencer& stream, const std::vector<mark>& targets) {
     const nothing_completes completed;
     short_plan made(stream.timeline(), stream.known());
     for (const mark& one : targets) {
@@ -121,9 +121,10 @@ short_plan short_plan_for(const sequencer& stream, std::initializer_list<mark> t
 
 TEST(O2, AClockIsRaisedWhereItLiesToWhatAnotherOneWouldBe) {
     const mark before = mark_at(2, 5, {{3, 4}});
-    const std::vector<std::initializer_list<mark>> all = {
-        {mark_at(2, 9)}, {mark_at(2, 9, {{3, 8}, {5, 1}})}, {mark_at(4, 2, {{2, 1}, {3, 9}}), mark_at(6, 6, {{7, 1}})}};
-    for (const auto& targets : all) {
+    const std::vector<std::vector<mark>> all = {{mark_at(2, 9)},
+                                                {mark_at(2, 9, {{3, 8}, {5, 1}})},
+                                                {mark_at(4, 2, {{2, 1}, {3, 9}}), mark_at(6, 6, {{7, 1}})}};
+    for (const std::vector<mark>& targets : all) {
         sequencer one{1};
         sequencer other{1};
         wait_for(one, before);
@@ -139,7 +140,7 @@ TEST(O2, AClockIsRaisedWhereItLiesToWhatAnotherOneWouldBe) {
         EXPECT_EQ(one.known(), raised.known);
         for (const mark& target : targets) {
             EXPECT_TRUE(raised.known->covers(target.at));
-            EXPECT_TRUE(raised.known->dominates(*target.known));
+            EXPECT_TRUE(!target.known || raised.known->dominates(*target.known));
         }
         EXPECT_TRUE(raised.known->dominates(*before.known));
     }

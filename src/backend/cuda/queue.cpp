@@ -49,7 +49,8 @@ submission::submission(device_context& in, timeline& line, queue_events& owner, 
     : recorded_queue(line, *this),
       lane_(std::make_shared<lane>(in, line, owner, submissions::lock_of(line.number()), priority, flags)),
       bodies_(bodies),
-      number_(line.number()) {
+      number_(line.number()),
+      has_straight_way_(lane_->ordered_as() == implicit_order::none) {
     make_ready();
 }
 
@@ -59,7 +60,8 @@ submission::submission(device_context& in, timeline& line, queue_events& owner, 
       lane_(std::make_shared<lane>(in, line, owner, submissions::lock_of(line.number()), adopted)),
       bodies_(bodies),
       number_(line.number()),
-      is_shared_(true) {
+      is_shared_(true),
+      has_straight_way_(false) {
     make_ready();
 }
 
@@ -122,6 +124,7 @@ void submission::await_others(point upto) noexcept {
 /// Others may put work into the stream as soon as this returns.
 void submission::share() noexcept {
     is_shared_.store(true, std::memory_order_release);
+    has_straight_way_.store(false, std::memory_order_relaxed);  // read under the stream's lock, too
     try {
         lane_->mark_for_others();
     } catch (...) {

@@ -53,7 +53,7 @@ public:
     void submit(epoch at, const operation& what) noexcept override;
     void flush(point upto) noexcept override;
     bool claim(epoch at, const operation& what, std::span<const order::wait> waits) noexcept override;
-    void carry_out(epoch at, const operation& what, std::span<const order::wait> waits) noexcept override;
+    void carry_out(epoch at, const operation& what) noexcept override;
     /// Blocks until the driver has everything up to `upto`. False if it does not: the thread's waiting was ended, or it runs
     /// code of a stream, which may be what that waits for.
     [[nodiscard]] bool await_passed_on(point upto) noexcept {
@@ -83,8 +83,11 @@ private:
     [[nodiscard]] bool is_for_the_host(runtime::work_kind what, const detail::task_type* type) const noexcept;
     void run_ahead() noexcept;
     void submit_ahead() noexcept;
-    void wait_straight(point target, lane::awaited_end& end) noexcept;
-    void put_straight(epoch at, const operation& what) noexcept;
+    struct straight_wait;
+    void wait_straight(straight_wait& one) noexcept;
+    [[nodiscard]] bool claim_waits(std::span<const order::wait> waits) noexcept;
+    void put_plainly(epoch at, const operation& what) noexcept;
+    void enters_plainly(epoch at) noexcept;
     enum class entered : std::uint8_t { nothing, work, foreign_work };
     [[nodiscard]] entered enter_stream(epoch at, const operation& what) noexcept;
     void has_entered(epoch at, entered what) noexcept;
@@ -114,14 +117,16 @@ private:
     std::vector<point> passed_;  ///< waits of the work ahead that the driver does; of the thread that passes on
     timeline_id number_;         ///< of the timeline
     std::atomic<bool> is_shared_{false};  ///< others put work into the stream, too
+    std::atomic<bool> has_straight_way_;  ///< nobody else puts work into it, nor does the driver order it with other streams
     std::atomic<bool> unclaimed_{false};  ///< there are records and nobody passes them on
     std::atomic<bool> held_{false};       ///< what is ahead waits for something that is not in a stream of the driver's
     bool host_waits_ = false;             ///< what is ahead waits on the host; of the thread that passes on
+    std::uint8_t straight_waits_ = 0;     ///< so many; of the thread that passes on
 
-    /// What `carry_out` has the stream wait for, by the plan's waits.
+    /// What `carry_out` has the stream wait for.
     struct straight_wait {
+        point target;
         lane::awaited_end end;
-        bool is_over = false;
     };
     static constexpr std::size_t most_straight = 8;
     std::array<straight_wait, most_straight> straight_;  ///< of the thread that passes on
@@ -138,12 +143,10 @@ public:
     void wait(point target) noexcept override { to_->wait(target); }
     void submit(epoch at, const operation& what) noexcept override { to_->submit(at, what); }
     void flush(point upto) noexcept override { to_->flush(upto); }
-    bool claim(epoch at, const operation& what, std::span<const order::wait> waits) noexcept override {
+    [[gnu::hot]] bool claim(epoch at, const operation& what, std::span<const order::wait> waits) noexcept override {
         return to_->claim(at, what, waits);
     }
-    void carry_out(epoch at, const operation& what, std::span<const order::wait> waits) noexcept override {
-        to_->carry_out(at, what, waits);
-    }
+    [[gnu::hot]] void carry_out(epoch at, const operation& what) noexcept override { to_->carry_out(at, what); }
     [[nodiscard]] void* native_handle() const noexcept override { return to_->of()->stream(); }
     void share() noexcept override { to_->share(); }
     [[nodiscard]] std::optional<int> priority() const noexcept override;

@@ -7,7 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include "backend/acting.hpp"
 #include "backend/cuda/context.hpp"
 #include "backend/cuda/queue.hpp"
 #include "backend/cuda/submissions.hpp"
@@ -43,71 +42,97 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
 
 }  // namespace
 
+/// Whether all that is waited for is over, or in streams of the driver's.
+[[gnu::hot]] bool submission::claim_waits(std::span<const order::wait> waits) noexcept {
+    const timeline_table& timelines = timeline_table::instance();
+    straight_wait* next = straight_.data();
+    for (const order::wait& issued : waits) {
+        const point target = issued.target.at;
+        if (timelines.at(target.timeline).completed() >= target.at) {
+            continue;
+        }
+        if (next == straight_.data() + most_straight || !is_in_a_stream(target, next->end)) [[unlikely]] {
+            std::for_each(straight_.begin(), straight_.end(), [](straight_wait& one) { one.end = {}; });
+            return false;
+        }
+        next->target = target;
+        ++next;
+    }
+    straight_waits_ = static_cast<std::uint8_t>(next - straight_.data());
+    return true;
+}
+
 [[gnu::hot]] bool submission::claim(epoch at, const operation& what, std::span<const order::wait> waits) noexcept {
-    if (is_pending() || is_shared() || lane_->ordered_as() != implicit_order::none || waits.size() > most_straight ||
-        is_for_the_host(what.kind, what.work.type)) {
+    const detail::task_type* const type = what.work.type;
+    const bool is_host_code = type != nullptr && type->nature == detail::task_nature::work;
+    if (is_pending() || !has_straight_way_.load(std::memory_order_relaxed) ||
+        (is_host_code && is_for_the_host(what.kind, type))) [[unlikely]] {
         return false;
     }
     // Nobody else has the queue, nor can anybody get it but by what is submitted under this lock.
-    const timeline_table& timelines = timeline_table::instance();
-    for (std::size_t i = 0; i < waits.size(); ++i) {
-        const point target = waits[i].target.at;
-        straight_wait& one = straight_[i];
-        one.is_over = timelines.at(target.timeline).completed() >= target.at;
-        if (!one.is_over && !is_in_a_stream(target, one.end)) {
-            std::for_each(straight_.begin(), straight_.begin() + i + 1, [](straight_wait& before) { before.end = {}; });
-            return false;
-        }
+    if (!waits.empty() && !claim_waits(waits)) {
+        return false;
     }
     lane_->enters(at);
     claim_alone();
     return true;
 }
 
-[[gnu::hot]] void submission::carry_out(epoch at, const operation& what, std::span<const order::wait> waits) noexcept {
-    for (std::size_t i = 0; i < waits.size(); ++i) {
-        if (!straight_[i].is_over) {
-            wait_straight(waits[i].target.at, straight_[i].end);
+[[gnu::hot]] void submission::carry_out(epoch at, const operation& what) noexcept {
+    if (straight_waits_ != 0) {
+        for (straight_wait& one : std::span(straight_.data(), std::exchange(straight_waits_, std::uint8_t{0}))) {
+            wait_straight(one);
         }
     }
     const detail::task_type* const type = what.work.type;
     const bool is_plain = type != nullptr && type->nature == detail::task_nature::native && type->trivial &&
-                          !what.timed && what.kind != runtime::work_kind::moment && bodies_ == nullptr;
-    if (is_plain && !in_trouble() && !lane_->in().is_broken()) {
-        put_straight(at, what);
+                          !type->needs_context && !what.timed && bodies_ == nullptr && !in_trouble() &&
+                          !lane_->in().is_broken();
+    if (is_plain) [[likely]] {
+        put_plainly(at, what);
+        enters_plainly(at);
     } else {
         const in_context here(lane_->in());
         has_entered(at, enter_stream(at, what));
     }
-    if (!rest_alone()) {
+    if (!rest_alone()) [[unlikely]] {
         pass_on(false);
     }
 }
 
-/// What `enter_stream` and `has_entered` do for work that Weir itself puts into the stream, of which nothing is left to destroy.
-[[gnu::hot]] inline void submission::put_straight(epoch at, const operation& what) noexcept {
+/// What `enter_stream` does for work that Weir itself puts into the stream by nothing but calls of the driver that take the context
+/// from the stream, and of which nothing is left to destroy: no code runs that could ask for which operation it acts.
+[[gnu::always_inline]] inline void submission::put_plainly(epoch at, const operation& what) noexcept {
     try {
-        const acting_for self({number_, at});
         const submitting_to stream(lane_->stream());
-        if (what.work.type->needs_context) {
-            const in_context here(lane_->in());
-            what.work.type->run(what.work.object);
-        } else {
-            what.work.type->run(what.work.object);
-        }
+        what.work.type->run(what.work.object);
         static_cast<queue_events&>(*this).succeeded(at);
     } catch (...) {
         failed(at, what.from, std::current_exception());
     }
-    has_entered(at, entered::work);
 }
 
-/// `target` is in a stream of the driver's. Where the driver takes no wait, the calling thread waits: what is in such a stream gets
+/// `has_entered` for such work in a stream that nobody else puts work into.
+[[gnu::always_inline]] inline void submission::enters_plainly(epoch at) noexcept {
+    passed_.clear();
+    lane_->submitted(at);
+    if (lane_->is_finely_awaited()) {
+        try {
+            lane_->mark_if_finely_awaited();
+        } catch (...) {
+            // Without the event, waits for this operation may last longer than they need to.
+        }
+    }
+    lane_->passed_on(at);
+}
+
+/// The target is in a stream of the driver's. Where the driver takes no wait, the calling thread waits: what is in such a stream gets
 /// over without it.
-[[gnu::hot]] void submission::wait_straight(point target, lane::awaited_end& end) noexcept {
+[[gnu::hot]] void submission::wait_straight(straight_wait& one) noexcept {
+    const point target = one.target;
     const device_context& in = lane_->in();
     try {
-        end.wait_with([&](event_handle event) {
+        one.end.wait_with([&](event_handle event) {
             passed_.push_back(target);
             const auto call = [&] { return in.api().stream_wait_event(lane_->stream(), event, 0); };
             in.expect(by_handle(in, call), "cuStreamWaitEvent");
