@@ -140,6 +140,9 @@ overlap_kind compare_shapes(const footprint& a, const footprint& b) noexcept {
 }
 
 bool covers_with_shape(const footprint& outer, const footprint& inner) noexcept {
+    if (outer.shape == inner.shape) {
+        return true;
+    }
     if (!exact(outer)) {
         return false;
     }

@@ -88,7 +88,8 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
     }
 }
 
-void history::grow(std::size_t capacity) {
+void history::grow(std::size_t more) {
+    const std::size_t capacity = std::max(accesses_.size() + more, 2 * accesses_.capacity());
     accesses_.reserve(capacity);
     if (capacity > bound) {
         reads_by_timeline_.reserve(capacity);

@@ -59,9 +59,8 @@ public:
 
     /// Makes room for `more` accesses, so that as many calls of `record` cannot fail. May throw std::bad_alloc.
     void reserve(std::size_t more) {
-        const std::size_t needed = accesses_.size() + more;
-        if (needed > accesses_.capacity()) {
-            grow(std::max(needed, 2 * accesses_.capacity()));
+        if (accesses_.capacity() - accesses_.size() < more) [[unlikely]] {
+            grow(more);
         }
     }
 
@@ -70,7 +69,7 @@ public:
     /// not be found out again then. Call `reserve` before.
     void record(const footprint& where, access_mode mode, mark when, const watermarks& completed,
                 accessor by = accessor::weir, bool is_after_all = false) noexcept {
-        if (where.empty()) {
+        if (where.empty()) [[unlikely]] {
             return;
         }
         if (mode == access_mode::read && reads() < few_reads) {
@@ -150,7 +149,7 @@ private:
     }
 
     [[nodiscard]] std::size_t reads() const noexcept { return accesses_.size() - writes_; }
-    [[gnu::cold]] void grow(std::size_t capacity);
+    [[gnu::cold]] void grow(std::size_t more);
     void record_read(const footprint& where, mark&& when, const watermarks& completed, accessor by) noexcept;
     void record_any(const footprint& where, access_mode mode, mark&& when, const watermarks& completed, accessor by,
                     bool is_after_all) noexcept;
@@ -173,8 +172,8 @@ private:
 inline void history::replace(past_access& kept, const footprint& where, mark&& when, accessor by) noexcept {
     kept.where.begin = where.begin;
     kept.where.end = where.end;
-    if (kept.where.shape != where.shape) {
-        kept.where.shape = where.shape;
+    if (kept.where.shape || where.shape) [[unlikely]] {
+        set_shape(kept.where, where);
     }
     kept.former_owner = false;
     kept.by = by;

@@ -50,15 +50,18 @@ public:
     }
 
     /// The same for a short plan with waits: as its `clock_after`, or, if nobody else has the stream's clock, that one raised where it lies,
-    /// so that no other need be made. `after` is the former if `is_sole` says no, and not used otherwise.
-    mark reserve(const short_plan& with, clock after) noexcept {
+    /// so that no other need be made. `after` is the former if `is_sole` says no, and not used otherwise. The operation's clock is
+    /// `known`, which the stream alone has then.
+    [[gnu::noinline]] epoch reserve(const short_plan& with, clock after) noexcept {
         if (after) {
             known_ = std::move(after);
         } else {
             short_plan::raise(known_.sole(), with.waits());
         }
-        return reserve();
+        return ++tail_;
     }
+    /// Reserves the epoch of an operation that issues no waits: its clock is `known`.
+    epoch reserve_next() noexcept { return ++tail_; }
     /// Whether nobody else has the stream's clock.
     [[nodiscard]] bool is_sole() const noexcept { return known_.is_sole(); }
 

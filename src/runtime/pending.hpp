@@ -97,14 +97,15 @@ public:
 
     /// To be said some time before an `add`: the places that it writes first are fetched meanwhile.
     void fetch() const noexcept {
-        if (operations_.capacity() != 0 && cells_.capacity() != 0) {
+        if (operations_.capacity() != 0 && cells_.capacity() != 0) [[likely]] {
             backend::fetch_for_writing(&operations_[operations_.end()]);
             backend::fetch_for_writing(&cells_[cells_.end()]);
         }
     }
 
     /// Adds an epoch, later than all before.
-    void add(frontiers::epoch at, const submission& what, std::span<const order::wait> waits) noexcept;
+    void add(frontiers::epoch at, const submission& what, std::span<const order::wait> waits,
+             std::span<const completion> after) noexcept;
     /// The same for one that touches nothing and waits for `target`, or for nothing if that is null.
     void add(frontiers::epoch at, const site& from, pending_kind kind, const frontiers::point* target) noexcept;
 
@@ -134,18 +135,19 @@ private:
 };
 
 [[gnu::always_inline]] inline void pending_operations::add(frontiers::epoch at, const submission& what,
-                                                           std::span<const order::wait> waits) noexcept {
+                                                           std::span<const order::wait> waits,
+                                                           std::span<const completion> after) noexcept {
     // Fields one by one: what lies there is of an operation that is over, and most of it needs no destruction.
     operation& one = operations_.push();
     one.at = at;
     one.from = what.from;
     one.first = cells_.end();
     one.waits = static_cast<std::uint32_t>(waits.size());
-    one.dependencies = static_cast<std::uint32_t>(what.after.size());
+    one.dependencies = static_cast<std::uint32_t>(after.size());
     one.kind = what.kind == work_kind::host_task ? pending_kind::host_task : pending_kind::operation;
     std::uint64_t next = one.first;
     for (const access_request& access : what.accesses) {
-        if (access.target == nullptr) {
+        if (access.target == nullptr) [[unlikely]] {
             continue;
         }
         pending_access& noted = cells_[next++].access;
@@ -153,8 +155,8 @@ private:
         noted.resource = access.target->id();
         noted.where.begin = access.where.begin;
         noted.where.end = access.where.end;
-        if (noted.where.shape != access.where.shape) [[unlikely]] {
-            noted.where.shape = access.where.shape;
+        if (noted.where.shape || access.where.shape) [[unlikely]] {
+            order::set_shape(noted.where, access.where);
         }
         noted.mode = access.mode;
         noted.overwrites = access.overwrites;
@@ -164,7 +166,7 @@ private:
     for (const order::wait& issued : waits) {
         cells_[point++].point = issued.target.at;
     }
-    for (const completion& dependency : what.after) {
+    for (const completion& dependency : after) {
         cells_[point++].point = {dependency.timeline(), dependency.epoch()};
     }
     cells_.push_until(std::max(next, point));

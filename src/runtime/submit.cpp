@@ -130,26 +130,28 @@ bool is_automatic(const stream_state& stream) {
     return plan.waits().empty() || (with_mode == 0 && is_automatic(stream));
 }
 
-/// States that the operation at `end` has made its accesses.
-[[gnu::always_inline]] inline void record(std::span<const access_request> accesses, std::uint32_t covering,
-                                          const order::mark& end) noexcept {
-    detail::shares clocks(end.known, accesses.size());
+/// States that the operation at `end`, whose clock `clocks` shares out, has made its accesses.
+[[gnu::always_inline]] inline void record(std::span<const access_request> accesses, std::uint32_t covering, order::point end,
+                                          detail::shares<order::shared_frontier>& clocks) noexcept {
     for (const access_request& access : accesses) {
         order::history& past = access.target->history;
         if ((covering & 1) != 0) [[likely]] {
-            past.record_covering(access.where, {end.at, clocks.take()});
+            past.record_covering(access.where, {end, clocks.take()});
         } else {
-            past.record(access.where, access.mode, {end.at, clocks.take()}, backend::timeline_table::instance(),
+            past.record(access.where, access.mode, {end, clocks.take()}, backend::timeline_table::instance(),
                         order::accessor::weir, true);
         }
         covering >>= 1;
     }
 }
 
-/// Gives the operation its place after what it waits for. Cannot fail.
-[[gnu::always_inline]] inline order::mark reserve(stream_state& stream, order::clock after) noexcept {
-    return stream.needs.waits().empty() ? stream.sequence.reserve()
-                                       : stream.sequence.reserve(stream.needs, std::move(after));
+/// Puts the operation into a queue that has no straight way for it, as far as that may be done under locks.
+[[gnu::noinline]] void enqueue(backend::queue& queue, order::epoch at, const backend::operation& work,
+                               std::span<const order::wait> waits) noexcept {
+    for (const order::wait& issued : waits) {
+        queue.wait(issued.target.at);
+    }
+    queue.submit(at, work);
 }
 
 /// Whether anything is to be said or done about the operation besides.
@@ -174,7 +176,8 @@ bool is_automatic(const stream_state& stream) {
     }
     const backend::operation work{what.work, what.from, what.kind, false};
     const detail::fork_section whole;  // one for all locks
-    order::mark end;
+    order::epoch at = 0;
+    order::clock known;
     bool is_straight = false;
     {
         const locked held(resources, stream);
@@ -194,26 +197,26 @@ bool is_automatic(const stream_state& stream) {
                 queue.reserve(waits.size(), what.work);
             }
             // What follows cannot fail.
-            end = reserve(stream, std::move(after));
-            record(what.accesses, covering, end);
-            stream.pending.add(end.at.at, what, waits);
+            at = waits.empty() ? stream.sequence.reserve_next()
+                               : stream.sequence.reserve(stream.needs, std::move(after));
+            detail::shares clocks(stream.sequence.known(), what.accesses.size() + 1, !waits.empty());
+            record(what.accesses, covering, {stream.timeline(), at}, clocks);
+            known = clocks.take();
+            stream.pending.add(at, what, waits, {});
             if (!is_straight) {
-                for (const order::wait& issued : waits) {
-                    queue.wait(issued.target.at);
-                }
-                queue.submit(end.at.at, work);
+                enqueue(queue, at, work, waits);
             }
         }
     }
-    if (end.at.at == 0) [[unlikely]] {
+    if (at == 0) [[unlikely]] {
         return submit_at_length(stream, what);
     }
     if (is_straight) {
-        stream.queue->carry_out(end.at.at, work);
+        stream.queue->carry_out(at, work);
     } else {
-        stream.queue->flush(end.at);
+        stream.queue->flush({stream.timeline(), at});
     }
-    return {end.at.timeline, end.at.at, std::move(end.known)};
+    return {stream.timeline(), at, std::move(known)};
 }
 
 }  // namespace weir::runtime

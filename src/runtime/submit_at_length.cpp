@@ -347,7 +347,7 @@ struct onlookers {
             bit <<= 1;
         }
     }
-    stream.pending.add(end.at.at, what, plan.waits());
+    stream.pending.add(end.at.at, what, plan.waits(), what.after);
     if (observation) {
         observation->tell(stream, end.at.at, what);
     }

@@ -442,8 +442,12 @@ order::mark driver::commit(int on, plan& from, int position, const order::short_
         return stream(on).reserve();
     }
     order::sequencer& mine = stream(on);
-    mark when = by == nullptr ? mine.reserve(clock_after(from))
-                              : mine.reserve(*by, mine.is_sole() ? nullptr : by->clock_after());
+    if (by == nullptr) {
+        mine.reserve(clock_after(from));
+    } else {
+        mine.reserve(*by, mine.is_sole() ? nullptr : by->clock_after());
+    }
+    mark when = mine.record();
     const std::size_t size = when.known->size();
     // The first timelines take no memory of their own.
     const auto first = std::count_if(options_.names.begin(), options_.names.end(),

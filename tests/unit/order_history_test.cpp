@@ -467,7 +467,8 @@ TEST(ShortPlan, FindsTheWaitsOfAPlan) {
             if (after) {
                 EXPECT_TRUE(after->dominates(*longer.clock_after()));
             }
-            const mark end = stream.reserve(shorter, std::move(after));
+            static_cast<void>(longer.waits().empty() ? stream.reserve_next() : stream.reserve(shorter, std::move(after)));
+            const mark end = stream.record();
             for (std::size_t i = 0; i < memory.size(); ++i) {
                 memory[i].reserve(1);
                 memory[i].record(whole, modes[i], end, completed);

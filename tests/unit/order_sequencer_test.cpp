@@ -131,10 +131,13 @@ TEST(O2, AClockIsRaisedWhereItLiesToWhatAnotherOneWouldBe) {
         wait_for(other, before);
         ASSERT_TRUE(one.is_sole());
         const shared_frontier* const lay = one.known().get();
-        const mark raised = one.reserve(short_plan_for(one, targets), nullptr);
+        const epoch at = one.reserve(short_plan_for(one, targets), nullptr);
         const short_plan found = short_plan_for(other, targets);
-        const mark made = other.reserve(found, found.clock_after());
+        EXPECT_EQ(at, other.reserve(found, found.clock_after()));
+        const mark raised = one.record();
+        const mark made = other.record();
         EXPECT_EQ(raised.at, made.at);
+        EXPECT_EQ(raised.at.at, at);
         EXPECT_EQ(*raised.known, *made.known);
         EXPECT_EQ(raised.known.get(), lay);
         EXPECT_EQ(one.known(), raised.known);
@@ -160,15 +163,6 @@ TEST(O2, AClockThatOthersHaveStaysAsItIs) {
         EXPECT_TRUE(stream.known()->covers({3, 7}));
     }
     EXPECT_TRUE(stream.is_sole()) << "the event is gone";
-}
-
-TEST(O2, AnOperationThatWaitsForNothingKeepsItsStreamsClock) {
-    sequencer stream{1};
-    wait_for(stream, mark_at(2, 5));
-    const shared_frontier* const lay = stream.known().get();
-    const mark end = stream.reserve(short_plan_for(stream, {mark_at(2, 4)}), nullptr);
-    EXPECT_EQ(end.known.get(), lay);
-    EXPECT_EQ(end.at, (point{1, 2}));
 }
 
 TEST(O2, AnOperationOwnsTheClockItWasReservedWith) {

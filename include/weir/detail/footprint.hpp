@@ -51,7 +51,7 @@ enum class overlap_kind : std::uint8_t {
 /// Compares the footprints where one has a shape. Exact for boxes of one parent layout (slices, rows, columns, tiles) of
 /// any size; for others by a search that is bounded.
 [[nodiscard]] WEIR_EXPORT overlap_kind compare_shapes(const footprint& a, const footprint& b) noexcept;
-/// Whether every byte of `inner` is in `outer`, where `outer` has a shape; false if that is not seen.
+/// Whether every byte of `inner`, which is not beyond it, is in `outer`, where `outer` has a shape; false if that is not seen.
 [[nodiscard]] WEIR_EXPORT bool covers_with_shape(const footprint& outer, const footprint& inner) noexcept;
 
 /// Whether the two share a byte. Exact for ranges.
@@ -75,8 +75,11 @@ enum class overlap_kind : std::uint8_t {
     if (inner.begin < outer.begin || outer.end < inner.end) {
         return false;
     }
-    return !outer.shape || outer.shape == inner.shape || covers_with_shape(outer, inner);
+    return !outer.shape || covers_with_shape(outer, inner);
 }
+
+/// Gives `to` the shape of `from`: apart from where the two are ranges, as nearly always.
+[[gnu::noinline]] inline void set_shape(footprint& to, const footprint& from) noexcept { to.shape = from.shape; }
 
 /// The smallest range that covers both.
 [[nodiscard]] inline footprint hull(const footprint& a, const footprint& b) noexcept {

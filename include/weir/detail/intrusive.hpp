@@ -25,6 +25,8 @@ public:
         }
     }
 
+    /// Makes so many owners in all, by the only one.
+    void become_owners(std::uint32_t all) const noexcept { owners_.store(all, std::memory_order_relaxed); }
     /// The same for so many more at once, by one that is an owner.
     void add_owners(std::uint32_t more) const noexcept { owners_.fetch_add(more, std::memory_order_relaxed); }
     /// Takes back so many of those, by one that stays an owner.
@@ -36,11 +38,9 @@ public:
     void drop_owner() const noexcept {
         // acquire and release: what any owner did to the object happens before the last owner ends it. An owner that is
         // the only one stays so, since only owners make owners: it needs no atomic change, the costly part of a drop.
-        if (!CanBeFound && owners_.load(std::memory_order_acquire) == 1) {
-            owners_.store(0, std::memory_order_relaxed);
-            const_cast<Derived*>(static_cast<const Derived*>(this))->last_owner_gone();
-        } else if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-            const_cast<Derived*>(static_cast<const Derived*>(this))->last_owner_gone();
+        if ((!CanBeFound && owners_.load(std::memory_order_acquire) == 1) ||
+            owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+            end();
         }
     }
 
@@ -61,6 +61,11 @@ protected:
     ~counted() = default;
 
 private:
+    [[gnu::noinline]] void end() const noexcept {
+        owners_.store(0, std::memory_order_relaxed);
+        const_cast<Derived*>(static_cast<const Derived*>(this))->last_owner_gone();
+    }
+
     mutable std::atomic<std::uint32_t> owners_{0};
 };
 
@@ -151,9 +156,15 @@ private:
 template <class T>
 class shares {
 public:
-    shares(const shared_owner<T>& of, std::size_t count) noexcept
+    /// `is_sole`: the one they are made from is the only one.
+    shares(const shared_owner<T>& of, std::size_t count, bool is_sole = false) noexcept
         : object_(of.object_.get()), left_(static_cast<std::uint32_t>(count)) {
-        if (object_ != nullptr && left_ != 0) {
+        if (object_ == nullptr || left_ == 0) {
+            return;
+        }
+        if (is_sole) {
+            object_->become_owners(left_ + 1);
+        } else {
             object_->add_owners(left_);
         }
     }
