@@ -113,7 +113,9 @@ public:
     [[nodiscard]] timeline& at(timeline_id id) const noexcept {
         return chunks_[id / chunk_size].load(std::memory_order_acquire)[id % chunk_size];
     }
-    [[nodiscard]] epoch completed(timeline_id id) const noexcept override { return at(id).completed(); }
+    [[nodiscard, gnu::always_inline]] epoch completed(timeline_id id) const noexcept override {
+        return at(id).completed();
+    }
 
     /// Blocks the calling thread until `p` is over. All waiting of the host's comes by here, so that devices under a virtual
     /// clock go on meanwhile (host_driven.hpp). Throws what the thread's detail::interruptible throws, nothing without one.

@@ -13,9 +13,13 @@ thread_local std::uint8_t of_scope = 0;
 
 }  // namespace
 
-void set_ordering(ordering_mode mode) noexcept { of_process.store(mode, std::memory_order_relaxed); }
+void set_ordering(ordering_mode mode) noexcept {
+    runtime::any_ordering_was_set.store(true, std::memory_order_relaxed);
+    of_process.store(mode, std::memory_order_relaxed);
+}
 
 ordering_scope::ordering_scope(ordering_mode mode) noexcept : previous_(of_scope) {
+    runtime::any_ordering_was_set.store(true, std::memory_order_relaxed);
     of_scope = runtime::own_ordering::encoded(mode);
 }
 

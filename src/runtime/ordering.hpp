@@ -29,6 +29,10 @@ private:
     std::atomic<std::uint8_t> mode_{0};
 };
 
+/// Whether any thread has ever had an ordering_scope, or somebody has set the mode of the process: else all that says nothing
+/// itself is automatic. Alone: who has is its own witness, and others see the modes of before or after.
+inline constinit std::atomic<bool> any_ordering_was_set{false};
+
 /// The mode of the innermost ordering_scope of the calling thread.
 [[nodiscard]] std::optional<ordering_mode> scope_ordering() noexcept;
 /// The mode of the process.

@@ -77,6 +77,7 @@ public:
     void expect_open() const;
 
     [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept { return mode_.get(); }
+    [[nodiscard]] bool has_ordering() const noexcept { return mode_.is_set(); }
     void set_ordering(std::optional<ordering_mode> mode) noexcept { mode_.set(mode); }
 
     /// Whether others may put work into the stream that Weir never sees.

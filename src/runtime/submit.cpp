@@ -95,7 +95,7 @@ private:
 };
 
 /// Whether Weir orders the stream's accesses to what says nothing itself.
-bool is_automatic(const stream_state& stream) {
+[[gnu::cold, gnu::noinline]] bool is_automatic(const stream_state& stream) {
     return order::effective_mode(std::nullopt, stream.ordering(), scope_ordering(), process_ordering()) ==
            ordering_mode::automatic;
 }
@@ -127,7 +127,8 @@ bool is_automatic(const stream_state& stream) {
         return false;
     }
     // Where there is nothing to wait for it does not matter who orders it.
-    return plan.waits().empty() || (with_mode == 0 && is_automatic(stream));
+    return plan.waits().empty() || (with_mode == 0 && !stream.has_ordering() &&
+                                    (!any_ordering_was_set.load(std::memory_order_relaxed) || is_automatic(stream)));
 }
 
 /// States that the operation at `end`, whose clock `clocks` shares out, has made its accesses.

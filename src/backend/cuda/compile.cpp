@@ -113,14 +113,4 @@ function_handle compiled(const context& in, const std::string& source, const cha
     return kernel->function;
 }
 
-[[gnu::hot]] void launch(const context& in, function_handle what, const launch_shape& as,
-                         std::span<void* const> arguments) {
-    const auto queue = static_cast<stream_handle>(submitting_to::current());
-    const auto call = [&] {
-        return in.api().launch(what, as.grid[0], as.grid[1], as.grid[2], as.block[0], as.block[1], as.block[2],
-                               as.shared_bytes, queue, const_cast<void**>(arguments.data()), nullptr);
-    };
-    in.expect(by_handle(in, call), "cuLaunchKernel");
-}
-
 }  // namespace weir::backend::cuda

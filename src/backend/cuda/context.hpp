@@ -65,17 +65,23 @@ private:
     bool is_another_ = false;
 };
 
+/// What `by_handle` does after an `answer` that is not success.
+template <class Call>
+[[nodiscard, gnu::cold, gnu::noinline]] result again_in_context(const context& of, result answer, Call&& call) noexcept {
+    if (answer != error_invalid_context && answer != error_invalid_handle) {
+        return answer;
+    }
+    const in_context here(of);
+    return here.is_another() ? call() : answer;
+}
+
 /// The answer of a call that names a stream of `of`, not a default one: a launch, a record or a wait. Driver 580 takes the
 /// context from that, whichever is current, and to ask which one is would cost a launch some hundredths of its time. A driver
 /// that wants it current says so, and is asked again in the context.
 template <class Call>
-[[nodiscard]] result by_handle(const context& of, Call&& call) noexcept {
+[[nodiscard, gnu::always_inline]] inline result by_handle(const context& of, Call&& call) noexcept {
     const result answer = call();
-    if (answer == error_invalid_context || answer == error_invalid_handle) [[unlikely]] {
-        const in_context here(of);
-        return here.is_another() ? call() : answer;
-    }
-    return answer;
+    return answer == success ? answer : again_in_context(of, answer, call);
 }
 
 /// The same for calls that could disturb a capture of others (queries, allocation, loading): they are made in relaxed

@@ -49,10 +49,13 @@ public:
     bool note_error(result what) const noexcept;
     /// The same as the context's, and notes the error.
     void expect(result what, const char* call) const {
-        if (what != success) {
-            note_error(what);
+        if (what != success) [[unlikely]] {
+            refuse(what, call);
         }
-        context::expect(what, call);
+    }
+    [[noreturn, gnu::cold, gnu::noinline]] void refuse(result what, const char* call) const {
+        note_error(what);
+        cuda::refuse(api(), what, call);
     }
     [[nodiscard]] bool is_broken() const noexcept { return error_.load(std::memory_order_relaxed) != success; }
     /// Why, for messages.

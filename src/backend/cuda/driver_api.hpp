@@ -238,7 +238,7 @@ struct opened_driver {
 [[nodiscard]] bool is_driver_of_parent() noexcept;
 
 /// Throws weir::device_error, or weir::out_of_memory, which names the call, unless `what` is success.
-[[noreturn]] void refuse(const driver_api& api, result what, const char* call);
+[[noreturn, gnu::cold]] void refuse(const driver_api& api, result what, const char* call);
 inline void expect(const driver_api& api, result what, const char* call) {
     if (what != success) [[unlikely]] {
         refuse(api, what, call);

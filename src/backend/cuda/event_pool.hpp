@@ -18,6 +18,7 @@ struct pooled_event {
     event_handle handle = nullptr;
     event_pool* pool = nullptr;
     std::atomic<int> users{0};
+    std::atomic<bool> is_recorded{true};  ///< false: a thread has it in hand, and records it presently
     pooled_event* next = nullptr;  ///< among those that nobody uses
 };
 
@@ -42,6 +43,12 @@ public:
 
     explicit operator bool() const noexcept { return one_ != nullptr; }
     [[nodiscard]] event_handle handle() const noexcept { return one_->handle; }
+    /// Whether it stands for what it is listed for: see pooled_event.
+    [[nodiscard]] bool is_recorded() const noexcept { return one_->is_recorded.load(std::memory_order_acquire); }
+    /// Exchanges what the two stand for.
+    void swap(event_ref& other) noexcept { std::swap(one_, other.one_); }
+    /// For who records it.
+    [[nodiscard]] pooled_event* get() const noexcept { return one_; }
     /// Whether nobody else uses it, who could not begin to now.
     [[nodiscard]] bool is_only_one() const noexcept { return one_->users.load(std::memory_order_acquire) == 1; }
 

@@ -109,7 +109,7 @@ void lane::mark() {
 void lane::mark_for_others() {
     const epoch covered = submitted();
     if (lacks_mark(covered)) {
-        static_cast<void>(record_for(covered, covered, {}, true));
+        static_cast<void>(record_for(covered, covered, true));
     }
 }
 
@@ -117,7 +117,7 @@ void lane::mark_for_others() {
 [[gnu::hot]] void lane::record_fresh_end(bool is_mark) {
     const epoch covered = submitted();
     event_ref event = spare_ ? std::move(spare_) : in_->events.take();
-    record(event);
+    record(event.handle());
     const std::lock_guard lock(mutex_.within_section());
     events_.add({covered, std::move(event), is_mark});
     spare_ = events_.leave_one_out(most_events());
@@ -134,7 +134,6 @@ void lane::mark_for_others() {
 /// The first event that is over once `at` is, recorded now if there is none.
 [[gnu::hot]] lane_events::recorded lane::recorded_for(epoch at) {
     epoch covered = 0;
-    event_ref fresh;
     {
         const std::lock_guard lock(mutex_);
         if (const lane_events::recorded* const found = events_.behind(at); found != nullptr) {
@@ -145,27 +144,46 @@ void lane::mark_for_others() {
         if (covered < at || !is_reachable()) {
             return {};
         }
-        fresh = std::move(spare_for_all_);
     }
-    return record_for(at, covered, std::move(fresh), false);
+    return record_for(at, covered, false);
 }
 
-/// `fresh`: an event that nobody uses, or none. `covered`, which is not before `at`, was submitted. In the context.
-[[gnu::hot]] lane_events::recorded lane::record_for(epoch at, epoch covered, event_ref fresh, bool is_mark) {
-    if (!fresh) {
-        fresh = in_->events.take();
-    }
-    record(fresh);
+/// `covered`, which is not before `at`, was submitted. In the context.
+lane_events::recorded lane::record_for(epoch at, epoch covered, bool is_mark) {
+    event_ref fresh = in_->events.take();
+    record(fresh.handle());
     event_ref left_out;
     const std::lock_guard lock(mutex_);
     events_.add({covered, std::move(fresh), is_mark});
     left_out = events_.leave_one_out(most_events());
-    if (left_out && left_out.is_only_one()) {
-        std::swap(left_out, spare_for_all_);
-    }
     // What enters the stream meanwhile, by another thread, may have come before the event: nothing that a gate holds back, for
     // there was a mark before that, which is then the first.
     return *events_.behind(at);
+}
+
+/// `event` was recorded behind `covered` by a thread that waits for it. In a fork_section.
+void lane::add_end(epoch covered, event_ref&& event) noexcept {
+    event_ref left_out;
+    const std::lock_guard lock(mutex_.within_section());
+    try {
+        events_.add({covered, std::move(event), false});
+    } catch (const std::bad_alloc&) {
+        return;  // who else waits for it records another
+    }
+    left_out = events_.leave_one_out(most_events() + 1);  // has_entered uses one again from here on
+}
+
+void lane::forget(const pooled_event& one) noexcept {
+    const std::lock_guard lock(mutex_);
+    events_.forget(one);
+}
+
+void lane::awaited_end::cancel() noexcept {
+    if (again != nullptr) {
+        of->forget(*std::exchange(again, nullptr));
+    }
+    of.reset();
+    event = event_ref();
 }
 
 bool lane::is_over(const event_ref& event) noexcept {
@@ -219,7 +237,7 @@ void lane::look() noexcept {
             if (!first.event || !is_over(first.event)) {
                 break;
             }
-            const bool is_further = middle.at != first.at && is_over(middle.event);
+            const bool is_further = middle.event && middle.at != first.at && is_over(middle.event);
             last = std::move(is_further ? middle : first);
         }
         reached = reached_with(last);
@@ -235,13 +253,11 @@ void lane::glance() noexcept {
         lane_events::recorded middle;
         {
             const std::lock_guard lock(mutex_);
-            if (!events_.empty()) {
-                last = events_.last();
-                middle = events_.middle_of_those_behind(0);
-            }
+            last = events_.last();
+            middle = events_.middle_of_those_behind(0);
         }
         if (last.event && !is_over(last.event)) {
-            const bool is_any_over = middle.at != last.at && is_over(middle.event);
+            const bool is_any_over = middle.event && middle.at != last.at && is_over(middle.event);
             last = is_any_over ? std::move(middle) : lane_events::recorded();
         }
         reached = reached_with(last);

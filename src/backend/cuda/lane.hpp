@@ -88,8 +88,9 @@ public:
     [[nodiscard]] epoch passed_on() const noexcept { return passed_on_.load(std::memory_order_acquire); }
     void passed_on(epoch at) noexcept { passed_on_.store(at, std::memory_order_release); }
     /// Somebody is about to wait for the operation at `at`. Any thread.
-    void awaited(epoch at) noexcept {
-        if (at < submitted()) {
+    void awaited(epoch at) noexcept { awaited(at, submitted()); }
+    void awaited(epoch at, epoch submitted) noexcept {
+        if (at < submitted) {
             finely_awaited_.store(stays_fine, std::memory_order_relaxed);
         }
     }
@@ -129,8 +130,9 @@ public:
 
     /// What somebody has to wait for, or to record before.
     struct awaited_end {
-        event_ref event;           ///< one that is over once the operation is; or, if `of` is not null:
-        std::shared_ptr<lane> of;  ///< where the calling thread has to record one, `event` if that is not empty
+        event_ref event;                ///< one that is over once the operation is; or, if `of` is not null:
+        std::shared_ptr<lane> of;       ///< where the calling thread has to record one,
+        pooled_event* again = nullptr;  ///< this one, which is in its list already; or any, if null
 
         /// Calls `wait(event)` for an event that is over once the operation is. Once, in a fork_section. Throws what that throws,
         /// device_error, std::bad_alloc.
@@ -139,17 +141,30 @@ public:
             if (of == nullptr) {
                 wait(event.handle());
                 event = event_ref();
-            } else {
-                const std::shared_ptr<lane> theirs = std::move(of);
-                const epoch covered = theirs->record_now(event);
-                wait(event.handle());
-                theirs->add_end(covered, std::move(event));
+                return;
             }
+            const std::shared_ptr<lane> theirs = std::move(of);
+            if (again == nullptr) [[unlikely]] {
+                theirs->wait_with_another(wait);
+                return;
+            }
+            pooled_event& one = *std::exchange(again, nullptr);
+            try {
+                theirs->record(one.handle);
+                wait(one.handle);
+            } catch (...) {
+                theirs->forget(one);
+                throw;
+            }
+            // From here on others may wait for it, and others use it again.
+            one.is_recorded.store(true, std::memory_order_release);
         }
+        /// Nobody waits after all.
+        void cancel() noexcept;
     };
     /// Whether `at` is in the stream, and there is an event for it or the calling thread can record one: for somebody who is about
     /// to wait, who fills in `end`, but for `of`. If it leaves that to the caller, `must_record`. Under the lock.
-    [[nodiscard]] bool has_entered(epoch at, awaited_end& end, bool& must_record) noexcept;
+    [[nodiscard, gnu::always_inline]] bool has_entered(epoch at, awaited_end& end, bool& must_record) noexcept;
 
     /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is.
     void prepare(epoch at) noexcept;
@@ -181,13 +196,15 @@ private:
     static constexpr std::size_t most_fine = 64;
 
     [[nodiscard]] bool lacks_mark(epoch covered) noexcept;
-    void record(const event_ref& event) const;
-    [[nodiscard]] epoch record_now(event_ref& event) const;
+    void record(event_handle event) const;
+    template <class Wait>
+    void wait_with_another(Wait&& wait);
     void add_end(epoch covered, event_ref&& event) noexcept;
+    void forget(const pooled_event& one) noexcept;
     void record_fresh_end(bool is_mark);
     [[nodiscard]] std::size_t most_events() const noexcept;
     [[nodiscard]] lane_events::recorded recorded_for(epoch at);
-    [[nodiscard]] lane_events::recorded record_for(epoch at, epoch covered, event_ref fresh, bool is_mark);
+    [[nodiscard]] lane_events::recorded record_for(epoch at, epoch covered, bool is_mark);
     [[nodiscard]] bool has_events() noexcept;
     [[nodiscard]] bool is_over(const event_ref& event) noexcept;
     [[nodiscard]] epoch reached_with(const lane_events::recorded& last) noexcept;
@@ -226,7 +243,6 @@ private:
     event_ref spare_;   ///< for the next event that the thread records which submits; of that thread
     hot_mutex& mutex_;  ///< guards what follows; a leaf in the lock order
     lane_events events_;
-    event_ref spare_for_all_;  ///< for the next event that somebody else records
     std::deque<kept> kept_;
     std::deque<times> times_;
 
@@ -246,9 +262,9 @@ inline std::size_t lane::most_events() const noexcept {
     return finely_awaited_.load(std::memory_order_relaxed) > 0 ? most_fine : most;
 }
 
-inline void lane::record(const event_ref& event) const {
-    const auto call = [&] { return in_->api().event_record(event.handle(), stream_); };
-    if (is_adopted_) {  // perhaps a default one, whose handle says nothing
+inline void lane::record(event_handle event) const {
+    const auto call = [&] { return in_->api().event_record(event, stream_); };
+    if (is_adopted_) [[unlikely]] {  // perhaps a default one, whose handle says nothing
         const in_context here(*in_);
         in_->expect(call(), "cuEventRecord");
     } else {
@@ -257,43 +273,32 @@ inline void lane::record(const event_ref& event) const {
 }
 
 inline bool lane::has_entered(epoch at, awaited_end& end, bool& must_record) noexcept {
-    if (submitted() < at) {
+    const epoch entered = submitted();
+    if (entered < at) [[unlikely]] {
         return false;
     }
-    awaited(at);
+    awaited(at, entered);
     const lane_events::recorded* const found = events_.behind(at);
     must_record = found == nullptr;
     if (found != nullptr) {
         end.event = found->event;
         return true;
     }
-    end.event = std::move(spare_for_all_);
-    return is_reachable();
+    if (!is_reachable()) [[unlikely]] {
+        return false;
+    }
+    end.again = events_.use_one_again(entered, most_events());
+    return true;
 }
 
-/// Records `event`, or if that is empty another one, behind what is in the stream, and says up to where that is at least.
-inline epoch lane::record_now(event_ref& event) const {
+/// With an event that is not in the list yet.
+template <class Wait>
+[[gnu::noinline]] void lane::wait_with_another(Wait&& wait) {
     const epoch covered = submitted();
-    if (!event) {
-        event = in_->events.take();
-    }
-    record(event);
-    return covered;
-}
-
-/// `event` was recorded by `record_now`. In a fork_section.
-inline void lane::add_end(epoch covered, event_ref&& event) noexcept {
-    event_ref left_out;
-    const std::lock_guard lock(mutex_.within_section());
-    try {
-        events_.add({covered, std::move(event), false});
-    } catch (const std::bad_alloc&) {
-        return;  // who else waits for it records another
-    }
-    left_out = events_.leave_one_out(most_events());
-    if (left_out && left_out.is_only_one()) {
-        spare_for_all_ = std::move(left_out);
-    }
+    event_ref fresh = in_->events.take();
+    record(fresh.handle());
+    wait(fresh.handle());
+    add_end(covered, std::move(fresh));
 }
 
 }  // namespace weir::backend::cuda

@@ -6,7 +6,8 @@ namespace weir::backend::cuda {
 
 lane_events::recorded lane_events::middle_of_those_behind(epoch at) const noexcept {
     const std::uint64_t found = place_behind(at);
-    return found == ring_.end() ? recorded() : ring_[found + (ring_.end() - found) / 2];
+    const std::uint64_t middle = found + (ring_.end() - found) / 2;
+    return found == ring_.end() || !ring_[middle].event.is_recorded() ? recorded() : ring_[middle];
 }
 
 bool lane_events::cover(epoch at, bool is_mark) noexcept {
@@ -14,26 +15,33 @@ bool lane_events::cover(epoch at, bool is_mark) noexcept {
         return false;
     }
     recorded& last = ring_[ring_.end() - 1];
-    if (last.at < at) {
+    if (last.at < at || !last.event.is_recorded()) {
         return false;
     }
     last.is_mark = last.is_mark || is_mark;
     return true;
 }
 
-/// Where it does not come last: `place` is the last one's, and nothing is there.
-void lane_events::insert(std::uint64_t place, recorded&& added) noexcept {
+[[gnu::hot]] void lane_events::add(recorded&& added) {
+    if (!ring_.has_room_for(1)) [[unlikely]] {
+        ring_.resize(ring_.size() + 1);
+    }
+    // As a rule it is the last one.
+    std::uint64_t place = ring_.end();
+    static_cast<void>(ring_.push());
     for (; place != ring_.first() && added.at < ring_[place - 1].at; --place) {
         ring_[place] = std::move(ring_[place - 1]);
     }
     ring_[place] = std::move(added);
 }
 
-/// The second one is a mark.
-event_ref lane_events::leave_another_out() noexcept {
+[[gnu::hot]] event_ref lane_events::leave_one_out(std::size_t most) noexcept {
+    if (ring_.size() <= most) {
+        return {};
+    }
     const std::uint64_t first = ring_.first();
-    for (std::uint64_t i = first + 2; i + 1 < ring_.end(); ++i) {
-        if (!ring_[i].is_mark) {
+    for (std::uint64_t i = first + 1; i + 1 < ring_.end(); ++i) {
+        if (!ring_[i].is_mark && ring_[i].event.is_recorded()) {
             event_ref left_out = std::move(ring_[i].event);
             for (; i != first; --i) {
                 ring_[i] = std::move(ring_[i - 1]);
@@ -45,8 +53,24 @@ event_ref lane_events::leave_another_out() noexcept {
     return {};
 }
 
+void lane_events::forget(const pooled_event& one) noexcept {
+    std::uint64_t place = ring_.end();
+    while (place != ring_.first() && ring_[place - 1].event.get() != &one) {
+        --place;
+    }
+    if (place == ring_.first()) {
+        return;
+    }
+    event_ref forgotten = std::move(ring_[place - 1].event);
+    forgotten.get()->is_recorded.store(true, std::memory_order_relaxed);  // as one that nobody uses
+    for (--place; place != ring_.first(); --place) {
+        ring_[place] = std::move(ring_[place - 1]);
+    }
+    ring_.drop_before(ring_.first() + 1);
+}
+
 [[gnu::hot]] event_ref lane_events::take_first(epoch over) noexcept {
-    if (ring_.empty() || ring_[ring_.first()].at > over) {
+    if (ring_.empty() || ring_[ring_.first()].at > over || !ring_[ring_.first()].event.is_recorded()) {
         return {};
     }
     event_ref taken = std::move(ring_[ring_.first()].event);

@@ -21,12 +21,19 @@ public:
     };
 
     [[nodiscard]] bool empty() const noexcept { return ring_.empty(); }
-    [[nodiscard]] const recorded& last() const noexcept { return ring_[ring_.end() - 1]; }
+    /// The last one; without an event if there is none.
+    [[nodiscard]] recorded last() const noexcept {
+        return ring_.empty() || !ring_[ring_.end() - 1].event.is_recorded() ? recorded() : ring_[ring_.end() - 1];
+    }
 
     /// The first that stands behind `at` or a later epoch; null if there is none. Until the next change.
     [[nodiscard]] const recorded* behind(epoch at) const noexcept {
-        const std::uint64_t found = place_behind(at);
-        return found == ring_.end() ? nullptr : &ring_[found];
+        for (std::uint64_t found = place_behind(at); found != ring_.end(); ++found) {
+            if (ring_[found].event.is_recorded()) [[likely]] {
+                return &ring_[found];
+            }
+        }
+        return nullptr;
     }
     /// The one in the middle of all that do; without an event if there is none.
     [[nodiscard]] recorded middle_of_those_behind(epoch at) const noexcept;
@@ -34,35 +41,36 @@ public:
     [[nodiscard]] bool cover(epoch at, bool is_mark) noexcept;
 
     /// Throws std::bad_alloc; nothing has changed then.
-    void add(recorded&& added) {
-        if (!ring_.has_room_for(1)) [[unlikely]] {
-            ring_.resize(ring_.size() + 1);
-        }
-        const std::uint64_t place = ring_.end();
-        recorded& last = ring_.push();
-        if (place == ring_.first() || ring_[place - 1].at <= added.at) [[likely]] {
-            last = std::move(added);
-        } else {
-            insert(place, std::move(added));
-        }
-    }
+    void add(recorded&& added);
     /// Fewer events are quicker found and sooner used again: if there are more than `most`, takes one out, but never a mark. Who
     /// waits for its epoch gets the next later one. Empty if none was taken out.
-    [[nodiscard]] event_ref leave_one_out(std::size_t most) noexcept {
-        if (ring_.size() <= most) {
-            return {};
+    [[nodiscard]] event_ref leave_one_out(std::size_t most) noexcept;
+    /// The same, and adds it for `at`, which is behind all others: for who records it then, and says so in it. Null if it must be
+    /// another one.
+    [[nodiscard]] pooled_event* use_one_again(epoch at, std::size_t most) noexcept {
+        if (ring_.size() <= most) [[unlikely]] {
+            return nullptr;
         }
-        const std::uint64_t first = ring_.first();
-        recorded& second = ring_[first + 1];
-        if (second.is_mark) [[unlikely]] {
-            return leave_another_out();
+        recorded& first = ring_[ring_.first()];
+        recorded& second = ring_[ring_.first() + 1];
+        pooled_event* const again = second.event.get();
+        if (second.is_mark || !second.event.is_only_one() || !second.event.is_recorded()) [[unlikely]] {
+            return nullptr;
         }
-        event_ref left_out = std::exchange(second.event, std::move(ring_[first].event));
-        second.at = ring_[first].at;
-        second.is_mark = ring_[first].is_mark;
-        ring_.drop_before(first + 1);
-        return left_out;
+        again->is_recorded.store(false, std::memory_order_relaxed);
+        // The first one takes its place.
+        second.at = first.at;
+        second.is_mark = first.is_mark;
+        second.event.swap(first.event);
+        ring_.drop_before(ring_.first() + 1);
+        recorded& last = ring_.push();
+        last.at = at;
+        last.is_mark = false;
+        last.event.swap(first.event);  // nothing, if it is the same place
+        return again;
     }
+    /// Takes out one that `use_one_again` answered and that was not recorded.
+    void forget(const pooled_event& one) noexcept;
     /// Takes out the first one, if it stands behind `over` or an earlier epoch; else the answer is empty.
     [[nodiscard]] event_ref take_first(epoch over) noexcept;
 
@@ -75,8 +83,6 @@ private:
         }
         return found;
     }
-    void insert(std::uint64_t place, recorded&& added) noexcept;
-    [[nodiscard]] event_ref leave_another_out() noexcept;
 
     ring<recorded> ring_;
 };

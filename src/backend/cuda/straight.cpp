@@ -26,12 +26,9 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
         return false;
     }
     const std::lock_guard lock(here->mutex.within_section());
-    if (!here->of) {
-        return false;
-    }
-    const std::shared_ptr<lane>& theirs = here->of->of();
+    const std::shared_ptr<lane>& theirs = here->on;
     bool must_record = false;
-    if (!theirs->has_entered(target.at, known, must_record)) {
+    if (!theirs || !theirs->has_entered(target.at, known, must_record)) {
         return false;
     }
     if (must_record) {
@@ -52,7 +49,7 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
             continue;
         }
         if (next == straight_.data() + most_straight || !is_in_a_stream(target, next->end)) [[unlikely]] {
-            std::for_each(straight_.begin(), straight_.end(), [](straight_wait& one) { one.end = {}; });
+            std::for_each(straight_.begin(), straight_.end(), [](straight_wait& one) { one.end.cancel(); });
             return false;
         }
         next->target = target;
@@ -132,7 +129,7 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
     const point target = one.target;
     const device_context& in = lane_->in();
     try {
-        one.end.wait_with([&](event_handle event) {
+        one.end.wait_with([&](event_handle event) __attribute__((always_inline)) {
             passed_.push_back(target);
             const auto call = [&] { return in.api().stream_wait_event(lane_->stream(), event, 0); };
             in.expect(by_handle(in, call), "cuStreamWaitEvent");
