@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "frontier/point.hpp"
@@ -75,6 +76,28 @@ public:
             raise(first_[i + 2], other.first_[i + 2]);
             raise(first_[i + 3], other.first_[i + 3]);
         }
+    }
+
+    /// Becomes, of an empty one, what several frontiers together cover, all of which have points of the first timelines alone.
+    void become(std::span<const frontier* const> of) noexcept {
+        timeline_id used = 0;
+        for (const frontier* const one : of) {
+            used = std::max(used, one->first_used_);
+        }
+        for (timeline_id i = 0; i < used * stride; i += stride) {
+            epoch a = 0, b = 0, c = 0, d = 0;
+            for (const frontier* const one : of) {
+                raise(a, one->first_[i]);
+                raise(b, one->first_[i + 1]);
+                raise(c, one->first_[i + 2]);
+                raise(d, one->first_[i + 3]);
+            }
+            first_[i] = a;
+            first_[i + 1] = b;
+            first_[i + 2] = c;
+            first_[i + 3] = d;
+        }
+        first_used_ = used;
     }
 
     /// Drops every point for which `complete(point)` holds: what is complete counts as ordered (rule O10).

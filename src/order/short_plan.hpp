@@ -87,8 +87,21 @@ public:
 
     /// What the stream is ordered after once it has issued the waits, of which there are some. Throws std::bad_alloc.
     [[nodiscard]] clock clock_after() const {
-        auto merged = known_ == nullptr ? std::make_unique<shared_frontier>() : std::make_unique<shared_frontier>(static_cast<const frontier&>(*known_));
-        raise(*merged, waits());
+        auto merged = std::make_unique<shared_frontier>();
+        std::array<const frontier*, frontier::direct + 1> all;  // filled as far as it is used
+        std::size_t count = 0;
+        if (known_ != nullptr) {
+            all[count++] = known_;
+        }
+        for (const wait& issued : waits()) {
+            if (issued.target.known != nullptr) {
+                all[count++] = issued.target.known;
+            }
+        }
+        merged->become({all.data(), count});
+        for (const wait& issued : waits()) {
+            merged->merge(issued.target.at);
+        }
         return clock(std::move(merged));
     }
 

@@ -113,20 +113,28 @@ void lane::mark_for_others() {
     }
 }
 
-/// In a fork_section.
+/// In a fork_section, by the thread that submits.
 [[gnu::hot]] void lane::record_fresh_end(bool is_mark) {
     const epoch covered = submitted();
-    event_ref event = spare_ ? std::move(spare_) : in_->events.take();
-    record(event.handle());
-    const std::lock_guard lock(mutex_.within_section());
-    events_.add({covered, std::move(event), is_mark});
-    spare_ = events_.leave_one_out(most_events());
-    if (!spare_) {
-        spare_ = events_.take_first(line_->completed());
+    pooled_event* again = nullptr;
+    {
+        const std::lock_guard lock(mutex_.within_section());
+        again = events_.next(covered, is_mark, most_events());
     }
-    if (spare_ && !spare_.is_only_one()) {
-        spare_ = event_ref();  // somebody waits for it at this moment
+    if (again == nullptr) [[unlikely]] {
+        event_ref fresh = in_->events.take();
+        record(fresh.handle());
+        const std::lock_guard lock(mutex_.within_section());
+        events_.add({covered, std::move(fresh), is_mark}, most_events());
+        return;
     }
+    try {
+        record(again->handle);
+    } catch (...) {
+        forget(*again);
+        throw;
+    }
+    lane_events::was_recorded(*again);
 }
 
 [[gnu::hot]] event_ref lane::event_for(epoch at) { return recorded_for(at).event; }
@@ -152,10 +160,8 @@ void lane::mark_for_others() {
 lane_events::recorded lane::record_for(epoch at, epoch covered, bool is_mark) {
     event_ref fresh = in_->events.take();
     record(fresh.handle());
-    event_ref left_out;
     const std::lock_guard lock(mutex_);
-    events_.add({covered, std::move(fresh), is_mark});
-    left_out = events_.leave_one_out(most_events());
+    events_.add({covered, std::move(fresh), is_mark}, most_events());
     // What enters the stream meanwhile, by another thread, may have come before the event: nothing that a gate holds back, for
     // there was a mark before that, which is then the first.
     return *events_.behind(at);
@@ -163,14 +169,12 @@ lane_events::recorded lane::record_for(epoch at, epoch covered, bool is_mark) {
 
 /// `event` was recorded behind `covered` by a thread that waits for it. In a fork_section.
 void lane::add_end(epoch covered, event_ref&& event) noexcept {
-    event_ref left_out;
     const std::lock_guard lock(mutex_.within_section());
     try {
-        events_.add({covered, std::move(event), false});
+        events_.add({covered, std::move(event), false}, most_events());
     } catch (const std::bad_alloc&) {
         return;  // who else waits for it records another
     }
-    left_out = events_.leave_one_out(most_events() + 1);  // has_entered uses one again from here on
 }
 
 void lane::forget(const pooled_event& one) noexcept {
@@ -213,8 +217,7 @@ void lane::settle(epoch reached) noexcept {
         // Not before the epochs are complete, which another thread may have in hand: whoever finds one that is not, and no event
         // for it, records one behind all that is in the stream by then.
         const std::lock_guard lock(mutex_);
-        while (events_.take_first(line_->completed())) {
-        }
+        events_.drop_until(line_->completed());
     }
 }
 

@@ -157,7 +157,7 @@ public:
                 throw;
             }
             // From here on others may wait for it, and others use it again.
-            one.is_recorded.store(true, std::memory_order_release);
+            lane_events::was_recorded(one);
         }
         /// Nobody waits after all.
         void cancel() noexcept;
@@ -240,7 +240,6 @@ private:
 
     // What those need that wait, or are waited for, on one more.
     timeline* line_;
-    event_ref spare_;   ///< for the next event that the thread records which submits; of that thread
     hot_mutex& mutex_;  ///< guards what follows; a leaf in the lock order
     lane_events events_;
     std::deque<kept> kept_;
@@ -287,7 +286,7 @@ inline bool lane::has_entered(epoch at, awaited_end& end, bool& must_record) noe
     if (!is_reachable()) [[unlikely]] {
         return false;
     }
-    end.again = events_.use_one_again(entered, most_events());
+    end.again = events_.next(entered, false, most_events());
     return true;
 }
 

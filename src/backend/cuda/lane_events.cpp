@@ -6,8 +6,7 @@ namespace weir::backend::cuda {
 
 lane_events::recorded lane_events::middle_of_those_behind(epoch at) const noexcept {
     const std::uint64_t found = place_behind(at);
-    const std::uint64_t middle = found + (ring_.end() - found) / 2;
-    return found == ring_.end() || !ring_[middle].event.is_recorded() ? recorded() : ring_[middle];
+    return found == ring_.end() ? recorded() : if_recorded(found + (ring_.end() - found) / 2);
 }
 
 bool lane_events::cover(epoch at, bool is_mark) noexcept {
@@ -22,8 +21,8 @@ bool lane_events::cover(epoch at, bool is_mark) noexcept {
     return true;
 }
 
-[[gnu::hot]] void lane_events::add(recorded&& added) {
-    if (!ring_.has_room_for(1)) [[unlikely]] {
+void lane_events::add(recorded&& added, std::size_t most) {
+    if (!ring_.has_room_for(1)) {
         ring_.resize(ring_.size() + 1);
     }
     // As a rule it is the last one.
@@ -33,49 +32,46 @@ bool lane_events::cover(epoch at, bool is_mark) noexcept {
         ring_[place] = std::move(ring_[place - 1]);
     }
     ring_[place] = std::move(added);
+    if (ring_.size() > most) {
+        leave_one_out();
+    }
 }
 
-[[gnu::hot]] event_ref lane_events::leave_one_out(std::size_t most) noexcept {
-    if (ring_.size() <= most) {
-        return {};
+/// Takes out an element: those before it move up, and its event stays where the first one was.
+void lane_events::take_out(std::uint64_t place) noexcept {
+    for (; place != ring_.first(); --place) {
+        recorded& one = ring_[place];
+        recorded& before = ring_[place - 1];
+        one.at = before.at;
+        one.is_mark = before.is_mark;
+        one.event.swap(before.event);
     }
-    const std::uint64_t first = ring_.first();
-    for (std::uint64_t i = first + 1; i + 1 < ring_.end(); ++i) {
+    ring_.drop_before(ring_.first() + 1);
+}
+
+void lane_events::leave_another_out() noexcept {
+    for (std::uint64_t i = ring_.first() + 1; i + 1 < ring_.end(); ++i) {
         if (!ring_[i].is_mark && ring_[i].event.is_recorded()) {
-            event_ref left_out = std::move(ring_[i].event);
-            for (; i != first; --i) {
-                ring_[i] = std::move(ring_[i - 1]);
-            }
-            ring_.drop_before(first + 1);
-            return left_out;
+            take_out(i);
+            return;
         }
     }
-    return {};
 }
 
 void lane_events::forget(const pooled_event& one) noexcept {
-    std::uint64_t place = ring_.end();
-    while (place != ring_.first() && ring_[place - 1].event.get() != &one) {
-        --place;
+    for (std::uint64_t place = ring_.end(); place != ring_.first(); --place) {
+        if (ring_[place - 1].event.get() == &one) {
+            ring_[place - 1].event.get()->is_recorded.store(true, std::memory_order_relaxed);  // as one that nobody uses
+            take_out(place - 1);
+            return;
+        }
     }
-    if (place == ring_.first()) {
-        return;
-    }
-    event_ref forgotten = std::move(ring_[place - 1].event);
-    forgotten.get()->is_recorded.store(true, std::memory_order_relaxed);  // as one that nobody uses
-    for (--place; place != ring_.first(); --place) {
-        ring_[place] = std::move(ring_[place - 1]);
-    }
-    ring_.drop_before(ring_.first() + 1);
 }
 
-[[gnu::hot]] event_ref lane_events::take_first(epoch over) noexcept {
-    if (ring_.empty() || ring_[ring_.first()].at > over || !ring_[ring_.first()].event.is_recorded()) {
-        return {};
+void lane_events::drop_until(epoch over) noexcept {
+    while (!ring_.empty() && ring_[ring_.first()].at <= over && ring_[ring_.first()].event.is_recorded()) {
+        ring_.drop_before(ring_.first() + 1);
     }
-    event_ref taken = std::move(ring_[ring_.first()].event);
-    ring_.drop_before(ring_.first() + 1);
-    return taken;
 }
 
 }  // namespace weir::backend::cuda

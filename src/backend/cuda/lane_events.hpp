@@ -11,7 +11,12 @@
 namespace weir::backend::cuda {
 
 /// The events that were recorded in one stream and are not known to be over, in the order of the epochs that they stand behind.
-/// Not synchronised: the lane's lock guards it. In the steady state nothing is allocated.
+/// Not synchronised: the lane's lock guards it. In the steady state nothing is allocated, and no event comes from the pool:
+/// what is dropped leaves its event in its place, for the one that gets the place next.
+///
+///     over  over | 12  13  (15)  16 | over  over
+///                 first     |        end: used again next
+///                           in the list, and recorded presently by the thread that has it in hand: nobody gets it yet
 class lane_events {
 public:
     struct recorded {
@@ -20,11 +25,8 @@ public:
         bool is_mark = false;  ///< what comes later may wait for anything (rule O7): nobody gets that event instead
     };
 
-    [[nodiscard]] bool empty() const noexcept { return ring_.empty(); }
     /// The last one; without an event if there is none.
-    [[nodiscard]] recorded last() const noexcept {
-        return ring_.empty() || !ring_[ring_.end() - 1].event.is_recorded() ? recorded() : ring_[ring_.end() - 1];
-    }
+    [[nodiscard]] recorded last() const noexcept { return ring_.empty() ? recorded() : if_recorded(ring_.end() - 1); }
 
     /// The first that stands behind `at` or a later epoch; null if there is none. Until the next change.
     [[nodiscard]] const recorded* behind(epoch at) const noexcept {
@@ -40,39 +42,38 @@ public:
     /// Whether there is one for `at`. If so, and `is_mark`, the last one is a mark from now on.
     [[nodiscard]] bool cover(epoch at, bool is_mark) noexcept;
 
-    /// Throws std::bad_alloc; nothing has changed then.
-    void add(recorded&& added);
-    /// Fewer events are quicker found and sooner used again: if there are more than `most`, takes one out, but never a mark. Who
-    /// waits for its epoch gets the next later one. Empty if none was taken out.
-    [[nodiscard]] event_ref leave_one_out(std::size_t most) noexcept;
-    /// The same, and adds it for `at`, which is behind all others: for who records it then, and says so in it. Null if it must be
-    /// another one.
-    [[nodiscard]] pooled_event* use_one_again(epoch at, std::size_t most) noexcept {
-        if (ring_.size() <= most) [[unlikely]] {
+    /// Adds one for `at`, which is not before any other's, and answers its event, which the caller records then: `was_recorded` or
+    /// `forget` follows, under no lock and under it. Fewer events are quicker found and sooner used again: of more than `most` one
+    /// is left out, but never a mark; who waits for its epoch gets the next later one. Null if there is no event to use again:
+    /// nothing was added then.
+    [[nodiscard, gnu::always_inline]] pooled_event* next(epoch at, bool is_mark, std::size_t most) noexcept {
+        if (ring_.size() >= most) {
+            leave_one_out();
+        }
+        if (!ring_.has_room_for(1)) [[unlikely]] {
             return nullptr;
         }
-        recorded& first = ring_[ring_.first()];
-        recorded& second = ring_[ring_.first() + 1];
-        pooled_event* const again = second.event.get();
-        if (second.is_mark || !second.event.is_only_one() || !second.event.is_recorded()) [[unlikely]] {
+        recorded& place = ring_[ring_.end()];
+        pooled_event* const again = place.event.get();
+        if (again == nullptr || !place.event.is_only_one() || !place.event.is_recorded()) [[unlikely]] {
             return nullptr;
         }
         again->is_recorded.store(false, std::memory_order_relaxed);
-        // The first one takes its place.
-        second.at = first.at;
-        second.is_mark = first.is_mark;
-        second.event.swap(first.event);
-        ring_.drop_before(ring_.first() + 1);
-        recorded& last = ring_.push();
-        last.at = at;
-        last.is_mark = false;
-        last.event.swap(first.event);  // nothing, if it is the same place
+        place.at = at;
+        place.is_mark = is_mark;
+        static_cast<void>(ring_.push());
         return again;
     }
-    /// Takes out one that `use_one_again` answered and that was not recorded.
+    static void was_recorded(pooled_event& one) noexcept { one.is_recorded.store(true, std::memory_order_release); }
+    /// Takes out one that `next` answered and that was not recorded.
     void forget(const pooled_event& one) noexcept;
-    /// Takes out the first one, if it stands behind `over` or an earlier epoch; else the answer is empty.
-    [[nodiscard]] event_ref take_first(epoch over) noexcept;
+
+    /// Adds one that is recorded, where `next` has none, and leaves one out as that does. Throws std::bad_alloc; nothing has changed
+    /// then.
+    void add(recorded&& added, std::size_t most);
+    /// Drops those that stand behind `over` or an earlier epoch.
+    void drop_until(epoch over) noexcept;
+    [[nodiscard]] bool empty() const noexcept { return ring_.empty(); }
 
 private:
     /// Looked for from behind, since most wait for what came last.
@@ -83,6 +84,24 @@ private:
         }
         return found;
     }
+    [[nodiscard]] recorded if_recorded(std::uint64_t place) const noexcept {
+        return ring_[place].event.is_recorded() ? ring_[place] : recorded();
+    }
+    /// The second one, as a rule: the first one takes its place.
+    void leave_one_out() noexcept {
+        recorded& first = ring_[ring_.first()];
+        recorded& second = ring_[ring_.first() + 1];
+        if (second.is_mark || !second.event.is_recorded()) [[unlikely]] {
+            leave_another_out();
+            return;
+        }
+        second.at = first.at;
+        second.is_mark = first.is_mark;
+        second.event.swap(first.event);
+        ring_.drop_before(ring_.first() + 1);
+    }
+    void leave_another_out() noexcept;
+    void take_out(std::uint64_t place) noexcept;
 
     ring<recorded> ring_;
 };
