@@ -129,6 +129,8 @@ public:
     /// @{
     /// The straight way, where nothing stands in between: once `claim` has said yes, under the stream's lock, the same thread
     /// calls `carry_out` for the same operation, under no lock, instead of `reserve`, `wait`, `submit` and `flush`.
+    /// Whom to ask, as long as the queue lives; null if there is no straight way.
+    [[nodiscard]] virtual queue* straight_way() noexcept { return nullptr; }
     [[nodiscard]] virtual bool claim(epoch /*at*/, const operation& /*what*/,
                                      std::span<const order::wait> /*waits*/) noexcept {
         return false;

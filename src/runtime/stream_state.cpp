@@ -104,6 +104,7 @@ stream_state::stream_state(device_state& device, frontiers::timeline_id timeline
 }
 
 void stream_state::note_queue() noexcept {
+    straight = queue->straight_way();
     how_.priority = queue->priority().value_or(how_.priority);
     ordered_as_ = queue->ordered_as();
     if (ordered_as_ != backend::implicit_order::none) {

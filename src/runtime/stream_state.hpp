@@ -162,15 +162,18 @@ private:
     bool is_listed_ = false;  ///< else it may go under the lock of adopted_streams, as one that could not be made does
     device_state* device_;
     const device_state* memory_space_;
+
+public:
+    /// Of the operation that gets its place just now; under `mutex`.
+    order::short_plan needs;
+    /// The queue, or the part of it that has a straight way for operations; null if none has.
+    backend::queue* straight = nullptr;
+
+private:
     // What follows no operation needs as a rule.
     std::string name_;
     stream_info info_;
     backend::queue_options how_;
-public:
-    /// Of the operation that gets its place just now; under `mutex`.
-    order::short_plan needs;
-
-private:
     /// Up to where it has followed others, by their ids. Under `mutex`.
     std::map<std::uint64_t, frontiers::epoch> followed_;
     native_queue* native_;  ///< null if the stream is Weir's own, or the driver's

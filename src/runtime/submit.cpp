@@ -192,10 +192,10 @@ private:
             // What can fail comes first and changes nothing.
             stream.reserve_pending(what.accesses.size(), waits.size());
             order::clock after = waits.empty() || stream.sequence.is_sole() ? nullptr : stream.needs.clock_after();
-            backend::queue& queue = *stream.queue;
-            is_straight = queue.claim(stream.sequence.tail() + 1, work, waits);
+            is_straight = stream.straight != nullptr &&
+                          stream.straight->claim(stream.sequence.tail() + 1, work, waits);
             if (!is_straight) {
-                queue.reserve(waits.size(), what.work);
+                stream.queue->reserve(waits.size(), what.work);
             }
             // What follows cannot fail.
             at = waits.empty() ? stream.sequence.reserve_next()
@@ -205,7 +205,7 @@ private:
             known = clocks.take();
             stream.pending.add(at, what, waits, {});
             if (!is_straight) {
-                enqueue(queue, at, work, waits);
+                enqueue(*stream.queue, at, work, waits);
             }
         }
     }
@@ -213,7 +213,7 @@ private:
         return submit_at_length(stream, what);
     }
     if (is_straight) {
-        stream.queue->carry_out(at, work);
+        stream.straight->carry_out(at, work);
     } else {
         stream.queue->flush({stream.timeline(), at});
     }

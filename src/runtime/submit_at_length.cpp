@@ -322,7 +322,8 @@ struct onlookers {
         observation.make(stream, what, visit, plan, mode, automatic, safety);
     }
     const backend::operation work{what.work, what.from, what.kind, observed && observers::want_times()};
-    const bool is_straight = !visit && stream.queue->claim(stream.sequence.tail() + 1, work, plan.waits());
+    const bool is_straight = !visit && stream.straight != nullptr &&
+                             stream.straight->claim(stream.sequence.tail() + 1, work, plan.waits());
     if (!is_straight) {
         stream.queue->reserve(plan.waits().size(), what.work);
     }
@@ -360,7 +361,7 @@ struct onlookers {
     }
     held.unlock();
     if (is_straight) {
-        stream.queue->carry_out(end.at.at, work);
+        stream.straight->carry_out(end.at.at, work);
     } else {
         stream.queue->flush(end.at);
     }

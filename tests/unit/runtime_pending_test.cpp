@@ -21,7 +21,8 @@ protected:
         const std::vector<completion> after{{7, at, nullptr}, {8, at, nullptr}};
         const std::vector<order::wait> waits{{{{6, at}, nullptr}, order::reason::reuse}};
         pending.reserve(2, 3, [&] { return completed; });
-        pending.add(at, {accesses, after, {}, {"label", {"file", "function", 3}}, runtime::work_kind::device}, waits);
+        pending.add(at, {accesses, after, {}, {"label", {"file", "function", 3}}, runtime::work_kind::device}, waits,
+                    after);
     }
     void expect_entry(frontiers::epoch at) {
         const auto found = pending.find(at);

@@ -143,10 +143,7 @@ public:
     void wait(point target) noexcept override { to_->wait(target); }
     void submit(epoch at, const operation& what) noexcept override { to_->submit(at, what); }
     void flush(point upto) noexcept override { to_->flush(upto); }
-    [[gnu::hot]] bool claim(epoch at, const operation& what, std::span<const order::wait> waits) noexcept override {
-        return to_->claim(at, what, waits);
-    }
-    [[gnu::hot]] void carry_out(epoch at, const operation& what) noexcept override { to_->carry_out(at, what); }
+    [[nodiscard]] queue* straight_way() noexcept override { return to_.get(); }
     [[nodiscard]] void* native_handle() const noexcept override { return to_->of()->stream(); }
     void share() noexcept override { to_->share(); }
     [[nodiscard]] std::optional<int> priority() const noexcept override;
