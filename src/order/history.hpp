@@ -87,10 +87,11 @@ public:
         const past_access* const end = past + (mode == access_mode::read ? writes_ : accesses_.size());
         bool covered = mode == access_mode::write && past != end;
         for (; past != end; ++past) {
-            const bool is_within = weir::order::covers(where, past->where);
+            const bool is_within = where.shape ? weir::order::covers(where, past->where)
+                                               : where.begin <= past->where.begin && past->where.end <= where.end;
             covered = covered && is_within && !past->former_owner;
             if (past->when.at.timeline != into.self() && (is_within || overlap(past->where, where)) &&
-                !into.need(past->when)) {
+                !into.need(past->when)) [[unlikely]] {
                 return false;
             }
         }
@@ -100,8 +101,8 @@ public:
     /// `record` for a write that comes after all that is kept and covers it, of which there is some: `require` says so. Does
     /// what that does.
     void record_covering(const footprint& where, mark&& when) noexcept {
-        while (accesses_.size() > 1) {
-            accesses_.pop_back();
+        if (accesses_.size() > 1) {
+            drop_all_but_one();
         }
         writes_ = 1;
         reads_by_timeline_.invalidate();
@@ -150,6 +151,11 @@ private:
 
     [[nodiscard]] std::size_t reads() const noexcept { return accesses_.size() - writes_; }
     [[gnu::cold]] void grow(std::size_t more);
+    [[gnu::noinline]] void drop_all_but_one() noexcept {
+        while (accesses_.size() > 1) {
+            accesses_.pop_back();
+        }
+    }
     void record_read(const footprint& where, mark&& when, const watermarks& completed, accessor by) noexcept;
     void record_any(const footprint& where, access_mode mode, mark&& when, const watermarks& completed, accessor by,
                     bool is_after_all) noexcept;

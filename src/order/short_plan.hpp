@@ -61,25 +61,7 @@ public:
     /// Drops what is over, and what others imply. Once, after the last `need`.
     template <class Watermarks>
     [[nodiscard, gnu::always_inline]] bool resolve(const Watermarks& completed) noexcept {
-        if (named_ == 0) {
-            return true;
-        }
-        for (std::uint32_t left = named_; left != 0; left &= left - 1) {
-            const auto of = static_cast<timeline_id>(std::countr_zero(left));
-            const need_of_one& latest = needed_[of];
-            const point at{of, latest.at};
-            if (completed.is_complete(at)) {
-                continue;
-            }
-            if (latest.known != nullptr && !latest.known->has_first_alone()) [[unlikely]] {
-                return false;
-            }
-            waits_[count_++].target = {at, latest.known};
-        }
-        if (count_ > 1) {
-            reduce();
-        }
-        return count_ == 0 || known_ == nullptr || known_->has_first_alone();
+        return named_ == 0 || resolve_named(completed);
     }
 
     /// The waits to issue: none implies another, none is implied by what the stream is ordered after. Their reasons mean nothing.
@@ -116,6 +98,26 @@ public:
     }
 
 private:
+    template <class Watermarks>
+    [[nodiscard, gnu::noinline]] bool resolve_named(const Watermarks& completed) noexcept {
+        for (std::uint32_t left = named_; left != 0; left &= left - 1) {
+            const auto of = static_cast<timeline_id>(std::countr_zero(left));
+            const need_of_one& latest = needed_[of];
+            const point at{of, latest.at};
+            if (completed.is_complete(at)) {
+                continue;
+            }
+            if (latest.known != nullptr && !latest.known->has_first_alone()) [[unlikely]] {
+                return false;
+            }
+            waits_[count_++].target = {at, latest.known};
+        }
+        if (count_ > 1) {
+            reduce();
+        }
+        return count_ == 0 || known_ == nullptr || known_->has_first_alone();
+    }
+
     /// Coverage is transitive and has no cycles: what an implied wait implies, one that stays implies, too.
     void reduce() noexcept {
         std::uint32_t implied = 0;

@@ -86,6 +86,7 @@ private:
     struct straight_wait;
     void wait_straight(straight_wait& one) noexcept;
     [[nodiscard]] bool claim_waits(std::span<const order::wait> waits) noexcept;
+    void remember_passed(point target) noexcept;
     void put_plainly(epoch at, const operation& what) noexcept;
     void enters_plainly(epoch at) noexcept;
     enum class entered : std::uint8_t { nothing, work, foreign_work };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <new>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -39,23 +40,18 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
 
 }  // namespace
 
-/// Whether all that is waited for is over, or in streams of the driver's.
+/// Whether all that is waited for, which was not over just now, is in streams of the driver's.
 [[gnu::hot]] bool submission::claim_waits(std::span<const order::wait> waits) noexcept {
-    const timeline_table& timelines = timeline_table::instance();
     straight_wait* next = straight_.data();
     for (const order::wait& issued : waits) {
-        const point target = issued.target.at;
-        if (timelines.at(target.timeline).completed() >= target.at) {
-            continue;
-        }
-        if (next == straight_.data() + most_straight || !is_in_a_stream(target, next->end)) [[unlikely]] {
+        if (next == straight_.data() + most_straight || !is_in_a_stream(issued.target.at, next->end)) [[unlikely]] {
             std::for_each(straight_.begin(), straight_.end(), [](straight_wait& one) { one.end.cancel(); });
             return false;
         }
-        next->target = target;
+        next->target = issued.target.at;
         ++next;
     }
-    straight_waits_ = static_cast<std::uint8_t>(next - straight_.data());
+    straight_waits_ = static_cast<std::uint8_t>(waits.size());
     return true;
 }
 
@@ -76,15 +72,18 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
 }
 
 [[gnu::hot]] void submission::carry_out(epoch at, const operation& what) noexcept {
-    if (straight_waits_ != 0) {
-        for (straight_wait& one : std::span(straight_.data(), std::exchange(straight_waits_, std::uint8_t{0}))) {
-            wait_straight(one);
-        }
-    }
     const detail::task_type* const type = what.work.type;
     const bool is_plain = type != nullptr && type->nature == detail::task_nature::native && type->trivial &&
                           !type->needs_context && !what.timed && bodies_ == nullptr && !in_trouble() &&
                           !lane_->in().is_broken();
+    if (straight_waits_ != 0) {
+        for (straight_wait& one : std::span(straight_.data(), std::exchange(straight_waits_, std::uint8_t{0}))) {
+            wait_straight(one);
+            if (!is_plain) {
+                remember_passed(one.target);
+            }
+        }
+    }
     if (is_plain) [[likely]] {
         put_plainly(at, what);
         enters_plainly(at);
@@ -94,6 +93,15 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
     }
     if (!rest_alone()) [[unlikely]] {
         pass_on(false);
+    }
+}
+
+/// For the order in which times are told.
+void submission::remember_passed(point target) noexcept {
+    try {
+        passed_.push_back(target);
+    } catch (const std::bad_alloc&) {
+        // No memory: they come in another order.
     }
 }
 
@@ -111,7 +119,9 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
 
 /// `has_entered` for such work in a stream that nobody else puts work into.
 [[gnu::always_inline]] inline void submission::enters_plainly(epoch at) noexcept {
-    passed_.clear();
+    if (!passed_.empty()) [[unlikely]] {
+        passed_.clear();
+    }
     lane_->submitted(at);
     if (lane_->is_finely_awaited()) {
         try {
@@ -130,7 +140,6 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
     const device_context& in = lane_->in();
     try {
         one.end.wait_with([&](event_handle event) __attribute__((always_inline)) {
-            passed_.push_back(target);
             const auto call = [&] { return in.api().stream_wait_event(lane_->stream(), event, 0); };
             in.expect(by_handle(in, call), "cuStreamWaitEvent");
         });
