@@ -84,7 +84,7 @@ public:
     [[nodiscard, gnu::always_inline]] bool require(short_plan& into, const footprint& where, access_mode mode,
                                bool& is_covered) const noexcept {
         const past_access* past = accesses_.data();
-        const past_access* const end = past + (mode == access_mode::read ? writes_ : accesses_.size());
+        const past_access* const end = past + concerned_by(mode);
         bool covered = mode == access_mode::write && past != end;
         for (; past != end; ++past) {
             const bool is_within = where.shape ? weir::order::covers(where, past->where)
@@ -141,7 +141,7 @@ private:
     template <class Ask, class Visit>
     void conflicts_among(Ask&& is_asked_for, const footprint& where, access_mode mode, Visit&& visit) const {
         const past_access* past = accesses_.data();
-        const past_access* const end = past + (mode == access_mode::read ? writes_ : accesses_.size());
+        const past_access* const end = past + concerned_by(mode);
         for (; past != end; ++past) {
             if (is_asked_for(*past) && overlap(past->where, where)) {
                 visit(*past, why(*past, mode));
@@ -150,6 +150,10 @@ private:
     }
 
     [[nodiscard]] std::size_t reads() const noexcept { return accesses_.size() - writes_; }
+    /// So many of the first ones may an access conflict with.
+    [[nodiscard]] std::size_t concerned_by(access_mode mode) const noexcept {
+        return mode == access_mode::read ? writes_ : accesses_.size();
+    }
     [[gnu::cold]] void grow(std::size_t more);
     [[gnu::noinline]] void drop_all_but_one() noexcept {
         while (accesses_.size() > 1) {

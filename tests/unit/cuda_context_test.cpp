@@ -29,8 +29,11 @@ struct turns {
 
 /// Which context is current on a thread that had `before`, after it has enqueued some.
 gpu::context_handle current_after_turns(gpu::context_handle before) {
-    turns().take(16);  // makes the kernel, and events for all, which needs the context
     const turns taken;
+    taken.take(16);  // makes the kernel, and the streams' events, which needs the context
+    fill(taken.a, taken.x, 1.0);
+    fill(taken.b, taken.y, 0.0);
+    cuda(0).synchronize();
     gpu::context_handle left = nullptr;
     std::thread([&] {
         const gpu::driver_api& api = cuda_context().api();

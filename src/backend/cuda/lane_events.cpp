@@ -22,8 +22,14 @@ bool lane_events::cover(epoch at, bool is_mark) noexcept {
 }
 
 void lane_events::add(recorded&& added, std::size_t most) {
-    if (!ring_.has_room_for(1)) {
+    if (!ring_.has_room_for(1) && ring_.size() < most) {
         ring_.resize(ring_.size() + 1);
+    }
+    if (ring_.size() >= most) {
+        leave_one_out();
+    }
+    if (!ring_.has_room_for(1)) {
+        ring_.resize(ring_.size() + 1);  // marks alone
     }
     // As a rule it is the last one.
     std::uint64_t place = ring_.end();
@@ -32,9 +38,6 @@ void lane_events::add(recorded&& added, std::size_t most) {
         ring_[place] = std::move(ring_[place - 1]);
     }
     ring_[place] = std::move(added);
-    if (ring_.size() > most) {
-        leave_one_out();
-    }
 }
 
 /// Takes out an element: those before it move up, and its event stays where the first one was.

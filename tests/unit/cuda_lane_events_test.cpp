@@ -1,0 +1,170 @@
+// The events of one stream: which one a waiter gets, and when an event is used again.
+#include "backend/cuda/lane_events.hpp"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <set>
+#include <vector>
+
+#include "unit/cuda_support.hpp"
+
+namespace weir::test {
+namespace {
+
+constexpr std::size_t most = 8;
+
+class CudaLaneEvents : public ::testing::Test {
+protected:
+    ~CudaLaneEvents() override = default;
+
+    /// Adds one that is recorded: one that is used again, or a new one.
+    void record(backend::epoch at, bool is_mark = false) {
+        if (gpu::pooled_event* const again = events.next(at, is_mark, most)) {
+            gpu::lane_events::was_recorded(*again);
+        } else {
+            events.add({at, pool.take(), is_mark}, most);
+        }
+    }
+    void record_until(backend::epoch last) {
+        for (backend::epoch at = 1; at <= last; ++at) {
+            record(at);
+        }
+    }
+    /// The epoch behind which the event stands that somebody gets who waits for `at`; 0 if there is none.
+    [[nodiscard]] backend::epoch behind(backend::epoch at) const {
+        const gpu::lane_events::recorded* const found = events.behind(at);
+        return found == nullptr ? 0 : found->at;
+    }
+
+    gpu::event_pool pool{cuda_context(), gpu::event_disable_timing};
+    gpu::lane_events events;
+};
+
+TEST_F(CudaLaneEvents, AWaiterGetsTheFirstThatStandsBehind) {
+    EXPECT_EQ(behind(1), 0U);
+    record(2);
+    record(5);
+    EXPECT_EQ(behind(1), 2U);
+    EXPECT_EQ(behind(2), 2U);
+    EXPECT_EQ(behind(3), 5U);
+    EXPECT_EQ(behind(6), 0U);
+    events.drop_until(4);
+    EXPECT_EQ(behind(1), 5U);
+}
+
+TEST_F(CudaLaneEvents, InTheLongRunNoneAreMade) {
+    record_until(1000);
+    const std::size_t made = pool.size();
+    EXPECT_LE(made, most + 1);
+    events.drop_until(990);
+    for (backend::epoch at = 1001; at < 2000; ++at) {
+        record(at);
+        events.drop_until(at - at % 7);
+    }
+    EXPECT_EQ(pool.size(), made);
+}
+
+TEST_F(CudaLaneEvents, OfManyTheOldestAndTheLatestStay) {
+    record_until(100);
+    EXPECT_EQ(behind(1), 1U) << "so that progress is seen";
+    EXPECT_EQ(behind(100), 100U);
+    EXPECT_GT(behind(2), 90U);
+    int kept = 0;
+    for (backend::epoch at = 1; behind(at) != 0; at = behind(at) + 1) {
+        ++kept;
+    }
+    EXPECT_EQ(kept, static_cast<int>(most));
+}
+
+TEST_F(CudaLaneEvents, MarksAreNeverLeftOut) {
+    for (backend::epoch at = 1; at <= 40; ++at) {
+        record(at, at % 10 == 0);
+    }
+    for (const backend::epoch at : std::initializer_list<backend::epoch>{10, 20, 30, 40}) {
+        EXPECT_EQ(behind(at), at);
+    }
+    for (backend::epoch at = 41; at <= 60; ++at) {
+        record(at, true);
+    }
+    for (backend::epoch at = 41; at <= 60; ++at) {
+        EXPECT_EQ(behind(at), at);
+    }
+}
+
+TEST_F(CudaLaneEvents, NobodyGetsOneThatIsNotRecordedYet) {
+    record_until(20);
+    gpu::pooled_event* const again = events.next(21, false, most);
+    ASSERT_NE(again, nullptr);
+    EXPECT_EQ(behind(21), 0U);
+    EXPECT_EQ(behind(20), 20U);
+    EXPECT_FALSE(events.cover(21, false));
+    EXPECT_FALSE(events.last().event);
+    record(22);
+    EXPECT_EQ(behind(21), 22U) << "another one will do";
+    events.drop_until(22);
+    EXPECT_FALSE(events.empty()) << "a thread has it in hand";
+    gpu::lane_events::was_recorded(*again);
+    EXPECT_EQ(behind(21), 21U);
+    EXPECT_EQ(behind(21) == 21U ? events.behind(21)->event.handle() : nullptr, again->handle);
+    events.drop_until(22);
+    EXPECT_TRUE(events.empty());
+}
+
+TEST_F(CudaLaneEvents, OneThatIsNotRecordedIsNotLeftOut) {
+    record_until(20);
+    std::vector<gpu::pooled_event*> in_hand;
+    std::set<gpu::event_handle> handles;
+    for (backend::epoch at = 21; gpu::pooled_event* const again = events.next(at, false, most); ++at) {
+        in_hand.push_back(again);
+        handles.insert(again->handle);
+        ASSERT_LT(at, 40U) << "then one is out twice";
+    }
+    EXPECT_GT(in_hand.size(), 3U);
+    EXPECT_EQ(handles.size(), in_hand.size());
+    record(50);
+    for (gpu::pooled_event* const one : in_hand) {
+        gpu::lane_events::was_recorded(*one);
+    }
+    EXPECT_EQ(behind(21), 21U);
+    EXPECT_EQ(behind(50), 50U);
+}
+
+TEST_F(CudaLaneEvents, WhatCouldNotBeRecordedIsForgotten) {
+    record_until(20);
+    const std::size_t made = pool.size();
+    gpu::pooled_event* const again = events.next(21, false, most);
+    ASSERT_NE(again, nullptr);
+    record(22);
+    events.forget(*again);
+    EXPECT_EQ(behind(21), 22U);
+    EXPECT_EQ(behind(20), 20U);
+    for (backend::epoch at = 23; at < 60; ++at) {
+        record(at);
+    }
+    EXPECT_LE(pool.size(), made + 1) << "and its event is used again";
+    EXPECT_EQ(behind(59), 59U);
+}
+
+TEST_F(CudaLaneEvents, OneThatSomebodyHasInHandIsNotUsedAgain) {
+    record_until(20);
+    const gpu::event_ref waited_for = events.behind(20)->event;
+    for (backend::epoch at = 21; at < 60; ++at) {
+        record(at);
+        EXPECT_NE(events.behind(at)->event.handle(), waited_for.handle()) << at;
+    }
+}
+
+TEST_F(CudaLaneEvents, AMarkCoversWhatIsBeforeIt) {
+    EXPECT_FALSE(events.cover(1, true));
+    record(3);
+    EXPECT_FALSE(events.cover(4, true));
+    EXPECT_TRUE(events.cover(3, true));
+    for (backend::epoch at = 4; at < 40; ++at) {
+        record(at);
+    }
+    EXPECT_EQ(behind(3), 3U) << "a mark now";
+}
+
+}  // namespace
+}  // namespace weir::test
