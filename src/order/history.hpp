@@ -82,7 +82,7 @@ public:
     /// What `require` says with `hazards`, for a short plan: false if that cannot tell. `is_covered`: whether a write to
     /// `where` that comes after all of it makes everything forgotten that is kept.
     [[nodiscard, gnu::always_inline]] bool require(short_plan& into, const footprint& where, access_mode mode,
-                               bool& is_covered) const noexcept {
+                                                   bool& is_covered) const noexcept {
         const past_access* past = accesses_.data();
         const past_access* const end = past + concerned_by(mode);
         bool covered = mode == access_mode::write && past != end;

@@ -150,8 +150,8 @@ private:
 
     const shared_frontier* known_ = nullptr;
     timeline_id self_ = 0;
-    std::uint32_t named_ = 0;  ///< a bit for each timeline of which something is needed
-    std::size_t count_ = 0;    ///< of waits
+    std::uint32_t named_ = 0;                             ///< a bit for each timeline of which something is needed
+    std::size_t count_ = 0;                               ///< of waits
     std::array<need_of_one, frontier::direct> needed_{};  ///< as far as it is named
     std::array<wait, frontier::direct> waits_{};
 };

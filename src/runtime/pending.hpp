@@ -71,7 +71,9 @@ public:
         }
         /// The device-side waits before it.
         [[nodiscard]] std::size_t waits() const noexcept { return what().waits; }
-        [[nodiscard]] frontiers::point wait(std::size_t i) const noexcept { return in_->cells_[what().first + i].point; }
+        [[nodiscard]] frontiers::point wait(std::size_t i) const noexcept {
+            return in_->cells_[what().first + i].point;
+        }
         /// What the program says it depends on (`after`).
         [[nodiscard]] std::size_t dependencies() const noexcept { return what().dependencies; }
         [[nodiscard]] frontiers::point dependency(std::size_t i) const noexcept { return wait(what().waits + i); }

@@ -33,7 +33,8 @@ public:
     static constexpr std::size_t most = 8;
 
     /// Whether that is all there is to them: few, each named once, in memory of the stream's own device, and no package shares any.
-    [[nodiscard, gnu::always_inline]] bool take(const stream_state& stream, std::span<const access_request> accesses) noexcept {
+    [[nodiscard, gnu::always_inline]] bool take(const stream_state& stream,
+                                                std::span<const access_request> accesses) noexcept {
         const device_state* const own = stream.memory_space();
         for (const access_request& access : accesses) {
             resource* const target = access.target;
@@ -132,8 +133,8 @@ private:
 }
 
 /// States that the operation at `end`, whose clock `clocks` shares out, has made its accesses.
-[[gnu::always_inline]] inline void record(std::span<const access_request> accesses, std::uint32_t covering, order::point end,
-                                          detail::shares<order::shared_frontier>& clocks) noexcept {
+[[gnu::always_inline]] inline void record(std::span<const access_request> accesses, std::uint32_t covering,
+                                          order::point end, detail::shares<order::shared_frontier>& clocks) noexcept {
     for (const access_request& access : accesses) {
         order::history& past = access.target->history;
         if ((covering & 1) != 0) [[likely]] {
@@ -192,8 +193,7 @@ private:
             // What can fail comes first and changes nothing.
             stream.reserve_pending(what.accesses.size(), waits.size());
             order::clock after = waits.empty() || stream.sequence.is_sole() ? nullptr : stream.needs.clock_after();
-            is_straight = stream.straight != nullptr &&
-                          stream.straight->claim(stream.sequence.tail() + 1, work, waits);
+            is_straight = stream.straight != nullptr && stream.straight->claim(stream.sequence.tail() + 1, work, waits);
             if (!is_straight) {
                 stream.queue->reserve(waits.size(), what.work);
             }

@@ -322,8 +322,8 @@ struct onlookers {
         observation.make(stream, what, visit, plan, mode, automatic, safety);
     }
     const backend::operation work{what.work, what.from, what.kind, observed && observers::want_times()};
-    const bool is_straight = !visit && stream.straight != nullptr &&
-                             stream.straight->claim(stream.sequence.tail() + 1, work, plan.waits());
+    const bool is_straight =
+        !visit && stream.straight != nullptr && stream.straight->claim(stream.sequence.tail() + 1, work, plan.waits());
     if (!is_straight) {
         stream.queue->reserve(plan.waits().size(), what.work);
     }
@@ -334,8 +334,7 @@ struct onlookers {
             stream.queue->wait(issued.target.at);
         }
     }
-    order::mark end =
-        plan.waits().empty() ? stream.sequence.reserve() : stream.sequence.reserve(std::move(after));
+    order::mark end = plan.waits().empty() ? stream.sequence.reserve() : stream.sequence.reserve(std::move(after));
     {
         detail::shares clocks(end.known, what.accesses.size());
         automatic_ones bit = 1;

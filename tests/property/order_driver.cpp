@@ -185,7 +185,8 @@ void driver::launch(const step& at, int index) {
 
 // As the runtime does where a short plan can tell, which must find the same waits. Whether it could.
 bool driver::launch_shortly(const step& at, int index) {
-    const bool all_by_weir = std::all_of(at.touches.begin(), at.touches.end(), [&](const touch& t) { return by_weir(t, at); });
+    const bool all_by_weir =
+        std::all_of(at.touches.begin(), at.touches.end(), [&](const touch& t) { return by_weir(t, at); });
     if (!is(fault::none) || !at.after.empty() || !all_by_weir || !peers(at).empty()) {
         return false;
     }
@@ -230,8 +231,8 @@ bool driver::launch_shortly(const step& at, int index) {
             past.record_covering(bytes(t), mark(when));
         } else {
             past.reserve(1);
-            past.record(bytes(t), t.write ? access_mode::write : access_mode::read, when, device_, order::accessor::weir,
-                        true);
+            past.record(bytes(t), t.write ? access_mode::write : access_mode::read, when, device_,
+                        order::accessor::weir, true);
         }
         sizes_.history = std::max(sizes_.history, past.accesses().size());
     }

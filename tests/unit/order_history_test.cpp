@@ -448,7 +448,8 @@ TEST(ShortPlan, FindsTheWaitsOfAPlan) {
         for (int step = 0; step < 12; ++step) {
             sequencer& stream = all[random() % streams];
             if (random() % 8 == 0 && stream.tail() != 0) {
-                completed.set(stream.timeline(), std::max<epoch>(completed.completed(stream.timeline()), 1 + random() % stream.tail()));
+                completed.set(stream.timeline(),
+                              std::max<epoch>(completed.completed(stream.timeline()), 1 + random() % stream.tail()));
             }
             plan longer = stream.next(completed);
             short_plan shorter(stream.timeline(), stream.known());
@@ -467,7 +468,8 @@ TEST(ShortPlan, FindsTheWaitsOfAPlan) {
             if (after) {
                 EXPECT_TRUE(after->dominates(*longer.clock_after()));
             }
-            static_cast<void>(longer.waits().empty() ? stream.reserve_next() : stream.reserve(shorter, std::move(after)));
+            static_cast<void>(longer.waits().empty() ? stream.reserve_next()
+                                                     : stream.reserve(shorter, std::move(after)));
             const mark end = stream.record();
             for (std::size_t i = 0; i < memory.size(); ++i) {
                 memory[i].reserve(1);

@@ -67,7 +67,8 @@ private:
 
 /// What `by_handle` does after an `answer` that is not success.
 template <class Call>
-[[nodiscard, gnu::cold, gnu::noinline]] result again_in_context(const context& of, result answer, Call&& call) noexcept {
+[[nodiscard, gnu::cold, gnu::noinline]] result again_in_context(const context& of, result answer,
+                                                                Call&& call) noexcept {
     if (answer != error_invalid_context && answer != error_invalid_handle) {
         return answer;
     }

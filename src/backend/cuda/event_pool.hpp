@@ -19,7 +19,7 @@ struct pooled_event {
     event_pool* pool = nullptr;
     std::atomic<int> users{0};
     std::atomic<bool> is_recorded{true};  ///< false: a thread has it in hand, and records it presently
-    pooled_event* next = nullptr;  ///< among those that nobody uses
+    pooled_event* next = nullptr;         ///< among those that nobody uses
 };
 
 /// One user of a pooled event.
@@ -86,8 +86,8 @@ private:
 
 inline void event_ref::let_go(pooled_event* one) noexcept {
     // Only users make users: who is the only one stays so, and needs no atomic change.
-    if (one != nullptr && (one->users.load(std::memory_order_acquire) == 1 ||
-                           one->users.fetch_sub(1, std::memory_order_acq_rel) == 1)) {
+    if (one != nullptr &&
+        (one->users.load(std::memory_order_acquire) == 1 || one->users.fetch_sub(1, std::memory_order_acq_rel) == 1)) {
         one->pool->put(*one);
     }
 }

@@ -94,7 +94,9 @@ public:
             finely_awaited_.store(stays_fine, std::memory_order_relaxed);
         }
     }
-    [[nodiscard]] bool is_finely_awaited() const noexcept { return finely_awaited_.load(std::memory_order_relaxed) > 0; }
+    [[nodiscard]] bool is_finely_awaited() const noexcept {
+        return finely_awaited_.load(std::memory_order_relaxed) > 0;
+    }
     /// Records an event behind what was submitted last, if single operations are waited for. Throws device_error,
     /// std::bad_alloc.
     void mark_if_finely_awaited() {

@@ -64,7 +64,8 @@ void lane_events::leave_another_out() noexcept {
 void lane_events::forget(const pooled_event& one) noexcept {
     for (std::uint64_t place = ring_.end(); place != ring_.first(); --place) {
         if (ring_[place - 1].event.get() == &one) {
-            ring_[place - 1].event.get()->is_recorded.store(true, std::memory_order_relaxed);  // as one that nobody uses
+            ring_[place - 1].event.get()->is_recorded.store(true,
+                                                            std::memory_order_relaxed);  // as one that nobody uses
             take_out(place - 1);
             return;
         }

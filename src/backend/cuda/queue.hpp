@@ -118,7 +118,8 @@ private:
     std::vector<point> passed_;  ///< waits of the work ahead that the driver does; of the thread that passes on
     timeline_id number_;         ///< of the timeline
     std::atomic<bool> is_shared_{false};  ///< others put work into the stream, too
-    std::atomic<bool> has_straight_way_;  ///< nobody else puts work into it, nor does the driver order it with other streams
+    std::atomic<bool>
+        has_straight_way_;  ///< nobody else puts work into it, nor does the driver order it with other streams
     std::atomic<bool> unclaimed_{false};  ///< there are records and nobody passes them on
     std::atomic<bool> held_{false};       ///< what is ahead waits for something that is not in a stream of the driver's
     bool host_waits_ = false;             ///< what is ahead waits on the host; of the thread that passes on

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
-#include <new>
 #include <mutex>
+#include <new>
 #include <span>
 #include <thread>
 #include <utility>
