@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "backend/cuda/compile.hpp"
+#include "backend/cuda/launch.hpp"
 #include "backend/cuda/driver.hpp"
 #include "backend/cuda/loaded_module.hpp"
 #include "runtime/device_state.hpp"

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "array/kernel_code.hpp"
-#include "backend/cuda/compile.hpp"
+#include "backend/cuda/launch.hpp"
 #include "runtime/stream_state.hpp"
 #include "weir/detail/footprint.hpp"
 #include "weir/detail/submission.hpp"

@@ -12,23 +12,25 @@ template <class T>
 class keeps_memory {
 public:
     [[nodiscard]] static void* operator new(std::size_t bytes) {
-        kept* const own = of_thread();
-        if (own != nullptr && own->first != nullptr) [[likely]] {
-            piece* const taken = own->first;
-            own->first = taken->next;
-            --own->count;
-            return taken;
+        if (may_keep()) [[likely]] {
+            kept& own = of_thread();
+            if (own.first != nullptr) [[likely]] {
+                --own.count;
+                return std::exchange(own.first, own.first->next);
+            }
         }
         return ::operator new(bytes);
     }
     static void operator delete(void* memory) noexcept {
-        kept* const own = of_thread();
-        if (own != nullptr && own->count != most) [[likely]] {
-            own->first = ::new (memory) piece{own->first};
-            ++own->count;
-        } else {
-            ::operator delete(memory);
+        if (may_keep()) [[likely]] {
+            kept& own = of_thread();
+            if (own.count != most) [[likely]] {
+                own.first = ::new (memory) piece{own.first};
+                ++own.count;
+                return;
+            }
         }
+        ::operator delete(memory);
     }
 
 protected:
@@ -37,6 +39,12 @@ protected:
 
 private:
     static constexpr std::size_t most = 32;
+    // The sanitizer is to see all ends, so that it finds uses after them.
+#ifdef __SANITIZE_ADDRESS__
+    static constexpr bool is_sanitized = true;
+#else
+    static constexpr bool is_sanitized = false;
+#endif
 
     struct piece {
         piece* next;
@@ -54,14 +62,11 @@ private:
     };
     static inline constinit thread_local bool has_ended = false;
 
-    /// Null once the thread ends, and under the sanitizer that looks for uses after the end.
-    [[nodiscard]] static kept* of_thread() noexcept {
-#ifdef __SANITIZE_ADDRESS__
-        return nullptr;
-#else
+    /// Not while the thread ends.
+    [[nodiscard]] static bool may_keep() noexcept { return !is_sanitized && !has_ended; }
+    [[nodiscard]] static kept& of_thread() noexcept {
         static thread_local kept own;
-        return has_ended ? nullptr : &own;
-#endif
+        return own;
     }
 };
 

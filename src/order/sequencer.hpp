@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "frontier/frontier.hpp"
 #include "frontier/point.hpp"
 #include "order/plan.hpp"
 #include "order/short_plan.hpp"

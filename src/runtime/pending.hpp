@@ -12,6 +12,7 @@
 #include "order/plan.hpp"
 #include "runtime/life.hpp"
 #include "runtime/resource.hpp"
+#include "weir/detail/intrusive.hpp"
 #include "weir/detail/submission.hpp"
 
 namespace weir::runtime {

@@ -20,7 +20,6 @@
 #include "runtime/pending.hpp"
 #include "runtime/retired_owner.hpp"
 #include "weir/detail/intrusive.hpp"
-#include "weir/device.hpp"
 #include "weir/native_queue.hpp"
 
 namespace weir::runtime {

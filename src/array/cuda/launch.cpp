@@ -10,6 +10,7 @@
 
 #include "backend/cuda/context.hpp"
 #include "backend/cuda/driver.hpp"
+#include "backend/cuda/launch.hpp"
 #include "backend/native.hpp"
 #include "backend/own_variable.hpp"
 #include "runtime/device_state.hpp"

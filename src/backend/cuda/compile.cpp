@@ -10,7 +10,6 @@
 #include "backend/cuda/compiler.hpp"
 #include "backend/cuda/context.hpp"
 #include "backend/cuda/loaded_module.hpp"
-#include "backend/native.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 

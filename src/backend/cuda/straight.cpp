@@ -13,7 +13,6 @@
 #include "backend/cuda/submissions.hpp"
 #include "backend/native.hpp"
 #include "order/plan.hpp"
-#include "weir/detail/site.hpp"
 #include "weir/detail/task.hpp"
 
 namespace weir::backend::cuda {
