@@ -163,10 +163,10 @@ private:
     const device_state* memory_space_;
 
 public:
-    /// Of the operation that gets its place just now; under `mutex`.
-    order::short_plan needs;
     /// The queue, or the part of it that has a straight way for operations; null if none has.
     backend::queue* straight = nullptr;
+    /// Of the operation that gets its place just now; under `mutex`.
+    order::short_plan needs;
 
 private:
     // What follows no operation needs as a rule.
