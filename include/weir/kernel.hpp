@@ -73,6 +73,28 @@ struct kernel_argument {
     dtype type = dtype::bool_;  ///< of the value or of the elements
 };
 
+/// The bytes of up to seven arguments as one number, for a quick comparison; 0 if they are more or larger.
+template <class Arguments, class Bytes>
+[[nodiscard]] constexpr std::uint64_t sizes_in_one(const Arguments& all, Bytes&& bytes_of) noexcept {
+    std::uint64_t sizes = std::size(all);
+    if (sizes > 7) {
+        return 0;
+    }
+    for (const auto& one : all) {
+        if (bytes_of(one) > 255) {
+            return 0;
+        }
+        sizes = sizes << 8 | bytes_of(one);
+    }
+    return sizes | std::uint64_t{1} << 63;
+}
+
+/// All arguments of a launch.
+struct kernel_arguments {
+    std::span<const kernel_argument> all;
+    std::uint64_t sizes = sizes_in_one(all, [](const kernel_argument& one) { return one.bytes; });
+};
+
 /// What a signature says of a parameter, for launches whose arguments are known at run time only.
 struct declared_parameter {
     bool is_array;                                       ///< of which the kernel gets the address
@@ -86,8 +108,7 @@ struct declared_parameter {
 
 /// Throws what `launch` says it throws, if the launch cannot be.
 [[nodiscard]] WEIR_EXPORT launch_shape checked_launch(const kernel& what, const stream_ref& on,
-                                                      const launch_config& config,
-                                                      std::span<const kernel_argument> arguments,
+                                                      const launch_config& config, const kernel_arguments& arguments,
                                                       std::span<const runtime::access_request> accesses);
 /// @{
 /// What of that is left to check where the arguments are made from what the signature declares.
@@ -265,8 +286,9 @@ private:
 template <class... Arguments>
 completion launch(const on& where, const kernel& what, const launch_config& config, const Arguments&... arguments) {
     constexpr std::size_t arrays = (std::size_t{0} + ... + detail::kernel_value<Arguments>::arrays);
-    static constexpr std::array<detail::kernel_argument, sizeof...(Arguments)> descriptions{
+    static constexpr std::array<detail::kernel_argument, sizeof...(Arguments)> each{
         detail::kernel_value<Arguments>::description()...};
+    static constexpr detail::kernel_arguments descriptions{each};
     const detail::requests_of<arrays, Arguments...> requests(arguments...);
     const std::span<const runtime::access_request> accesses = requests.all();
     const detail::launch_shape shape = detail::checked_launch(what, where.stream(), config, descriptions, accesses);

@@ -111,6 +111,9 @@ kernel_code::kernel_code(device on, backend::cuda::device_context& in, std::stri
     own_shared_ = static_cast<std::size_t>(attribute_of(in, function, function_attribute::shared_size));
     shared_ = static_cast<std::size_t>(attribute_of(in, function, function_attribute::max_dynamic_shared_size));
     parameter_bytes_ = parameters_of(in, function);
+    if (parameter_bytes_) {
+        parameter_sizes_ = sizes_in_one(*parameter_bytes_, [](std::size_t bytes) { return bytes; });
+    }
     constexpr std::array<device_attribute, 3> blocks = {device_attribute::max_grid_x, device_attribute::max_grid_y,
                                                         device_attribute::max_grid_z};
     constexpr std::array<device_attribute, 3> threads = {device_attribute::max_block_x, device_attribute::max_block_y,

@@ -39,6 +39,8 @@ public:
     [[nodiscard]] const std::optional<std::vector<std::size_t>>& parameter_bytes() const noexcept {
         return parameter_bytes_;
     }
+    /// The same as `sizes_in_one` says it; 0 if that or the driver does not.
+    [[nodiscard]] std::uint64_t parameter_sizes() const noexcept { return parameter_sizes_; }
 
     /// Throws argument_error if the kernel cannot be launched so.
     [[nodiscard]] launch_shape shape_of(const launch_config& config) const {
@@ -74,6 +76,7 @@ private:
     std::array<std::uint32_t, 3> most_threads_{};  ///< of a block, along each axis
     int max_threads_ = 0;                          ///< of a block
     mutable std::atomic<std::size_t> shared_{0};   ///< bytes that a launch may ask for
+    std::uint64_t parameter_sizes_ = 0;
     std::optional<std::vector<std::size_t>> parameter_bytes_;
     std::string name_;
     std::unique_ptr<backend::cuda::loaded_module> code_;

@@ -50,7 +50,7 @@ std::string text_of(const kernel_argument& argument) {
                          std::to_string(has) + ": pass what the kernel declares, float(x) for float");
 }
 
-void expect_bytes(const kernel& what, std::span<const kernel_argument> arguments) {
+[[gnu::cold]] void expect_bytes(const kernel& what, std::span<const kernel_argument> arguments) {
     const auto& bytes = what.code().parameter_bytes();
     if (!bytes) {
         return;
@@ -128,15 +128,15 @@ std::vector<declared_parameter> declared_parameters(const kernel& of) {
 }
 
 [[gnu::hot]] launch_shape checked_launch(const kernel& what, const stream_ref& on, const launch_config& config,
-                                         std::span<const kernel_argument> arguments,
+                                         const kernel_arguments& arguments,
                                          std::span<const runtime::access_request> accesses) {
     if (!is_on_device_of(what, on)) [[unlikely]] {
         refuse_stream(what, on);
     }
     if (what.parameters() != nullptr) {
-        expect_parameters(what, arguments, accesses);
-    } else {
-        expect_bytes(what, arguments);
+        expect_parameters(what, arguments.all, accesses);
+    } else if (arguments.sizes == 0 || arguments.sizes != what.code().parameter_sizes()) [[unlikely]] {
+        expect_bytes(what, arguments.all);
     }
     return what.code().shape_of(config);
 }

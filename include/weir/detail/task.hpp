@@ -29,6 +29,7 @@ struct task_type {
     task_nature nature;
     bool trivial;        ///< need not be destroyed
     bool needs_context;  ///< of CUDA: see needs_no_context
+    bool is_plain;       ///< native, trivial, and needs no context
 };
 
 /// Marks a callable that, on a device with queues of its own, does not do the work but puts it into the queue that it is
@@ -77,7 +78,8 @@ inline constexpr task_type task_type_of = {
     [](void* object) noexcept { static_cast<F*>(object)->~F(); },
     nature_of<F>,
     std::is_trivially_destructible_v<F>,
-    !needs_no_context<F>};
+    !needs_no_context<F>,
+    nature_of<F> == task_nature::native&& std::is_trivially_destructible_v<F>&& needs_no_context<F>};
 
 /// Whether a callable can be moved into a queue's storage, and out of it, without failing.
 template <class F>

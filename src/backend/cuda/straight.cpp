@@ -72,8 +72,7 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
 
 [[gnu::hot]] void submission::carry_out(epoch at, const operation& what) noexcept {
     const detail::task_type* const type = what.work.type;
-    const bool is_plain = type != nullptr && type->nature == detail::task_nature::native && type->trivial &&
-                          !type->needs_context && !what.timed && bodies_ == nullptr && !in_trouble() &&
+    const bool is_plain = type != nullptr && type->is_plain && !what.timed && bodies_ == nullptr && !in_trouble() &&
                           !lane_->in().is_broken();
     if (straight_waits_ != 0) {
         for (straight_wait& one : std::span(straight_.data(), std::exchange(straight_waits_, std::uint8_t{0}))) {
