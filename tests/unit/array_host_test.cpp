@@ -1,6 +1,7 @@
 // The host is one of the agents (rules O6, X7): it waits for exactly what conflicts, and nothing changes under its hands.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <stdexcept>
 #include <thread>
 
@@ -81,6 +82,27 @@ TEST(X7, AnOperationThatConflictsWithALiveViewIsOverWhenTheCallReturns) {
     held.hold(s);
     EXPECT_FALSE(fill(s, x, 2).done());  // the view is gone: nothing waits
     held.open();
+}
+
+TEST(X7, TheCallReturnsOnlyOnceTheOperationIsOver) {
+    const stream s;
+    const array x = zeros(8, dtype::float64, s);
+    s.synchronize();
+    std::atomic<bool> has_returned{false};
+    bool returned_early = false;
+    const auto view = x.read<double>();
+    parallel_for(
+        s, 1,
+        [&](auto, auto /*to*/) {
+            for (int i = 0; i < 100'000 && !has_returned; ++i) {
+                std::this_thread::yield();
+            }
+            returned_early = has_returned;
+        },
+        inout<double>(x));
+    has_returned = true;
+    s.synchronize();
+    EXPECT_FALSE(returned_early);
 }
 
 TEST(X7, ViewsMoveAndEndOnce) {

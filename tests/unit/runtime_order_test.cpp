@@ -168,6 +168,44 @@ TEST(O5, TheArraysModeWinsOverStreamScopeAndProcess) {
     ordered.synchronize();
 }
 
+/// Whether a write on one stream gets over while one of the same memory on another stream is held.
+bool runs_unordered(tracked& memory, const stream& other) {
+    gate held;
+    const stream first;
+    held.hold(first);
+    enqueue(first, {memory.writes()}, [] {});
+    const completion second = enqueue(other, {memory.writes()}, [] {});
+    bool is_over = second.done();
+    for (int i = 0; i < 100'000 && !is_over; ++i) {
+        std::this_thread::yield();
+        is_over = second.done();
+    }
+    held.open();
+    first.synchronize();
+    second.synchronize();
+    return is_over;
+}
+
+TEST(O5, WhatTheProgramOrdersIsNotOrdered) {
+    const stream s;
+    tracked memory;
+    EXPECT_FALSE(runs_unordered(memory, s));
+    memory.set_ordering(ordering_mode::manual);
+    EXPECT_TRUE(runs_unordered(memory, s)) << "the array";
+    memory.set_ordering(std::nullopt);
+    s.set_ordering(ordering_mode::manual);
+    EXPECT_TRUE(runs_unordered(memory, s)) << "the stream";
+    s.set_ordering(std::nullopt);
+    {
+        const ordering_scope scope(ordering_mode::manual);
+        EXPECT_TRUE(runs_unordered(memory, s)) << "the scope";
+    }
+    set_ordering(ordering_mode::manual);
+    EXPECT_TRUE(runs_unordered(memory, s)) << "the process";
+    set_ordering(ordering_mode::automatic);
+    EXPECT_FALSE(runs_unordered(memory, s));
+}
+
 TEST(O5, ReturningToAutomaticIsSafeAtOnce) {
     gate held;
     const stream a;
