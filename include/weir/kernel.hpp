@@ -92,7 +92,7 @@ template <class Arguments, class Bytes>
 /// All arguments of a launch.
 struct kernel_arguments {
     std::span<const kernel_argument> all;
-    std::uint64_t sizes = sizes_in_one(all, [](const kernel_argument& one) { return one.bytes; });
+    std::uint64_t sizes = 0;  ///< sizes_in_one
 };
 
 /// What a signature says of a parameter, for launches whose arguments are known at run time only.
@@ -288,7 +288,8 @@ completion launch(const on& where, const kernel& what, const launch_config& conf
     constexpr std::size_t arrays = (std::size_t{0} + ... + detail::kernel_value<Arguments>::arrays);
     static constexpr std::array<detail::kernel_argument, sizeof...(Arguments)> each{
         detail::kernel_value<Arguments>::description()...};
-    static constexpr detail::kernel_arguments descriptions{each};
+    static constexpr detail::kernel_arguments descriptions{
+        each, detail::sizes_in_one(each, [](const detail::kernel_argument& one) { return one.bytes; })};
     const detail::requests_of<arrays, Arguments...> requests(arguments...);
     const std::span<const runtime::access_request> accesses = requests.all();
     const detail::launch_shape shape = detail::checked_launch(what, where.stream(), config, descriptions, accesses);
