@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "backend/cuda/launch.hpp"
 #include "backend/cuda/driver.hpp"
+#include "backend/cuda/launch.hpp"
 #include "backend/cuda/loaded_module.hpp"
 #include "runtime/device_state.hpp"
 #include "weir/detail/mutex.hpp"
