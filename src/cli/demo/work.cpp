@@ -13,7 +13,6 @@
 #include "cli/demo/device_source.hpp"
 #include "weir/calls.hpp"
 #include "weir/dtype.hpp"
-#include "weir/error.hpp"
 #include "weir/fft.hpp"
 #include "weir/stream.hpp"
 
