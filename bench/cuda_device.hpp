@@ -41,8 +41,7 @@ extern "C" __global__ void spin(double* x, long long nanoseconds) {
 
 /// An operation with nothing in it.
 struct empty_task {
-    static constexpr bool needs_no_context = true;
-    void operator()() const noexcept {}
+    void operator()(detail::queue_handle /*into*/) const noexcept {}
 };
 
 /// A stream as a program without Weir makes it.

@@ -56,15 +56,14 @@ void launch_raw(setting& with) {
 }
 
 struct launch_by_hand {
-    static constexpr bool needs_no_context = true;
     driver::function_handle what;
     const driver::context* in;
     decltype(setting::address) address;
 
-    void operator()() {
+    void operator()(detail::queue_handle into) {
         void* argument = &address;
-        in->api().launch(what, 1, 1, 1, 32, 1, 1, 0, static_cast<driver::stream_handle>(detail::native_queue_handle()),
-                         &argument, nullptr);
+        in->api().launch(what, 1, 1, 1, 32, 1, 1, 0, static_cast<driver::stream_handle>(into.value), &argument,
+                         nullptr);
     }
 };
 

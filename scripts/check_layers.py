@@ -49,6 +49,8 @@ PUBLIC_HEADERS = {
     "detail/intrusive.hpp": "base",
     "detail/launch_shape.hpp": "base",
     "detail/mutex.hpp": "base",
+    "detail/operation.hpp": "base",
+    "detail/rare.hpp": "base",
     "detail/simulation.hpp": "base",
     "detail/site.hpp": "base",
     "detail/task.hpp": "base",

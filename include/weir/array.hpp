@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "weir/buffer.hpp"
 #include "weir/dtype.hpp"
@@ -29,6 +30,24 @@ template <class T, std::size_t Rank>
 class strided_view;
 template <class T>
 class host_view;
+
+namespace detail {
+
+/// Where the elements of an array are. There are none in an array that was moved from.
+struct elements_memory : buffer::tracked_memory {
+    elements_memory() = default;
+    explicit elements_memory(const tracked_memory& where) noexcept : tracked_memory(where) {}
+    elements_memory(const elements_memory&) = default;
+    elements_memory(elements_memory&& other) noexcept : tracked_memory(std::exchange<tracked_memory>(other, {})) {}
+    elements_memory& operator=(const elements_memory&) = default;
+    elements_memory& operator=(elements_memory&& other) noexcept {
+        tracked_memory::operator=(std::exchange<tracked_memory>(other, {}));
+        return *this;
+    }
+    ~elements_memory() = default;
+};
+
+}  // namespace detail
 
 /// An n-dimensional array on one device: a window onto a buffer that knows its pending accesses. Elements lie in C order
 /// or, after slicing or transposing, anyhow. Copies, slices and all else that a member gives as an array are the same
@@ -154,15 +173,15 @@ public:
     /// The host's address of the element with all indices 0: see buffer::data.
     [[nodiscard]] std::byte* data() const noexcept { return buffer_.data() + offset_; }
     /// For Weir's own use: the device's address of that element, for code that runs in a stream.
-    [[nodiscard]] std::byte* device_data() const noexcept { return buffer_.device_data() + offset_; }
-    /// For Weir's own use: the memory, with the address of that element. Throws as `view` does.
+    [[nodiscard]] std::byte* device_data() const noexcept { return elements_.device_data; }
+    /// For Weir's own use: the memory, with the address of that element; null if there is none.
+    [[nodiscard]] const weir::buffer::tracked_memory& tracked() const noexcept { return elements_; }
+    /// For Weir's own use: the same. Throws as `view` does.
     template <class T>
-    [[nodiscard]] weir::buffer::tracked_memory tracked() const {
+    [[nodiscard]] const weir::buffer::tracked_memory& tracked() const {
         expect(dtype_of<T>);
         expect_contiguous();
-        weir::buffer::tracked_memory memory = buffer_.tracked();
-        memory.device_data += offset_;
-        return memory;
+        return elements_;
     }
 
     /// @{
@@ -212,14 +231,17 @@ private:
     [[nodiscard]] array with_layout(weir::shape extents, std::span<const std::int64_t> strides,
                                     std::int64_t moved) const;
     void find_footprint();
+    void find_elements() noexcept;
 
     weir::buffer buffer_;
     weir::shape shape_{0};
     detail::axis_list strides_{std::array{std::int64_t{8}}};
+    // What an operation asks lies together.
     order::footprint footprint_;
-    std::size_t offset_ = 0;
+    detail::elements_memory elements_;
     weir::dtype dtype_ = dtype::float64;
     bool contiguous_ = true;
+    std::size_t offset_ = 0;
     runtime::device_state* place_ = nullptr;  ///< the device of an array without memory; null: the memory's
 };
 

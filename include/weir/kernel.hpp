@@ -17,6 +17,7 @@
 
 #include "weir/detail/footprint.hpp"
 #include "weir/detail/launch_shape.hpp"
+#include "weir/detail/rare.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/device.hpp"
@@ -115,8 +116,9 @@ struct declared_parameter {
 WEIR_EXPORT void expect_stream(const kernel& what, const stream_ref& on);
 [[nodiscard]] WEIR_EXPORT launch_shape checked_shape(const kernel& what, const launch_config& config);
 /// @}
-/// Puts the launch into the queue that the calling thread submits to. Throws device_error.
-WEIR_EXPORT void put_launch(const kernel_code& code, const launch_shape& shape, std::span<void* const> arguments);
+/// Puts the launch into the queue. `arguments` are the addresses of the values, which are copied. Throws device_error.
+WEIR_EXPORT void put_launch(const kernel_code& code, const launch_shape& shape, void* const* arguments,
+                            queue_handle into);
 
 template <class T>
 concept typed_element = requires {
@@ -195,17 +197,15 @@ private:
 /// code lives.
 template <class... Values>
 struct kernel_launch {
-    static constexpr bool needs_no_context = true;
-
     const kernel_code* code;
     launch_shape shape;
     std::tuple<Values...> values;
 
-    void operator()() {
+    void operator()(queue_handle into) {
         std::apply(
             [&](auto&... value) {
                 const std::array<void*, sizeof...(Values)> addresses{static_cast<void*>(&value)...};
-                put_launch(*code, shape, addresses);
+                put_launch(*code, shape, addresses.data(), into);
             },
             values);
     }
@@ -292,20 +292,22 @@ completion launch(const on& where, const kernel& what, const launch_config& conf
         each, detail::sizes_in_one(each, [](const detail::kernel_argument& one) { return one.bytes; })};
     const detail::requests_of<arrays, Arguments...> requests(arguments...);
     const std::span<const runtime::access_request> accesses = requests.all();
-    const detail::launch_shape shape = detail::checked_launch(what, where.stream(), config, descriptions, accesses);
-
     using body = detail::kernel_launch<typename detail::kernel_value<Arguments>::type...>;
-    const auto submit = [&](auto task) {
-        return detail::with_task(std::move(task), [&](detail::task_ref work) {
+    detail::native_task<body> task{{&what.code(),
+                                    detail::checked_launch(what, where.stream(), config, descriptions, accesses),
+                                    {detail::kernel_value<Arguments>::value(arguments)...}}};
+    const auto submit = [&](auto& given) {
+        return detail::with_task(std::move(given), [&](detail::task_ref work) {
             return runtime::submit(where.stream().state(),
                                    {accesses, where.dependencies(), work, where.site(), runtime::work_kind::device});
         });
     };
-    body made{&what.code(), shape, {detail::kernel_value<Arguments>::value(arguments)...}};
-    if (config.waits_for_others) {
-        return submit(detail::foreign_task(std::move(made)));
+    if (config.waits_for_others) [[unlikely]] {
+        detail::rare();
+        auto foreign = detail::foreign_task(std::move(task.body));
+        return submit(foreign);
     }
-    return submit(detail::native_task{std::move(made)});
+    return submit(task);
 }
 
 /// The same, with an event for its end.

@@ -14,11 +14,55 @@
 
 #include "weir/array.hpp"
 #include "weir/completion.hpp"
+#include "weir/detail/rare.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/event.hpp"
 #include "weir/stream.hpp"
 
 namespace weir {
+
+namespace detail {
+
+/// A few completions, as a rule none: then it is a null pointer.
+class completion_list {
+public:
+    completion_list() = default;
+    completion_list(const completion_list& other) : all_(other.all_ == nullptr ? nullptr : copy_of(*other.all_)) {}
+    completion_list(completion_list&& other) noexcept : all_(std::exchange(other.all_, nullptr)) {}
+    completion_list& operator=(completion_list other) noexcept {
+        std::swap(all_, other.all_);
+        return *this;
+    }
+    ~completion_list() {
+        if (all_ != nullptr) [[unlikely]] {
+            end(all_);
+        }
+    }
+
+    /// Throws std::bad_alloc: then nothing was added.
+    void add(completion one) {
+        if (all_ == nullptr) {
+            all_ = new std::vector<completion>();
+        }
+        all_->push_back(std::move(one));
+    }
+    [[nodiscard]] std::span<const completion> all() const noexcept {
+        if (all_ != nullptr) [[unlikely]] {
+            rare();
+            return *all_;
+        }
+        return {};
+    }
+
+private:
+    using list = std::vector<completion>;
+    [[gnu::cold, gnu::noinline]] static list* copy_of(const list& all) { return new list(all); }
+    [[gnu::cold, gnu::noinline]] static void end(list* all) noexcept { delete all; }
+
+    list* all_ = nullptr;
+};
+
+}  // namespace detail
 
 /// Where an operation goes: a stream, and optionally a label and events that it must come after. Made from a stream
 /// without a word; remembers the line of the program that made it.
@@ -42,7 +86,7 @@ public:
     }
     /// The operation also starts after `event` (rule O5), whatever the ordering mode.
     on& after(const event& event) {
-        after_.push_back(event.recorded());
+        after_.add(event.recorded());
         return *this;
     }
 
@@ -58,12 +102,12 @@ public:
     /// Its label and the line of the program.
     [[nodiscard]] const runtime::site& site() const noexcept { return site_; }
     /// What `after` was told.
-    [[nodiscard]] std::span<const completion> dependencies() const noexcept { return after_; }
+    [[nodiscard]] std::span<const completion> dependencies() const noexcept { return after_.all(); }
 
 private:
     stream_ref stream_;
     runtime::site site_;
-    std::vector<completion> after_;
+    detail::completion_list after_;
 };
 
 /// What one operand of an operation is and how it is used. `T` is const where it is only read; `Data` is what the body
@@ -101,15 +145,17 @@ template <class T, std::size_t Rank>
 template <class T, class Data>
 [[nodiscard]] access_argument<T, Data> argument_of(const array& x, const Data& data, order::access_mode mode,
                                                    bool overwrites = false) noexcept {
-    return {{x.buffer().resource(), x.footprint(), mode, overwrites}, data, x.buffer().to_host()};
+    return {{x.tracked().resource, x.footprint(), mode, overwrites}, data, x.tracked().to_host};
 }
 /// The same for the elements in C order: throws as array::view does.
 template <class T>
 [[nodiscard]] access_argument<T> argument_of(const array& x, order::access_mode mode, bool overwrites = false) {
-    const auto memory = x.tracked<std::remove_const_t<T>>();
-    // The buffer's memory holds objects of this type by its dtype.
-    return {{memory.resource, x.footprint(), mode, overwrites},
-            {reinterpret_cast<T*>(memory.device_data), static_cast<std::size_t>(x.size())},
+    const buffer::tracked_memory& memory = x.tracked<std::remove_const_t<T>>();
+    // Elements that lie one after the other are what the footprint says. The buffer's memory holds objects of this type by its
+    // dtype.
+    const order::footprint& where = x.footprint();
+    return {{memory.resource, where, mode, overwrites},
+            {reinterpret_cast<T*>(memory.device_data), static_cast<std::size_t>(where.end - where.begin) / sizeof(T)},
             memory.to_host};
 }
 

@@ -32,7 +32,7 @@ struct launch_body {
     std::size_t count;
     Slots slots;
 
-    void operator()() {
+    void operator()(detail::queue_handle into) {
         std::array<void*, few_arguments> few;
         std::vector<void*> many;
         void** addresses = few.data();
@@ -43,7 +43,7 @@ struct launch_body {
         for (std::size_t i = 0; i < count; ++i) {
             addresses[i] = slots[i].bytes;
         }
-        detail::put_launch(*code, shape, std::span<void* const>(addresses, count));
+        detail::put_launch(*code, shape, addresses, into);
     }
     static constexpr std::size_t few_arguments = 16;
 };

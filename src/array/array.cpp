@@ -64,7 +64,7 @@ detail::axis_list strides_in_c_order(const shape& extents, dtype type) {
 }  // namespace
 
 array::array(weir::buffer memory, weir::dtype type, const weir::shape& extents, std::size_t offset)
-    : buffer_(std::move(memory)), shape_(extents), offset_(offset), dtype_(type) {
+    : buffer_(std::move(memory)), shape_(extents), dtype_(type), offset_(offset) {
     const std::size_t needed = nbytes();
     const std::size_t there = buffer_.bytes();
     if (offset > there || needed > there - offset) {
@@ -75,11 +75,12 @@ array::array(weir::buffer memory, weir::dtype type, const weir::shape& extents, 
     expect_aligned(buffer_, type, extents, offset);
     strides_ = strides_in_c_order(extents, type);
     footprint_ = {offset_, offset_ + needed};
+    find_elements();
 }
 
 array::array(weir::buffer memory, weir::dtype type, const weir::shape& extents, std::span<const std::int64_t> strides,
              std::size_t offset)
-    : buffer_(std::move(memory)), shape_(extents), offset_(offset), dtype_(type) {
+    : buffer_(std::move(memory)), shape_(extents), dtype_(type), offset_(offset) {
     if (strides.size() != extents.dimensions()) {
         throw argument_error(described(type, extents) + " and " + std::to_string(strides.size()) +
                              " strides: give one for each dimension");
@@ -106,7 +107,14 @@ array::array(weir::buffer memory, weir::dtype type, const weir::shape& extents, 
     find_footprint();
 }
 
+void array::find_elements() noexcept {
+    weir::buffer::tracked_memory memory = buffer_.tracked();
+    memory.device_data += offset_;
+    elements_ = detail::elements_memory(memory);
+}
+
 void array::find_footprint() {
+    find_elements();
     contiguous_ = layout::is_packed(shape_.extents(), strides(), size_of(dtype_));
     if (contiguous_) {
         footprint_ = {offset_, offset_ + nbytes()};

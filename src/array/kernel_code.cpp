@@ -122,6 +122,7 @@ kernel_code::kernel_code(device on, backend::cuda::device_context& in, std::stri
         most_blocks_[axis] = static_cast<std::uint32_t>(in.attribute(blocks[axis]));
         most_threads_[axis] = static_cast<std::uint32_t>(in.attribute(threads[axis]));
     }
+    most_in_row_ = std::min(most_threads_[0], static_cast<std::uint32_t>(max_threads_));
 }
 
 void kernel_code::have_shared(std::size_t bytes) const {
@@ -144,6 +145,18 @@ void kernel_code::have_shared(std::size_t bytes) const {
                                                   static_cast<int>(bytes)),
                 "cuFuncSetAttribute");
     shared_.store(bytes, std::memory_order_relaxed);
+}
+
+void kernel_code::expect_blocks(const launch_config& config) const {
+    const dimensions& grid = config.grid;
+    const dimensions& block = config.block;
+    const bool is_right = grid.x - 1 < most_blocks_[0] && grid.y - 1 < most_blocks_[1] &&
+                          grid.z - 1 < most_blocks_[2] && block.x - 1 < most_threads_[0] &&
+                          block.y - 1 < most_threads_[1] && block.z - 1 < most_threads_[2] &&
+                          block.x * block.y * block.z <= static_cast<std::size_t>(max_threads_);
+    if (!is_right) {
+        refuse_shape(config);
+    }
 }
 
 void kernel_code::refuse_shape(const launch_config& config) const {

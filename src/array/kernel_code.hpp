@@ -15,6 +15,7 @@
 #include "backend/cuda/driver_api.hpp"
 #include "backend/cuda/loaded_module.hpp"
 #include "weir/detail/mutex.hpp"
+#include "weir/detail/rare.hpp"
 #include "weir/kernel.hpp"
 
 namespace weir::detail {
@@ -46,15 +47,13 @@ public:
     [[nodiscard]] launch_shape shape_of(const launch_config& config) const {
         const dimensions& grid = config.grid;
         const dimensions& block = config.block;
-        // 0 wraps around to more than there can be.
-        const bool is_right = grid.x - 1 < most_blocks_[0] && grid.y - 1 < most_blocks_[1] &&
-                              grid.z - 1 < most_blocks_[2] && block.x - 1 < most_threads_[0] &&
-                              block.y - 1 < most_threads_[1] && block.z - 1 < most_threads_[2] &&
-                              block.x * block.y * block.z <= static_cast<std::size_t>(max_threads_);
-        if (!is_right) [[unlikely]] {
-            refuse_shape(config);
+        // As a rule one axis has a length; 0 wraps around to more than there can be.
+        const bool is_row = ((grid.y - 1) | (grid.z - 1) | (block.y - 1) | (block.z - 1)) == 0;
+        if (!is_row || grid.x - 1 >= most_blocks_[0] || block.x - 1 >= most_in_row_) {
+            expect_blocks(config);
         }
         if (config.shared_bytes > shared_.load(std::memory_order_relaxed)) [[unlikely]] {
+            detail::rare();
             have_shared(config.shared_bytes);
         }
         const auto narrow = [](std::size_t number) { return static_cast<unsigned>(number); };
@@ -66,6 +65,7 @@ public:
     kernel_code* next_retired = nullptr;
 
 private:
+    void expect_blocks(const launch_config& config) const;
     [[noreturn]] void refuse_shape(const launch_config& config) const;
     void have_shared(std::size_t bytes) const;
 
@@ -74,6 +74,7 @@ private:
     backend::cuda::function_handle function_;
     std::array<std::uint32_t, 3> most_blocks_{};   ///< along each axis
     std::array<std::uint32_t, 3> most_threads_{};  ///< of a block, along each axis
+    std::uint32_t most_in_row_ = 0;                ///< threads of a block, along the first axis alone
     int max_threads_ = 0;                          ///< of a block
     mutable std::atomic<std::size_t> shared_{0};   ///< bytes that a launch may ask for
     std::uint64_t parameter_sizes_ = 0;

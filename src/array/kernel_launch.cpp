@@ -151,8 +151,9 @@ std::vector<declared_parameter> declared_parameters(const kernel& of) {
     return what.code().shape_of(config);
 }
 
-[[gnu::hot]] void put_launch(const kernel_code& code, const launch_shape& shape, std::span<void* const> arguments) {
-    backend::cuda::launch(code.in(), code.function(), shape, arguments);
+[[gnu::hot]] void put_launch(const kernel_code& code, const launch_shape& shape, void* const* arguments,
+                             queue_handle into) {
+    backend::cuda::launch(code.in(), code.function(), shape, arguments, into);
 }
 
 }  // namespace weir::detail

@@ -16,18 +16,15 @@
 #include "backend/timeline.hpp"
 #include "frontier/point.hpp"
 #include "order/plan.hpp"
+#include "weir/detail/operation.hpp"
+#include "weir/detail/rare.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/detail/task.hpp"
 
 namespace weir::backend {
 
-/// One operation on its way to a device.
-struct operation {
-    detail::task_ref work;
-    runtime::site from;
-    runtime::work_kind kind = runtime::work_kind::device;
-    bool timed = false;  ///< report to queue_events::executed
-};
+/// What a queue gets. `timed`: it reports to queue_events::executed.
+using detail::operation;
 
 /// What a queue tells its owner, and asks it. Called on the thread that runs the operation, under no lock.
 class queue_events {
@@ -37,7 +34,8 @@ public:
     [[nodiscard]] bool may_run(epoch at) noexcept { return !in_trouble() || examine(at); }
     /// The operation at `at` ran to its end without a failure.
     void succeeded(epoch at) noexcept {
-        if (in_trouble()) {
+        if (in_trouble()) [[unlikely]] {
+            detail::rare();
             heal(at);
         }
     }
@@ -103,6 +101,18 @@ struct queue_options {
     bool blocking = false;  ///< implicit_order::blocking, where the device has that
 };
 
+/// The way of an operation into a queue where nothing stands in between: once `claim` has said yes, under the stream's lock, the
+/// same thread calls `carry_out` for the same operation, under no lock, instead of the queue's `reserve`, `wait`, `submit` and
+/// `flush`.
+class straight_way {
+public:
+    [[nodiscard]] virtual bool claim(epoch at, const operation& what, std::span<const order::wait> waits) noexcept = 0;
+    virtual void carry_out(epoch at, const operation& what) noexcept = 0;
+
+protected:
+    ~straight_way() = default;
+};
+
 /// One in-order queue of a device: the device's side of a stream. Its work completes epochs of one timeline.
 ///
 /// `reserve` and `submit` are called by one thread at a time (under the stream's lock).
@@ -126,17 +136,8 @@ public:
     /// and returns once it is over (rule S8); a queue of others gets now what was submitted.
     virtual void flush(point /*upto*/) noexcept {}
 
-    /// @{
-    /// The straight way, where nothing stands in between: once `claim` has said yes, under the stream's lock, the same thread
-    /// calls `carry_out` for the same operation, under no lock, instead of `reserve`, `wait`, `submit` and `flush`.
-    /// Whom to ask, as long as the queue lives; null if there is no straight way.
-    [[nodiscard]] virtual queue* straight_way() noexcept { return nullptr; }
-    [[nodiscard]] virtual bool claim(epoch /*at*/, const operation& /*what*/,
-                                     std::span<const order::wait> /*waits*/) noexcept {
-        return false;
-    }
-    virtual void carry_out(epoch /*at*/, const operation& /*what*/) noexcept {}
-    /// @}
+    /// Where operations go straight, as long as the queue lives; null if none does.
+    [[nodiscard]] virtual straight_way* straight() noexcept { return nullptr; }
 
     /// The handle by which others know the queue; null if it has none.
     [[nodiscard]] virtual void* native_handle() const noexcept { return nullptr; }

@@ -11,34 +11,13 @@ namespace weir::backend {
 
 namespace {
 
-/// Of one thread at a time. Never freed: a fork may look at any time.
-struct alignas(64) presence {
-    std::atomic<unsigned> depth{0};  ///< of the thread's sections; pairs with the gate (see fork_gate)
-    std::atomic<bool> taken{false};
-    bool is_for_once = false;  ///< the thread ends: it is given back with the last section
-    presence* next = nullptr;
-};
-
-constexpr int is_closed = 1;
-constexpr int needs_fences = 2;
-
 constinit std::array<presence, 64> first_presences;  // so that few threads cost no memory
 constinit std::atomic<presence*> more{nullptr};      // all others, the last one first
 constinit std::atomic<bool> someone_unseen{false};   // no memory was left for a thread
-constinit std::atomic<int> gate{0};
 constinit std::atomic<const presence*> forking{nullptr};
 constinit std::uint64_t forks = 0;  // written in a child that has one thread
 
-constinit thread_local presence* mine = nullptr;
 constinit thread_local bool thread_ends = false;
-
-/// Once, before any thread is in a section.
-void find_barrier() noexcept {
-    [[maybe_unused]] static const bool found = [] {
-        gate.fetch_or(has_process_barrier() ? 0 : needs_fences, std::memory_order_seq_cst);
-        return true;
-    }();
-}
 
 template <class Visit>
 void each_presence(Visit&& visit) noexcept {
@@ -76,46 +55,49 @@ presence& find_presence() noexcept {
     return *found;
 }
 
-[[gnu::cold]] void give_back() noexcept {
-    presence* const one = mine;
-    mine = nullptr;
+}  // namespace
+
+/// Once, before any thread is in a section.
+void fork_gate::find_barrier() noexcept {
+    [[maybe_unused]] static const bool found = [] {
+        gate_.fetch_or(has_process_barrier() ? 0 : needs_fences, std::memory_order_seq_cst);
+        return true;
+    }();
+}
+
+void fork_gate::give_back() noexcept {
+    presence* const one = mine_;
+    mine_ = nullptr;
     one->is_for_once = false;
     one->taken.store(false, std::memory_order_release);
 }
 
-struct end_of_thread {
-    ~end_of_thread() {
-        thread_ends = true;
-        if (mine != nullptr && mine->depth.load(std::memory_order_relaxed) == 0) {
-            give_back();
+presence& fork_gate::appear() noexcept {
+    struct end_of_thread {
+        ~end_of_thread() {
+            thread_ends = true;
+            if (mine_ != nullptr && mine_->depth.load(std::memory_order_relaxed) == 0) {
+                give_back();
+            }
         }
-    }
-};
-
-[[gnu::cold, gnu::noinline]] void appear() noexcept {
+    };
     find_barrier();
-    mine = &find_presence();
-    mine->is_for_once = thread_ends;
+    mine_ = &find_presence();
+    mine_->is_for_once = thread_ends;
     if (!thread_ends) {
         [[maybe_unused]] thread_local const end_of_thread end;
     }
+    return *mine_;
 }
 
 /// Whether the thread, which has just said that it is inside, may stay.
-bool may_stay(const presence& who) noexcept {
+bool fork_gate::may_stay(const presence& who) noexcept {
     // No load: either this comes after the gate was closed, or who closes it sees what the thread has said.
-    const int now = gate.fetch_or(0, std::memory_order_seq_cst);
+    const int now = gate_.fetch_or(0, std::memory_order_seq_cst);
     return (now & is_closed) == 0 || forking.load(std::memory_order_relaxed) == &who;
 }
 
-void wait_while_closed() noexcept {
-    for (int now = gate.load(std::memory_order_acquire); (now & is_closed) != 0;
-         now = gate.load(std::memory_order_acquire)) {
-        gate.wait(now, std::memory_order_acquire);
-    }
-}
-
-[[gnu::cold, gnu::noinline]] void enter_slowly(presence& who) noexcept {
+void fork_gate::enter_slowly(presence& who) noexcept {
     while (!may_stay(who)) {
         who.depth.store(0, std::memory_order_release);
         wait_while_closed();
@@ -123,42 +105,47 @@ void wait_while_closed() noexcept {
     }
 }
 
-}  // namespace
+void fork_gate::wait_while_closed() noexcept {
+    for (int now = gate_.load(std::memory_order_acquire); (now & is_closed) != 0;
+         now = gate_.load(std::memory_order_acquire)) {
+        gate_.wait(now, std::memory_order_acquire);
+    }
+}
 
-bool fork_gate::is_inside() noexcept { return mine != nullptr && mine->depth.load(std::memory_order_relaxed) != 0; }
+bool fork_gate::is_inside() noexcept { return mine_ != nullptr && mine_->depth.load(std::memory_order_relaxed) != 0; }
 
 void fork_gate::close() noexcept {
-    if (mine == nullptr) {
+    if (mine_ == nullptr) {
         appear();
     }
-    forking.store(mine, std::memory_order_relaxed);
-    gate.fetch_or(is_closed, std::memory_order_seq_cst);
-    if ((gate.load(std::memory_order_relaxed) & needs_fences) == 0 && !process_barrier()) {
+    forking.store(mine_, std::memory_order_relaxed);
+    gate_.fetch_or(is_closed, std::memory_order_seq_cst);
+    if ((gate_.load(std::memory_order_relaxed) & needs_fences) == 0 && !process_barrier()) {
         someone_unseen.store(true, std::memory_order_relaxed);  // it was there before: never seen
     }
 }
 
 void fork_gate::open() noexcept {
-    gate.fetch_and(~is_closed, std::memory_order_seq_cst);
-    gate.notify_all();
+    gate_.fetch_and(~is_closed, std::memory_order_seq_cst);
+    gate_.notify_all();
 }
 
 bool fork_gate::others_inside() noexcept {
     bool any = someone_unseen.load(std::memory_order_relaxed);
     each_presence(
-        [&](const presence& one) { any = any || (&one != mine && one.depth.load(std::memory_order_acquire) != 0); });
+        [&](const presence& one) { any = any || (&one != mine_ && one.depth.load(std::memory_order_acquire) != 0); });
     return any;
 }
 
 void fork_gate::begin_child() noexcept {
     each_presence([](presence& one) {
-        if (&one != mine) {
+        if (&one != mine_) {
             one.depth.store(0, std::memory_order_relaxed);
             one.is_for_once = false;
             one.taken.store(false, std::memory_order_relaxed);
         }
     });
-    gate.fetch_and(~is_closed, std::memory_order_relaxed);
+    gate_.fetch_and(~is_closed, std::memory_order_relaxed);
     ++forks;
 }
 
@@ -171,43 +158,25 @@ namespace weir::detail {
 using namespace backend;  // NOLINT(google-build-using-namespace): the other half of the same thing
 
 [[gnu::hot]] void fork_section::enter() noexcept {
-    if (mine == nullptr) {
-        appear();
-    }
-    presence& self = *mine;
-    const unsigned depth = self.depth.load(std::memory_order_relaxed);
-    self.depth.store(depth + 1, std::memory_order_relaxed);
-    if (depth == 0) {
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (gate.load(std::memory_order_relaxed) != 0) {
-            enter_slowly(self);
-        }
-    }
+    fork_gate::enter(fork_gate::mine_ == nullptr ? fork_gate::appear() : *fork_gate::mine_);
 }
 
-[[gnu::hot]] void fork_section::leave() noexcept {
-    presence& self = *mine;
-    const unsigned depth = self.depth.load(std::memory_order_relaxed) - 1;
-    self.depth.store(depth, std::memory_order_release);
-    if (depth == 0 && self.is_for_once) {
-        give_back();
-    }
-}
+[[gnu::hot]] void fork_section::leave() noexcept { fork_gate::leave(*fork_gate::mine_); }
 
-fork_section::rest::rest() noexcept : depth_(mine->depth.load(std::memory_order_relaxed)) {
-    mine->depth.store(0, std::memory_order_release);
+fork_section::rest::rest() noexcept : depth_(fork_gate::mine_->depth.load(std::memory_order_relaxed)) {
+    fork_gate::mine_->depth.store(0, std::memory_order_release);
 }
 
 bool fork_section::rest::try_return() const noexcept {
-    mine->depth.store(depth_, std::memory_order_relaxed);
+    fork_gate::mine_->depth.store(depth_, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (gate.load(std::memory_order_relaxed) == 0 || may_stay(*mine)) {
+    if (fork_gate::gate_.load(std::memory_order_relaxed) == 0 || fork_gate::may_stay(*fork_gate::mine_)) {
         return true;
     }
-    mine->depth.store(0, std::memory_order_release);
+    fork_gate::mine_->depth.store(0, std::memory_order_release);
     return false;
 }
 
-void fork_section::rest::wait_for_fork() noexcept { wait_while_closed(); }
+void fork_section::rest::wait_for_fork() noexcept { fork_gate::wait_while_closed(); }
 
 }  // namespace weir::detail

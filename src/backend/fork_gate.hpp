@@ -1,8 +1,19 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
+#include "weir/detail/fork_section.hpp"
+
 namespace weir::backend {
+
+/// Of one thread at a time. Never freed: a fork may look at any time.
+struct alignas(64) presence {
+    std::atomic<unsigned> depth{0};  ///< of the thread's sections; pairs with the gate (see fork_gate)
+    std::atomic<bool> taken{false};
+    bool is_for_once = false;  ///< the thread ends: it is given back with the last section
+    presence* next = nullptr;
+};
 
 /// Keeps threads out of sections (detail::fork_section) while one forks.
 ///
@@ -25,6 +36,50 @@ public:
     static void begin_child() noexcept;
     /// How many forks lie between the first process and this one: tells what was made before the last of them.
     [[nodiscard]] static std::uint64_t generation() noexcept;
+
+    /// A detail::fork_section, for what every operation goes through.
+    class section {
+    public:
+        [[gnu::always_inline]] section() noexcept : self_(mine_ == nullptr ? &appear() : mine_) { enter(*self_); }
+        [[gnu::always_inline]] ~section() { leave(*self_); }
+        section(const section&) = delete;
+        section& operator=(const section&) = delete;
+
+    private:
+        presence* self_;
+    };
+
+private:
+    friend class detail::fork_section;
+
+    [[gnu::always_inline]] static void enter(presence& self) noexcept {
+        const unsigned depth = self.depth.load(std::memory_order_relaxed);
+        self.depth.store(depth + 1, std::memory_order_relaxed);
+        if (depth == 0) {
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+            if (gate_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+                enter_slowly(self);
+            }
+        }
+    }
+    [[gnu::always_inline]] static void leave(presence& self) noexcept {
+        const unsigned depth = self.depth.load(std::memory_order_relaxed) - 1;
+        self.depth.store(depth, std::memory_order_release);
+        if (depth == 0 && self.is_for_once) [[unlikely]] {
+            give_back();
+        }
+    }
+    [[gnu::cold]] static presence& appear() noexcept;
+    [[gnu::cold]] static void enter_slowly(presence& who) noexcept;
+    [[gnu::cold]] static void give_back() noexcept;
+    static bool may_stay(const presence& who) noexcept;
+    static void wait_while_closed() noexcept;
+    static void find_barrier() noexcept;
+
+    static constexpr int is_closed = 1;
+    static constexpr int needs_fences = 2;
+    static inline constinit std::atomic<int> gate_{0};
+    static inline constinit thread_local presence* mine_ = nullptr;
 };
 
 }  // namespace weir::backend

@@ -173,11 +173,12 @@ void cuda_fft_work::run(const std::vector<transform>& all) const {
 }
 
 void cuda_fft_work::operator()() const {
-    filling_();
+    const detail::queue_handle into{detail::native_queue_handle()};
+    filling_(into);
     run(before_);
-    zeroing_();
+    zeroing_(into);
     run(after_);
-    finishing_();
+    finishing_(into);
 }
 
 cuda_fft::cuda_fft(const backend::cuda::context& in, const fft_route& route) : in_(&in) {

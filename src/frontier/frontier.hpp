@@ -56,8 +56,7 @@ public:
     /// Raises this frontier to cover `p`. Keeps the larger of two epochs. May throw std::bad_alloc.
     void merge(point p) {
         if (p.timeline < direct) {
-            first_[p.timeline] = std::max(first_[p.timeline], p.at);
-            first_used_ = std::max(first_used_, p.timeline / stride + 1);
+            merge_first(p);
         } else {
             merge_other(p);
         }
@@ -69,14 +68,23 @@ public:
         if (other.has_others()) {
             merge_others(other);
         }
+        merge_first(other);
+    }
+
+    /// @{
+    /// The same for what has points of the first timelines alone. Needs no memory.
+    void merge_first(point p) noexcept {
+        first_[p.timeline] = std::max(first_[p.timeline], p.at);
+        first_used_ = std::max(first_used_, p.timeline / stride + 1);
+    }
+    void merge_first(const frontier& other) noexcept {
         first_used_ = std::max(first_used_, other.first_used_);
-        for (timeline_id i = 0; i < other.first_used_ * stride; i += stride) {
+        const std::size_t end = std::size_t{other.first_used_} * stride;
+        for (std::size_t i = 0; i < end; ++i) {
             raise(first_[i], other.first_[i]);
-            raise(first_[i + 1], other.first_[i + 1]);
-            raise(first_[i + 2], other.first_[i + 2]);
-            raise(first_[i + 3], other.first_[i + 3]);
         }
     }
+    /// @}
 
     /// Becomes, of an empty one, what several frontiers together cover, all of which have points of the first timelines alone.
     void become(std::span<const frontier* const> of) noexcept {

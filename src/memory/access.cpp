@@ -63,7 +63,7 @@ bool nothing_pending(runtime::resource& of, const order::footprint& where, order
     if (pending && (!backend::timeline_table::instance().host_ask(*pending) || find_pending())) {
         return false;
     }
-    if (!of.packages.any()) {
+    if (!of.packages().any()) {
         return true;
     }
     runtime::foreign_visit visit;
@@ -80,7 +80,7 @@ void wait_for_conflicts(runtime::resource& of, const order::footprint& where, or
     const ordering_mode ordering =
         order::effective_mode(of.ordering(), std::nullopt, runtime::scope_ordering(), runtime::process_ordering());
     const bool hazards = ordering == ordering_mode::automatic || runtime::observers::want_safety();
-    if (hazards && of.packages.any()) {
+    if (hazards && of.packages().any()) {
         runtime::foreign_visit visit;
         visit.meet({&of, where, mode}, ordering != ordering_mode::automatic);
         visit.enter(nullptr, from);

@@ -11,7 +11,7 @@ namespace {
 
 void leave(runtime::resource& of, const order::footprint& where, order::access_mode mode) noexcept {
     const std::lock_guard lock(of.mutex);
-    of.views.leave(where, mode);
+    of.end_view(where, mode);
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ host_access::host_access(const buffer& of, const order::footprint& where, order:
     }
     {
         const std::lock_guard lock(target->mutex);
-        target->views.enter(where_, mode_);
+        target->view(where_, mode_);
     }
     try {
         memory::wait_for_conflicts(*target, where_, mode_, from);

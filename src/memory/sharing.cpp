@@ -33,7 +33,7 @@ void note_use(runtime::resource& of, const order::footprint& part, order::access
 
 void add(const buffer& memory, const runtime::package_tie& tie) {
     const std::lock_guard lock(memory.resource()->mutex);
-    memory.resource()->packages.add(tie);
+    memory.resource()->tie(tie);
 }
 
 order::mark mark_of(const event& upto) {
@@ -109,7 +109,7 @@ void live_export::untie() noexcept {
     const std::unique_ptr<state> ended = std::move(state_);
     std::shared_ptr<package> with;  // goes under no lock
     const std::lock_guard lock(ended->memory.resource()->mutex);
-    with = ended->memory.resource()->packages.remove(ended->tie);
+    with = ended->memory.resource()->untie(ended->tie);
 }
 
 void live_export::used_on(const stream_ref& by, bool exclusive, source_location where) {

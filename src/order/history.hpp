@@ -13,6 +13,7 @@
 #include "order/short_plan.hpp"
 #include "order/timeline_index.hpp"
 #include "weir/detail/footprint.hpp"
+#include "weir/detail/rare.hpp"
 
 namespace weir::order {
 
@@ -60,6 +61,7 @@ public:
     /// Makes room for `more` accesses, so that as many calls of `record` cannot fail. May throw std::bad_alloc.
     void reserve(std::size_t more) {
         if (accesses_.capacity() - accesses_.size() < more) [[unlikely]] {
+            detail::rare();
             grow(more);
         }
     }
@@ -87,11 +89,23 @@ public:
         const past_access* const end = past + concerned_by(mode);
         bool covered = mode == access_mode::write && past != end;
         for (; past != end; ++past) {
-            const bool is_within = where.shape ? weir::order::covers(where, past->where)
-                                               : where.begin <= past->where.begin && past->where.end <= where.end;
+            bool is_within = where.begin <= past->where.begin && past->where.end <= where.end;
+            if (where.shape) [[unlikely]] {
+                detail::rare();
+                is_within = is_within && weir::order::covers(where, past->where);
+            }
             covered = covered && is_within && !past->former_owner;
-            if (past->when.at.timeline != into.self() && (is_within || overlap(past->where, where)) &&
-                !into.need(past->when)) [[unlikely]] {
+            if (past->when.at.timeline == into.self()) {
+                continue;
+            }
+            if (!is_within) [[unlikely]] {
+                detail::rare();
+                if (!overlap(past->where, where)) {
+                    continue;
+                }
+            }
+            if (!into.need(past->when)) [[unlikely]] {
+                detail::rare();
                 return false;
             }
         }
@@ -101,7 +115,7 @@ public:
     /// `record` for a write that comes after all that is kept and covers it, of which there is some: `require` says so. Does
     /// what that does.
     void record_covering(const footprint& where, mark&& when) noexcept {
-        if (accesses_.size() > 1) {
+        if (accesses_.size() > 1) [[unlikely]] {
             drop_all_but_one();
         }
         writes_ = 1;
@@ -183,6 +197,7 @@ inline void history::replace(past_access& kept, const footprint& where, mark&& w
     kept.where.begin = where.begin;
     kept.where.end = where.end;
     if (kept.where.shape || where.shape) [[unlikely]] {
+        detail::rare();
         set_shape(kept.where, where);
     }
     kept.former_owner = false;

@@ -48,15 +48,10 @@ public:
         return reserve();
     }
 
-    /// The same for a short plan with waits: as its `clock_after`, or, if nobody else has the stream's clock, that one raised where it lies,
-    /// so that no other need be made. `after` is the former if `is_sole` says no, and not used otherwise. The operation's clock is
-    /// `known`, which the stream alone has then.
-    [[gnu::noinline]] epoch reserve(const short_plan& with, clock after) noexcept {
-        if (after) {
-            known_ = std::move(after);
-        } else {
-            short_plan::raise(known_.sole(), with.waits());
-        }
+    /// The same for a short plan with waits that is prepared for what `is_sole` says. The operation's clock is `known`, which the
+    /// stream alone has then.
+    [[gnu::noinline]] epoch reserve(short_plan& with) noexcept {
+        with.advance(known_);
         return ++tail_;
     }
     /// Reserves the epoch of an operation that issues no waits: its clock is `known`.

@@ -11,6 +11,7 @@
 #include "frontier/point.hpp"
 #include "order/mark.hpp"
 #include "order/plan.hpp"
+#include "weir/detail/rare.hpp"
 
 namespace weir::order {
 
@@ -67,6 +68,25 @@ public:
     /// The waits to issue: none implies another, none is implied by what the stream is ordered after. Their reasons mean nothing.
     [[nodiscard]] std::span<const wait> waits() const noexcept { return {waits_.data(), count_}; }
 
+    /// Makes the clock of an operation that issues the waits, of which there are some, unless the stream's own can be raised:
+    /// `is_sole`. Throws std::bad_alloc.
+    void prepare(bool is_sole) {
+        if (!is_sole) {
+            prepared_ = clock_after();
+        } else if (prepared_) [[unlikely]] {  // of an operation that came to nothing
+            detail::rare();
+            prepared_ = nullptr;
+        }
+    }
+    /// Has `known`, which is the stream's clock, become that one, or raises it.
+    void advance(clock& known) noexcept {
+        if (prepared_) {
+            known = std::move(prepared_);
+        } else {
+            raise(known.sole(), waits());
+        }
+    }
+
     /// What the stream is ordered after once it has issued the waits, of which there are some. Throws std::bad_alloc.
     [[nodiscard]] clock clock_after() const {
         auto merged = std::make_unique<shared_frontier>();
@@ -82,7 +102,7 @@ public:
         }
         merged->become({all.data(), count});
         for (const wait& issued : waits()) {
-            merged->merge(issued.target.at);
+            merged->merge_first(issued.target.at);
         }
         return clock(std::move(merged));
     }
@@ -91,9 +111,9 @@ public:
     static void raise(shared_frontier& raised, std::span<const wait> waits) noexcept {
         for (const wait& issued : waits) {
             if (issued.target.known != nullptr) {
-                raised.merge(*issued.target.known);
+                raised.merge_first(*issued.target.known);
             }
-            raised.merge(issued.target.at);
+            raised.merge_first(issued.target.at);
         }
     }
 
@@ -154,6 +174,7 @@ private:
     std::size_t count_ = 0;                               ///< of waits
     std::array<need_of_one, frontier::direct> needed_{};  ///< as far as it is named
     std::array<wait, frontier::direct> waits_{};
+    clock prepared_;  ///< between `prepare` and `advance`
 };
 
 }  // namespace weir::order

@@ -16,28 +16,30 @@ public:
     item& operator=(const item&) = delete;
     ~item() {
         if (has_work()) {
-            what_.work.type->destroy(storage_.get());
+            type_->destroy(storage_.get());
         }
     }
 
     void take(backend::epoch at, const backend::operation& what) noexcept {
         at_ = at;
-        what_ = what;
+        from_ = what.from;
+        type_ = what.work.type;
+        timed_ = what.timed;
         if (what.work.type != nullptr) {
             what.work.type->move(what.work.object, storage_.get());
         }
     }
 
     [[nodiscard]] backend::epoch at() const noexcept { return at_; }
-    [[nodiscard]] const site& from() const noexcept { return what_.from; }
-    [[nodiscard]] bool has_work() const noexcept { return what_.work.type != nullptr; }
+    [[nodiscard]] const site& from() const noexcept { return from_; }
+    [[nodiscard]] bool has_work() const noexcept { return type_ != nullptr; }
 
     /// Does the work. Destroys this.
     void run() noexcept {
         using clock = std::chrono::steady_clock;
-        const bool timed = what_.timed && has_work();
+        const bool timed = timed_ && has_work();
         const auto start = timed ? clock::now() : clock::time_point();
-        if (backend::run_work(*of_->events_, at_, what_.from, what_.work.type, storage_.get()) && timed) {
+        if (backend::run_work(*of_->events_, at_, from_, type_, storage_.get()) && timed) {
             of_->events_->executed(at_, start, clock::now());
         }
         end().account();
@@ -57,7 +59,9 @@ public:
 private:
     adopted_queue* of_;
     backend::epoch at_ = 0;
-    backend::operation what_;
+    site from_;
+    const detail::task_type* type_ = nullptr;
+    bool timed_ = false;
     std::unique_ptr<std::max_align_t[]> storage_;
 };
 

@@ -16,7 +16,7 @@ namespace runtime {
 
 void foreign_visit::meet(const access_request& access, bool for_check) {
     const std::lock_guard lock(access.target->mutex);
-    for (const package_tie& tie : access.target->packages.all()) {
+    for (const package_tie& tie : access.target->packages().all()) {
         const bool both_read = tie.mode == order::access_mode::read && access.mode == order::access_mode::read;
         if (both_read || !order::overlap(tie.where, access.where)) {
             continue;

@@ -14,6 +14,7 @@
 
 #include "backend/fork_gate.hpp"
 #include "backend/fork_part.hpp"
+#include "runtime/attention.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
@@ -108,6 +109,7 @@ void fork_guard::child() noexcept {
         fork_part::each([](fork_part& one) { one.begin_child(); });
     }
     state_.store(is_usable ? state::to_resume : state::refused, std::memory_order_relaxed);
+    attention::begin(attention::fork);
     forking.unlock();
 }
 
@@ -129,6 +131,7 @@ void fork_guard::resume_or_refuse() {
         throw out_of_memory(std::string("no thread could be started in this forked process: ") + refused.what());
     }
     state_.store(state::usable, std::memory_order_release);
+    attention::end(attention::fork);
 }
 
 namespace {

@@ -25,8 +25,6 @@ public:
             resume_or_refuse();
         }
     }
-    /// Whether there is nothing to throw, nor to start.
-    [[nodiscard]] static bool is_usable() noexcept { return state_.load(std::memory_order_relaxed) == state::usable; }
     /// Whether this is a child that cannot: what cannot throw must leave things as they are.
     [[nodiscard]] static bool is_refused() noexcept { return state_.load(std::memory_order_relaxed) == state::refused; }
     /// From now on forks are seen. Idempotent; called before anything else of Weir can be in use.

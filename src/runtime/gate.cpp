@@ -39,7 +39,7 @@ void gate::hold(const stream_ref& stream, source_location where) {
     held.queue->wait(opened);
     const order::mark at = held.sequence.reserve();
     held.pending.add(at.at.at, {"gate", where}, runtime::pending_kind::gate, &opened);
-    held.queue->submit(at.at.at, {});
+    held.queue->submit(at.at.at, {{}, {}});
     const runtime::observed_operation told{&held.info(), at.at.at, {"gate", where}, runtime::work_kind::gate, {}, {},
                                            {},           {}};
     runtime::observers::tell([&](runtime::observer& one) { one.operation(told); });

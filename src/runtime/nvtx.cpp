@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include "runtime/attention.hpp"
 #include "weir/detail/fork_section.hpp"
 
 namespace weir::runtime {
@@ -148,6 +149,9 @@ void nvtx_range::begin(const char* label) noexcept {
     const detail::fork_section whole;  // else a child could wait for a thread that finds it, and that it does not have
     static const mode found = find();
     mode_.store(found, std::memory_order_release);
+    if (found == mode::off) {
+        attention::end(attention::profiler);
+    }
     if (found == mode::on && label != nullptr) {
         push(label);
         is_open_ = true;

@@ -21,8 +21,6 @@ public:
             end();
         }
     }
-    /// Whether there may be any.
-    [[nodiscard]] static bool may_be_on() noexcept { return mode_.load(std::memory_order_relaxed) != mode::off; }
     nvtx_range(const nvtx_range&) = delete;
     nvtx_range& operator=(const nvtx_range&) = delete;
 

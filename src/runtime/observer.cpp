@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/attention.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/fork.hpp"
 #include "weir/error.hpp"
@@ -30,6 +31,7 @@ void observers::enter(observer& one) {
     }
     *free = &one;
     count_.fetch_add(1, std::memory_order_relaxed);
+    attention::begin(attention::observer);
     safety_.fetch_add(one.wants_safety() ? 1 : 0, std::memory_order_relaxed);
     times_.fetch_add(one.wants_times() ? 1 : 0, std::memory_order_relaxed);
 }
@@ -44,7 +46,9 @@ void observers::remove(observer& one) noexcept {
         return;
     }
     *slot = nullptr;
-    count_.fetch_sub(1, std::memory_order_relaxed);
+    if (count_.fetch_sub(1, std::memory_order_relaxed) == 1) {
+        attention::end(attention::observer);
+    }
     safety_.fetch_sub(one.wants_safety() ? 1 : 0, std::memory_order_relaxed);
     times_.fetch_sub(one.wants_times() ? 1 : 0, std::memory_order_relaxed);
 }

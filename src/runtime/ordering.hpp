@@ -8,6 +8,10 @@
 
 namespace weir::runtime {
 
+/// Whether a mode was ever set, of anything: else all is automatic. Alone: who sets one is its own witness, and others see the modes
+/// of before or after.
+inline constinit std::atomic<bool> any_ordering_was_set{false};
+
 /// Who orders an array's or a stream's operations, if it says so. Alone: an operation sees the mode of before or after.
 class own_ordering {
 public:
@@ -15,7 +19,12 @@ public:
         return decoded(mode_.load(std::memory_order_relaxed));
     }
     [[nodiscard]] bool is_set() const noexcept { return mode_.load(std::memory_order_relaxed) != 0; }
-    void set(std::optional<ordering_mode> mode) noexcept { mode_.store(encoded(mode), std::memory_order_relaxed); }
+    void set(std::optional<ordering_mode> mode) noexcept {
+        if (mode) {
+            any_ordering_was_set.store(true, std::memory_order_relaxed);
+        }
+        mode_.store(encoded(mode), std::memory_order_relaxed);
+    }
 
     /// One byte for a mode or none.
     [[nodiscard]] static constexpr std::uint8_t encoded(std::optional<ordering_mode> mode) noexcept {
@@ -28,10 +37,6 @@ public:
 private:
     std::atomic<std::uint8_t> mode_{0};
 };
-
-/// Whether any thread has ever had an ordering_scope, or somebody has set the mode of the process: else all that says nothing
-/// itself is automatic. Alone: who has is its own witness, and others see the modes of before or after.
-inline constinit std::atomic<bool> any_ordering_was_set{false};
 
 /// The mode of the innermost ordering_scope of the calling thread.
 [[nodiscard]] std::optional<ordering_mode> scope_ordering() noexcept;

@@ -6,13 +6,13 @@
 #include <optional>
 #include <span>
 
-#include "backend/fetch.hpp"
 #include "backend/ring.hpp"
 #include "frontier/point.hpp"
 #include "order/plan.hpp"
 #include "runtime/life.hpp"
 #include "runtime/resource.hpp"
 #include "weir/detail/intrusive.hpp"
+#include "weir/detail/rare.hpp"
 #include "weir/detail/submission.hpp"
 
 namespace weir::runtime {
@@ -94,22 +94,28 @@ public:
     void reserve(std::size_t accesses, std::size_t points, Completed&& completed) {
         const std::size_t cells = std::max(accesses, points);
         if (!operations_.has_room_for(1) || !cells_.has_room_for(cells)) [[unlikely]] {
+            detail::rare();
             make_room(cells, completed());
         }
     }
 
-    /// To be said some time before an `add`: the places that it writes first are fetched meanwhile.
-    void fetch() const noexcept {
-        if (operations_.capacity() != 0 && cells_.capacity() != 0) [[likely]] {
-            backend::fetch_for_writing(&operations_[operations_.end()]);
-            backend::fetch_for_writing(&cells_[cells_.end()]);
-        }
-    }
+    /// An operation that is being added: `add` for each access to memory, then `end`.
+    class addition {
+    public:
+        void add(const access_request& access) noexcept;
+        void end(std::span<const order::wait> waits, std::span<const completion> after) noexcept;
 
-    /// Adds an epoch, later than all before.
-    void add(frontiers::epoch at, const submission& what, std::span<const order::wait> waits,
-             std::span<const completion> after) noexcept;
-    /// The same for one that touches nothing and waits for `target`, or for nothing if that is null.
+    private:
+        friend class pending_operations;
+        addition(pending_operations& in, operation& what) noexcept : in_(&in), what_(&what), next_(what.first) {}
+
+        pending_operations* in_;
+        operation* what_;
+        std::uint64_t next_;  ///< cell
+    };
+    /// Begins to add an epoch, later than all before.
+    [[nodiscard, gnu::always_inline]] addition begin(frontiers::epoch at, const detail::operation& what) noexcept;
+    /// Adds one that touches nothing and waits for `target`, or for nothing if that is null.
     void add(frontiers::epoch at, const site& from, pending_kind kind, const frontiers::point* target) noexcept;
 
     /// The entry of the epoch, if there is one. Entries of what is over may still be there or not.
@@ -137,42 +143,48 @@ private:
     backend::ring<cell> cells_;
 };
 
-[[gnu::always_inline]] inline void pending_operations::add(frontiers::epoch at, const submission& what,
-                                                           std::span<const order::wait> waits,
-                                                           std::span<const completion> after) noexcept {
+inline pending_operations::addition pending_operations::begin(frontiers::epoch at,
+                                                              const detail::operation& what) noexcept {
     // Fields one by one: what lies there is of an operation that is over, and most of it needs no destruction.
     operation& one = operations_.push();
     one.at = at;
     one.from = what.from;
     one.first = cells_.end();
-    one.waits = static_cast<std::uint32_t>(waits.size());
-    one.dependencies = static_cast<std::uint32_t>(after.size());
     one.kind = what.kind == work_kind::host_task ? pending_kind::host_task : pending_kind::operation;
-    std::uint64_t next = one.first;
-    for (const access_request& access : what.accesses) {
-        if (access.target == nullptr) [[unlikely]] {
-            continue;
+    return {*this, one};
+}
+
+[[gnu::always_inline]] inline void pending_operations::addition::add(const access_request& access) noexcept {
+    pending_access& noted = in_->cells_[next_++].access;
+    noted.of = &access.target->lifetime();
+    noted.resource = access.target->id();
+    noted.where.begin = access.where.begin;
+    noted.where.end = access.where.end;
+    if (noted.where.shape || access.where.shape) [[unlikely]] {
+        detail::rare();
+        order::set_shape(noted.where, access.where);
+    }
+    noted.mode = access.mode;
+    noted.overwrites = access.overwrites;
+}
+
+[[gnu::always_inline]] inline void pending_operations::addition::end(std::span<const order::wait> waits,
+                                                                     std::span<const completion> after) noexcept {
+    what_->accesses = static_cast<std::uint32_t>(next_ - what_->first);
+    what_->waits = static_cast<std::uint32_t>(waits.size());
+    what_->dependencies = static_cast<std::uint32_t>(after.size());
+    std::uint64_t end = next_;
+    if (!waits.empty() || !after.empty()) [[unlikely]] {
+        std::uint64_t point = what_->first;
+        for (const order::wait& issued : waits) {
+            in_->cells_[point++].point = issued.target.at;
         }
-        pending_access& noted = cells_[next++].access;
-        noted.of = &access.target->lifetime();
-        noted.resource = access.target->id();
-        noted.where.begin = access.where.begin;
-        noted.where.end = access.where.end;
-        if (noted.where.shape || access.where.shape) [[unlikely]] {
-            order::set_shape(noted.where, access.where);
+        for (const completion& dependency : after) {
+            in_->cells_[point++].point = {dependency.timeline(), dependency.epoch()};
         }
-        noted.mode = access.mode;
-        noted.overwrites = access.overwrites;
+        end = std::max(end, point);
     }
-    one.accesses = static_cast<std::uint32_t>(next - one.first);
-    std::uint64_t point = one.first;
-    for (const order::wait& issued : waits) {
-        cells_[point++].point = issued.target.at;
-    }
-    for (const completion& dependency : after) {
-        cells_[point++].point = {dependency.timeline(), dependency.epoch()};
-    }
-    cells_.push_until(std::max(next, point));
+    in_->cells_.push_until(end);
 }
 
 }  // namespace weir::runtime

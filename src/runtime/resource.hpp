@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "backend/hot_mutex.hpp"
@@ -56,7 +58,7 @@ public:
     resource(const resource&) = delete;
     resource& operator=(const resource&) = delete;
 
-    /// Guards `history`, `views` and `packages`. First in the lock order; several are locked by address (rule O8).
+    /// Guards `history`, and who uses it besides. First in the lock order; several are locked by address (rule O8).
     backend::hot_mutex mutex;
 
     /// Unique in the process. New for each owner of the same memory.
@@ -92,6 +94,7 @@ private:
     static std::uint64_t next_id() noexcept;
 
     own_ordering mode_;
+    bool has_others_ = false;
     life* life_;
     std::uint64_t id_ = 0;
     std::uint64_t size_;
@@ -99,9 +102,42 @@ private:
 
 public:
     // Beside what each operation asks.
-    package_ties packages;
-    host_views views;
     order::history history;
+
+    /// @{
+    /// Who uses it beside the operations of streams. Under `mutex`, but for `packages().any()`.
+    [[nodiscard]] const package_ties& packages() const noexcept { return packages_; }
+    [[nodiscard]] const host_views& views() const noexcept { return views_; }
+    /// Whether there is anybody.
+    [[nodiscard]] bool has_others() const noexcept { return has_others_; }
+    /// A package shares it from now on. Throws std::bad_alloc.
+    void tie(package_tie one) {
+        packages_.add(std::move(one));
+        note_others();
+    }
+    /// No longer: as package_ties::remove.
+    [[nodiscard]] std::shared_ptr<package> untie(const package_tie& one) noexcept {
+        std::shared_ptr<package> with = packages_.remove(one);
+        note_others();
+        return with;
+    }
+    /// The host looks at it from now on. Throws std::bad_alloc.
+    void view(const order::footprint& where, order::access_mode mode) {
+        views_.enter(where, mode);
+        note_others();
+    }
+    /// No longer.
+    void end_view(const order::footprint& where, order::access_mode mode) noexcept {
+        views_.leave(where, mode);
+        note_others();
+    }
+    /// @}
+
+private:
+    void note_others() noexcept { has_others_ = packages_.any() || !views_.none(); }
+
+    package_ties packages_;
+    host_views views_;
 };
 
 }  // namespace weir::runtime

@@ -38,7 +38,7 @@ void wait_for(runtime::stream_state& stream, const order::mark& target, std::uin
         if (issued) {
             stream.queue->wait(target.at);
         }
-        stream.queue->submit(at, {});
+        stream.queue->submit(at, {{}, {}});
     }
     runtime::observers::tell([&](runtime::observer& one) {
         one.stream_waits(stream.info(), stream.sequence.tail(), target.at, event,

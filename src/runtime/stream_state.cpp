@@ -104,7 +104,7 @@ stream_state::stream_state(device_state& device, frontiers::timeline_id timeline
 }
 
 void stream_state::note_queue() noexcept {
-    straight = queue->straight_way();
+    straight = queue->straight();
     how_.priority = queue->priority().value_or(how_.priority);
     ordered_as_ = queue->ordered_as();
     if (ordered_as_ != backend::implicit_order::none) {
@@ -215,7 +215,7 @@ void stream_state::follow(stream_state& other, const source_location& where) {
     if (!plan.waits().empty()) {
         queue->wait(end.at);  // which costs nothing as soon as the device has both
     }
-    queue->submit(at.at, {});
+    queue->submit(at.at, {{}, {}});
     observers::tell([&](observer& one) { one.stream_waits(info_, at.at, end.at, 0, wait_made::by_device, where); });
     lock.unlock();
     queue->flush(at);

@@ -163,8 +163,8 @@ private:
     const device_state* memory_space_;
 
 public:
-    /// The queue, or the part of it that has a straight way for operations; null if none has.
-    backend::queue* straight = nullptr;
+    /// The queue's, if it has one.
+    backend::straight_way* straight = nullptr;
     /// Of the operation that gets its place just now; under `mutex`.
     order::short_plan needs;
 

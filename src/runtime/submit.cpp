@@ -1,4 +1,7 @@
 // The way of nearly all operations into a stream. What it does not serve goes at length (submit_at_length.hpp).
+//
+// A driver's call leaves nothing of this in the processor's first caches, and there each line of code counts, more than what it
+// does: so what is rare says so, and lies apart (detail::rare).
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -8,18 +11,18 @@
 #include <span>
 #include <utility>
 
+#include "backend/fork_gate.hpp"
 #include "backend/timeline.hpp"
 #include "order/mode.hpp"
 #include "order/short_plan.hpp"
+#include "runtime/attention.hpp"
 #include "runtime/device_state.hpp"
-#include "runtime/fork.hpp"
 #include "runtime/nvtx.hpp"
-#include "runtime/observer.hpp"
 #include "runtime/ordering.hpp"
 #include "runtime/resource.hpp"
 #include "runtime/stream_state.hpp"
 #include "runtime/submit_at_length.hpp"
-#include "weir/detail/fork_section.hpp"
+#include "weir/detail/rare.hpp"
 #include "weir/detail/submission.hpp"
 
 namespace weir::runtime {
@@ -32,14 +35,19 @@ class operands {
 public:
     static constexpr std::size_t most = 8;
 
-    /// Whether that is all there is to them: few, each named once, in memory of the stream's own device, and no package shares any.
+    /// Whether that is all there is to them: few, each named once, in memory of the stream's own device.
     [[nodiscard, gnu::always_inline]] bool take(const stream_state& stream,
                                                 std::span<const access_request> accesses) noexcept {
         const device_state* const own = stream.memory_space();
         for (const access_request& access : accesses) {
             resource* const target = access.target;
-            if (target == nullptr || (target->memory_of() != own && target->memory_of() != nullptr) ||
-                target->packages.any() || !add(target)) [[unlikely]] {
+            if (target == nullptr) [[unlikely]] {
+                detail::rare();
+                return false;
+            }
+            const device_state* const theirs = target->memory_of();
+            if ((theirs != own && theirs != nullptr) || !add(target)) [[unlikely]] {
+                detail::rare();
                 return false;
             }
         }
@@ -95,26 +103,27 @@ private:
     stream_state* stream_;
 };
 
-/// Whether Weir orders the stream's accesses to what says nothing itself.
-[[gnu::cold, gnu::noinline]] bool is_automatic(const stream_state& stream) {
-    return order::effective_mode(std::nullopt, stream.ordering(), scope_ordering(), process_ordering()) ==
-           ordering_mode::automatic;
+/// Whether Weir orders all accesses, where somebody has set a mode.
+[[gnu::cold, gnu::noinline]] bool all_automatic(const stream_state& stream, std::span<const access_request> accesses) {
+    const auto is_set = [](const access_request& access) { return access.target->has_ordering(); };
+    return !stream.has_ordering() && std::none_of(accesses.begin(), accesses.end(), is_set) &&
+           order::effective_mode(std::nullopt, std::nullopt, scope_ordering(), process_ordering()) ==
+               ordering_mode::automatic;
 }
 
 /// Has the stream's short plan find what the operation needs, and says which of its accesses make everything forgotten that was
-/// kept, a bit for each; nothing if the plan cannot tell. All locks are held; nothing has changed but room that was made. Throws
-/// std::bad_alloc.
+/// kept, a bit for each; nothing if the plan cannot tell, or somebody else uses the memory, too. All locks are held; nothing has
+/// changed but room that was made. Throws std::bad_alloc.
 [[gnu::always_inline]] inline bool find_needs(stream_state& stream, std::span<const access_request> accesses,
                                               std::uint32_t& covering) {
     order::short_plan& plan = stream.needs;
     plan.begin(stream.timeline(), stream.sequence.known());
-    std::uint32_t with_mode = 0;
     std::uint32_t bit = 1;
     for (const access_request& access : accesses) {
         resource& target = *access.target;
-        with_mode |= target.has_ordering() ? 1U : 0U;
         bool covers = false;
-        if (!target.views.none() || !target.history.require(plan, access.where, access.mode, covers)) [[unlikely]] {
+        if (target.has_others() || !target.history.require(plan, access.where, access.mode, covers)) [[unlikely]] {
+            detail::rare();
             return false;
         }
         if (covers) [[likely]] {
@@ -124,26 +133,17 @@ private:
         }
         bit <<= 1;
     }
-    if (!plan.resolve(backend::timeline_table::instance())) [[unlikely]] {
-        return false;
-    }
-    // Where there is nothing to wait for it does not matter who orders it.
-    return plan.waits().empty() || (with_mode == 0 && !stream.has_ordering() &&
-                                    (!any_ordering_was_set.load(std::memory_order_relaxed) || is_automatic(stream)));
+    return plan.resolve(backend::timeline_table::instance());
 }
 
-/// States that the operation at `end`, whose clock `clocks` shares out, has made its accesses.
-[[gnu::always_inline]] inline void record(std::span<const access_request> accesses, std::uint32_t covering,
-                                          order::point end, detail::shares<order::shared_frontier>& clocks) noexcept {
-    for (const access_request& access : accesses) {
-        order::history& past = access.target->history;
-        if ((covering & 1) != 0) [[likely]] {
-            past.record_covering(access.where, {end, clocks.take()});
-        } else {
-            past.record(access.where, access.mode, {end, clocks.take()}, backend::timeline_table::instance(),
-                        order::accessor::weir, true);
-        }
-        covering >>= 1;
+/// States that the operation whose end is `end` has made the access.
+[[gnu::always_inline]] inline void record(const access_request& access, bool is_covering, order::mark&& end) noexcept {
+    order::history& past = access.target->history;
+    if (is_covering) [[likely]] {
+        past.record_covering(access.where, std::move(end));
+    } else {
+        past.record(access.where, access.mode, std::move(end), backend::timeline_table::instance(),
+                    order::accessor::weir, true);
     }
 }
 
@@ -159,8 +159,8 @@ private:
 /// Whether anything is to be said or done about the operation besides.
 [[gnu::always_inline]] inline bool is_special(const stream_state& stream, const submission& what) noexcept {
     const bool is_host_code = what.work.type != nullptr && what.work.type->nature == detail::task_nature::work;
-    return nvtx_range::may_be_on() || !fork_guard::is_usable() || observers::any() || !what.after.empty() ||
-           what.accesses.size() > operands::most || stream.ordered_as() != backend::implicit_order::none ||
+    return attention::is_needed() || !what.after.empty() || what.accesses.size() > operands::most ||
+           stream.ordered_as() != backend::implicit_order::none ||
            (is_host_code && what.kind == work_kind::device && !stream.device().driver().runs_host_code());
 }
 
@@ -169,51 +169,73 @@ private:
     return submit_at_length(stream, what);
 }
 
+/// Gives the operation its place, and the queue what is not straight. Its epoch and its clock; 0 if it must go at length: then
+/// nothing has happened. All locks are held. Throws std::bad_alloc, state_error.
+[[gnu::always_inline]] inline order::epoch enter(stream_state& stream, const submission& what, order::clock& known,
+                                                 bool& is_straight) {
+    if (stream.closed.load(std::memory_order_acquire)) [[unlikely]] {
+        detail::rare();
+        stream.expect_open();
+    }
+    std::uint32_t covering = 0;
+    if (!find_needs(stream, what.accesses, covering)) [[unlikely]] {
+        detail::rare();
+        return 0;
+    }
+    order::short_plan& plan = stream.needs;
+    const std::span<const order::wait> waits = plan.waits();
+    // What can fail comes first and changes nothing.
+    stream.reserve_pending(what.accesses.size(), waits.size());
+    if (!waits.empty()) {
+        // Where there is nothing to wait for it does not matter who orders it.
+        if (any_ordering_was_set.load(std::memory_order_relaxed) && !all_automatic(stream, what.accesses)) {
+            return 0;
+        }
+        plan.prepare(stream.sequence.is_sole());
+    }
+    is_straight = stream.straight != nullptr && stream.straight->claim(stream.sequence.tail() + 1, what, waits);
+    if (!is_straight) [[unlikely]] {
+        stream.queue->reserve(waits.size(), what.work);
+    }
+    // What follows cannot fail.
+    const order::epoch at = waits.empty() ? stream.sequence.reserve_next() : stream.sequence.reserve(plan);
+    detail::all_shares clocks(stream.sequence.known(), what.accesses.size() + 1, !waits.empty());
+    pending_operations::addition noted = stream.pending.begin(at, what);
+    for (const access_request& access : what.accesses) {
+        record(access, (covering & 1) != 0, {{stream.timeline(), at}, clocks.take()});
+        noted.add(access);
+        covering >>= 1;
+    }
+    noted.end(waits, {});
+    known = clocks.take();
+    if (!is_straight) [[unlikely]] {
+        enqueue(*stream.queue, at, what, waits);
+    }
+    return at;
+}
+
 }  // namespace
 
 [[gnu::hot]] completion submit(stream_state& stream, const submission& what) {
     operands resources;
     if (is_special(stream, what) || !resources.take(stream, what.accesses)) [[unlikely]] {
+        detail::rare();
         return submit_in_range(stream, what);
     }
-    const backend::operation work{what.work, what.from, what.kind, false};
-    const detail::fork_section whole;  // one for all locks
+    const backend::fork_gate::section whole;  // one for all locks
     order::epoch at = 0;
     order::clock known;
     bool is_straight = false;
     {
         const locked held(resources, stream);
-        if (stream.closed.load(std::memory_order_acquire)) [[unlikely]] {
-            stream.expect_open();
-        }
-        stream.pending.fetch();
-        std::uint32_t covering = 0;
-        if (find_needs(stream, what.accesses, covering)) [[likely]] {
-            const std::span<const order::wait> waits = stream.needs.waits();
-            // What can fail comes first and changes nothing.
-            stream.reserve_pending(what.accesses.size(), waits.size());
-            order::clock after = waits.empty() || stream.sequence.is_sole() ? nullptr : stream.needs.clock_after();
-            is_straight = stream.straight != nullptr && stream.straight->claim(stream.sequence.tail() + 1, work, waits);
-            if (!is_straight) {
-                stream.queue->reserve(waits.size(), what.work);
-            }
-            // What follows cannot fail.
-            at = waits.empty() ? stream.sequence.reserve_next()
-                               : stream.sequence.reserve(stream.needs, std::move(after));
-            detail::shares clocks(stream.sequence.known(), what.accesses.size() + 1, !waits.empty());
-            record(what.accesses, covering, {stream.timeline(), at}, clocks);
-            known = clocks.take();
-            stream.pending.add(at, what, waits, {});
-            if (!is_straight) {
-                enqueue(*stream.queue, at, work, waits);
-            }
-        }
+        at = enter(stream, what, known, is_straight);
     }
     if (at == 0) [[unlikely]] {
+        detail::rare();
         return submit_at_length(stream, what);
     }
-    if (is_straight) {
-        stream.straight->carry_out(at, work);
+    if (is_straight) [[likely]] {
+        stream.straight->carry_out(at, what);
     } else {
         stream.queue->flush({stream.timeline(), at});
     }

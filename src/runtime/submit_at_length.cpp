@@ -49,7 +49,7 @@ public:
             add(target, are_few);
             const device_state* const memory = target->memory_of();
             elsewhere_ = elsewhere_ || (memory != own && memory != nullptr);
-            shared_ = shared_ || target->packages.any();
+            shared_ = shared_ || target->packages().any();
         }
         if (!are_few) [[unlikely]] {
             std::sort(list_, list_ + count_, std::less<>());
@@ -117,7 +117,7 @@ private:
 /// Meets the packages that share operands.
 void meet_packages(late<foreign_visit>& visit, const submission& what, const modes& mode, bool safety) {
     for (const access_request& access : what.accesses) {
-        if (access.target == nullptr || !access.target->packages.any()) {
+        if (access.target == nullptr || !access.target->packages().any()) {
             continue;
         }
         const bool own = mode.of(access) == ordering_mode::automatic;
@@ -307,7 +307,7 @@ struct onlookers {
     bool seen_by_host = false;
     const automatic_ones automatic = state_needs(plan, what, visit, mode, safety, [&](const access_request& access) {
         access.target->history.reserve(what.accesses.size());
-        seen_by_host = seen_by_host || access.target->views.conflict_with(access.where, access.mode);
+        seen_by_host = seen_by_host || access.target->views().conflict_with(access.where, access.mode);
     });
     stream.reserve_pending(what.accesses.size(), plan.waits().size() + what.after.size());
     for (const completion& one : what.after) {
@@ -336,6 +336,7 @@ struct onlookers {
     }
     order::mark end = plan.waits().empty() ? stream.sequence.reserve() : stream.sequence.reserve(std::move(after));
     {
+        pending_operations::addition noted = stream.pending.begin(end.at.at, what);
         detail::shares clocks(end.known, what.accesses.size());
         automatic_ones bit = 1;
         for (const access_request& access : what.accesses) {
@@ -343,11 +344,12 @@ struct onlookers {
                 const bool hazards = safety || (automatic & bit) != 0;
                 access.target->history.record(access.where, access.mode, {end.at, clocks.take()}, completed,
                                               order::accessor::weir, hazards);
+                noted.add(access);
             }
             bit <<= 1;
         }
+        noted.end(plan.waits(), what.after);
     }
-    stream.pending.add(end.at.at, what, plan.waits(), what.after);
     if (observation) {
         observation->tell(stream, end.at.at, what);
     }

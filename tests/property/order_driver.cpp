@@ -446,7 +446,9 @@ order::mark driver::commit(int on, plan& from, int position, const order::short_
     if (by == nullptr) {
         mine.reserve(clock_after(from));
     } else {
-        mine.reserve(*by, mine.is_sole() ? nullptr : by->clock_after());
+        order::short_plan prepared = *by;
+        prepared.prepare(mine.is_sole());
+        mine.reserve(prepared);
     }
     mark when = mine.record();
     const std::size_t size = when.known->size();

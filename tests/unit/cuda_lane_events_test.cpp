@@ -12,7 +12,7 @@
 namespace weir::test {
 namespace {
 
-constexpr std::size_t most = 8;
+constexpr std::size_t most = 16;
 
 class CudaLaneEvents : public ::testing::Test {
 protected:
@@ -69,12 +69,14 @@ TEST_F(CudaLaneEvents, OfManyTheOldestAndTheLatestStay) {
     record_until(100);
     EXPECT_EQ(behind(1), 1U) << "so that progress is seen";
     EXPECT_EQ(behind(100), 100U);
-    EXPECT_GT(behind(2), 90U);
-    int kept = 0;
+    EXPECT_GT(behind(2), 100U - most);
+    std::size_t kept = 0;
     for (backend::epoch at = 1; behind(at) != 0; at = behind(at) + 1) {
         ++kept;
     }
-    EXPECT_EQ(kept, static_cast<int>(most));
+    EXPECT_GE(kept, most / 2);
+    EXPECT_LE(kept, most);
+    EXPECT_EQ(behind(93), 93U) << "the last ones all";
 }
 
 TEST_F(CudaLaneEvents, MarksAreNeverLeftOut) {

@@ -464,12 +464,13 @@ TEST(ShortPlan, FindsTheWaitsOfAPlan) {
             ASSERT_TRUE(shorter.resolve(completed));
             ASSERT_EQ(waits_of(shorter), waits_of(longer)) << "program " << program << ", step " << step;
             ++seen[longer.waits().size()];
-            clock after = longer.waits().empty() ? nullptr : shorter.clock_after();
-            if (after) {
-                EXPECT_TRUE(after->dominates(*longer.clock_after()));
+            if (longer.waits().empty()) {
+                stream.reserve_next();
+            } else {
+                EXPECT_TRUE(shorter.clock_after()->dominates(*longer.clock_after()));
+                shorter.prepare(false);
+                stream.reserve(shorter);
             }
-            static_cast<void>(longer.waits().empty() ? stream.reserve_next()
-                                                     : stream.reserve(shorter, std::move(after)));
             const mark end = stream.record();
             for (std::size_t i = 0; i < memory.size(); ++i) {
                 memory[i].reserve(1);

@@ -130,9 +130,13 @@ TEST(O2, AClockIsRaisedWhereItLiesToWhatAnotherOneWouldBe) {
         wait_for(other, before);
         ASSERT_TRUE(one.is_sole());
         const shared_frontier* const lay = one.known().get();
-        const epoch at = one.reserve(short_plan_for(one, targets), nullptr);
-        const short_plan found = short_plan_for(other, targets);
-        EXPECT_EQ(at, other.reserve(found, found.clock_after()));
+        const auto reserve = [&](sequencer& on, bool is_sole) {
+            short_plan found = short_plan_for(on, targets);
+            found.prepare(is_sole);
+            return on.reserve(found);
+        };
+        const epoch at = reserve(one, true);
+        EXPECT_EQ(at, reserve(other, false));
         const mark raised = one.record();
         const mark made = other.record();
         EXPECT_EQ(raised.at, made.at);
@@ -156,12 +160,28 @@ TEST(O2, AClockThatOthersHaveStaysAsItIs) {
     {
         const mark event = stream.record();
         EXPECT_FALSE(stream.is_sole());
-        const short_plan found = short_plan_for(stream, {mark_at(3, 7)});
-        stream.reserve(found, found.clock_after());
+        short_plan found = short_plan_for(stream, {mark_at(3, 7)});
+        found.prepare(stream.is_sole());
+        stream.reserve(found);
         EXPECT_FALSE(event.known->covers({3, 7}));
         EXPECT_TRUE(stream.known()->covers({3, 7}));
     }
     EXPECT_TRUE(stream.is_sole()) << "the event is gone";
+}
+
+TEST(O2, AClockThatWasMadeForAnOperationThatCameToNothingIsForgotten) {
+    sequencer stream{1};
+    wait_for(stream, mark_at(2, 5));
+    short_plan plan = short_plan_for(stream, {mark_at(3, 7)});
+    plan.prepare(false);  // and then memory ran out
+    plan.begin(stream.timeline(), stream.known());
+    ASSERT_TRUE(plan.need(mark_at(4, 1)));
+    const nothing_completes completed;
+    ASSERT_TRUE(plan.resolve(completed));
+    plan.prepare(stream.is_sole());
+    stream.reserve(plan);
+    EXPECT_TRUE(stream.known()->covers({4, 1}));
+    EXPECT_FALSE(stream.known()->covers({3, 7}));
 }
 
 TEST(O2, AnOperationOwnsTheClockItWasReservedWith) {

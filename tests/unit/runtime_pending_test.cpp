@@ -17,12 +17,15 @@ class Pending : public ::testing::Test {
 protected:
     /// Adds an operation that writes `x`, reads [0, at) of `y`, waits for one point and depends on two.
     void add(frontiers::epoch at) {
-        const std::vector<runtime::access_request> accesses{x.writes(), {}, y.reads(0, at)};
+        const std::vector<runtime::access_request> accesses{x.writes(), y.reads(0, at)};
         const std::vector<completion> after{{7, at, nullptr}, {8, at, nullptr}};
         const std::vector<order::wait> waits{{{{6, at}, nullptr}, order::reason::reuse}};
         pending.reserve(2, 3, [&] { return completed; });
-        pending.add(at, {accesses, after, {}, {"label", {"file", "function", 3}}, runtime::work_kind::device}, waits,
-                    after);
+        pending_operations::addition added = pending.begin(at, {{}, {"label", {"file", "function", 3}}});
+        for (const runtime::access_request& access : accesses) {
+            added.add(access);
+        }
+        added.end(waits, after);
     }
     void expect_entry(frontiers::epoch at) {
         const auto found = pending.find(at);

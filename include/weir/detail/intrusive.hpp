@@ -93,7 +93,11 @@ public:
         made.object_ = object;
         return made;
     }
-    owner(const owner& other) noexcept : owner(other.object_) {}
+    owner(const owner& other) noexcept : object_(other.object_) {
+        if (object_ != nullptr) {
+            object_->add_owners(1);
+        }
+    }
     owner(owner&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
     owner& operator=(owner other) noexcept {
         std::swap(object_, other.object_);
@@ -146,25 +150,52 @@ public:
 
 private:
     template <class>
+    friend class all_shares;
+    template <class>
     friend class shares;
 
     owner<const shared_object> object_;
 };
 
-/// So many more owners of one object, made at once: one atomic change for all of them. The one they are made from outlives
-/// this.
+/// So many more owners of one object, made at once: one atomic change for all of them. All of them are taken. The one they are
+/// made from outlives this.
 template <class T>
-class shares {
+class all_shares {
 public:
-    /// `is_sole`: the one they are made from is the only one.
-    shares(const shared_owner<T>& of, std::size_t count, bool is_sole = false) noexcept
-        : object_(of.object_.get()), left_(static_cast<std::uint32_t>(count)) {
-        if (object_ == nullptr || left_ == 0) {
+    /// `is_sole`: the one they are made from is the only one. `count` is not 0.
+    all_shares(const shared_owner<T>& of, std::size_t count, bool is_sole) noexcept : object_(of.object_.get()) {
+        if (object_ == nullptr) {
             return;
         }
         if (is_sole) {
-            object_->become_owners(left_ + 1);
+            object_->become_owners(static_cast<std::uint32_t>(count) + 1);
         } else {
+            object_->add_owners(static_cast<std::uint32_t>(count));
+        }
+    }
+    all_shares(const all_shares&) = delete;
+    all_shares& operator=(const all_shares&) = delete;
+
+    /// The next of them. `count` times.
+    [[nodiscard]] shared_owner<T> take() const noexcept {
+        shared_owner<T> taken;
+        taken.object_ = owner<const shared_object>::adopt(object_);
+        return taken;
+    }
+
+private:
+    const shared_object* object_;
+};
+template <class T>
+all_shares(const shared_owner<T>&, std::size_t, bool) -> all_shares<T>;
+
+/// The same where not all may be taken.
+template <class T>
+class shares {
+public:
+    shares(const shared_owner<T>& of, std::size_t count) noexcept
+        : object_(of.object_.get()), left_(static_cast<std::uint32_t>(count)) {
+        if (object_ != nullptr && left_ != 0) {
             object_->add_owners(left_);
         }
     }

@@ -6,6 +6,7 @@
 
 #include "weir/completion.hpp"
 #include "weir/detail/footprint.hpp"
+#include "weir/detail/operation.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/export.hpp"
@@ -26,12 +27,13 @@ struct access_request {
 };
 
 /// One operation, before it has a place in a stream. Refers to what the call was given: made for one call of `submit`.
-struct submission {
+struct submission : detail::operation {
+    submission(std::span<const access_request> its_accesses, std::span<const completion> comes_after,
+               detail::task_ref its_work, const site& its_site, work_kind its_kind = work_kind::device) noexcept
+        : operation{its_work, its_site, its_kind}, accesses(its_accesses), after(comes_after) {}
+
     std::span<const access_request> accesses;
     std::span<const completion> after;
-    detail::task_ref work;
-    const site& from;
-    work_kind kind = work_kind::device;
 };
 
 /// Puts one operation into a stream: orders it after what its accesses conflict with (rules O1, O2, O5), enqueues it and

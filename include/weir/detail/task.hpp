@@ -25,19 +25,34 @@ struct task_type {
     std::size_t align;
     void (*move)(void* from, void* to) noexcept;  ///< move-constructs at `to`; `from` stays to be destroyed
     void (*run)(void* object);
+    void (*put)(void* object, void* queue);  ///< null unless it puts its work plainly: see queue_handle
     void (*destroy)(void* object) noexcept;
     task_nature nature;
-    bool trivial;        ///< need not be destroyed
-    bool needs_context;  ///< of CUDA: see needs_no_context
-    bool is_plain;       ///< native, trivial, and needs no context
+    bool trivial;  ///< need not be destroyed
 };
+
+/// The driver's handle of a queue (CUstream). A native task whose body is called with it, and need not be destroyed, puts its work
+/// there *plainly*: it calls nothing of CUDA but what takes its context from the handle, so that none need be current, and no code
+/// that asks for which operation it acts.
+struct queue_handle {
+    void* value = nullptr;
+};
+/// Inside the body of a native task: the driver's handle of the queue into which it puts work. Null where it does the work
+/// itself.
+[[nodiscard]] WEIR_EXPORT void* native_queue_handle() noexcept;
 
 /// Marks a callable that, on a device with queues of its own, does not do the work but puts it into the queue that it is
 /// called for (native_queue_handle). Anywhere else it does the work itself.
 template <class F, task_nature Nature = task_nature::native>
 struct native_task {
     F body;
-    void operator()() { body(); }
+    void operator()() {
+        if constexpr (std::is_invocable_v<F&, queue_handle>) {
+            body(queue_handle{native_queue_handle()});
+        } else {
+            body();
+        }
+    }
 };
 template <class F>
 native_task(F) -> native_task<F>;
@@ -47,18 +62,20 @@ inline constexpr task_nature nature_of = task_nature::work;
 template <class F, task_nature Nature>
 inline constexpr task_nature nature_of<native_task<F, Nature>> = Nature;
 
-/// Whether a native task calls nothing of CUDA but what takes its context from the handle of the queue: then no context need
-/// be current. A callable says so by a constant `needs_no_context`.
 template <class F>
-inline constexpr bool needs_no_context = requires {
-    requires F::needs_no_context;
-};
-template <class F, task_nature Nature>
-inline constexpr bool needs_no_context<native_task<F, Nature>> = needs_no_context<F>;
+inline constexpr bool puts_plainly = false;
+template <class F>
+inline constexpr bool puts_plainly<native_task<F, task_nature::native>> =
+    std::is_invocable_v<F&, queue_handle>&& std::is_trivially_destructible_v<F>;
 
-/// Inside the body of a native task: the driver's handle of the queue into which it puts work. Null where it does the work
-/// itself.
-[[nodiscard]] WEIR_EXPORT void* native_queue_handle() noexcept;
+template <class F>
+constexpr auto put_of() noexcept -> void (*)(void*, void*) {
+    if constexpr (puts_plainly<F>) {
+        return [](void* object, void* queue) { static_cast<F*>(object)->body(queue_handle{queue}); };
+    } else {
+        return nullptr;
+    }
+}
 
 /// A callable that its maker still owns and that a stream's queue moves into its own storage.
 struct task_ref {
@@ -75,11 +92,10 @@ inline constexpr task_type task_type_of = {
     alignof(F),
     [](void* from, void* to) noexcept { ::new (to) F(std::move(*static_cast<F*>(from))); },
     [](void* object) { (*static_cast<F*>(object))(); },
+    put_of<F>(),
     [](void* object) noexcept { static_cast<F*>(object)->~F(); },
     nature_of<F>,
-    std::is_trivially_destructible_v<F>,
-    !needs_no_context<F>,
-    nature_of<F> == task_nature::native&& std::is_trivially_destructible_v<F>&& needs_no_context<F>};
+    std::is_trivially_destructible_v<F>};
 
 /// Whether a callable can be moved into a queue's storage, and out of it, without failing.
 template <class F>

@@ -7,7 +7,6 @@
 #include "backend/cuda/context.hpp"
 #include "backend/cuda/driver.hpp"
 #include "backend/cuda/staging.hpp"
-#include "backend/native.hpp"
 #include "runtime/device_state.hpp"
 #include "weir/error.hpp"
 
@@ -32,10 +31,7 @@ void fetch_piece(backend::cuda::device_context& in, const staging::piece& by, wa
     both.move_to(0, by.memory());
     launches made(in);
     made.add_copy(both, type, type);
-    {
-        const backend::submitting_to stream(in.own_stream());
-        made();
-    }
+    made({in.own_stream()});
     in.expect(in.api().stream_synchronize(in.own_stream()), "cuStreamSynchronize");
     std::memcpy(to, by.memory(), static_cast<std::size_t>(both.elements()) * size_of(type));
 }

@@ -11,7 +11,6 @@
 #include "backend/cuda/context.hpp"
 #include "backend/cuda/driver.hpp"
 #include "backend/cuda/launch.hpp"
-#include "backend/native.hpp"
 #include "backend/own_variable.hpp"
 #include "runtime/device_state.hpp"
 #include "weir/detail/mutex.hpp"
@@ -177,10 +176,10 @@ void launches::add_fill(const walk::plan& all, dtype type, const std::byte* elem
     add(made, words);
 }
 
-void small_launch::fill(const std::uint64_t* its_words) const {
+void small_launch::fill(const std::uint64_t* its_words, detail::queue_handle into) const {
     const backend::cuda::in_context here(*in);
     const backend::cuda::driver_api& api = in->api();
-    auto* const stream = static_cast<backend::cuda::stream_handle>(backend::submitting_to::current());
+    auto* const stream = static_cast<backend::cuda::stream_handle>(into.value);
     const auto [address, value, count] = std::array{its_words[0], its_words[1], its_words[2]};
     if (what == call::fill8) {
         in->expect(api.fill8_async(address, static_cast<unsigned char>(value), count, stream), "cuMemsetD8Async");
@@ -191,20 +190,20 @@ void small_launch::fill(const std::uint64_t* its_words) const {
     }
 }
 
-void small_launch::run(const std::uint64_t* its_words) const {
+void small_launch::run(const std::uint64_t* its_words, detail::queue_handle into) const {
     if (what != call::launch) {
-        return fill(its_words);
+        return fill(its_words, into);
     }
     backend::cuda::launch_shape shape;
     shape.grid[0] = blocks;
     shape.block[0] = threads;
     void* const arguments[] = {const_cast<std::uint64_t*>(its_words)};  // is read alone
-    backend::cuda::launch(*in, kernel, shape, arguments);
+    backend::cuda::launch(*in, kernel, shape, arguments, into);
 }
 
-void launches::operator()() const {
+void launches::operator()(detail::queue_handle into) const {
     for (const one& each : all_) {
-        each.head.run(each.more_words.empty() ? each.head.words.data() : each.more_words.data());
+        each.head.run(each.more_words.empty() ? each.head.words.data() : each.more_words.data(), into);
     }
 }
 

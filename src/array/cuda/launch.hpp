@@ -9,6 +9,7 @@
 #include "array/cuda/call.hpp"
 #include "backend/cuda/compile.hpp"
 #include "frontier/small_vector.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/device.hpp"
 #include "weir/dtype.hpp"
 
@@ -24,7 +25,6 @@ using backend::cuda::context;
 /// need not keep once it is enqueued.
 struct small_launch {
     enum class call : std::uint8_t { launch, fill8, fill16, fill32 };
-    static constexpr bool needs_no_context = true;  // a fill sees to that itself
     static constexpr std::size_t most_words = 20;
 
     const context* in = nullptr;
@@ -36,13 +36,13 @@ struct small_launch {
     /// Takes the kernel of an element by element operation, which is compiled when it is first asked for, and so many blocks
     /// as suit `elements`. Throws as launches::add.
     void choose(const description& of, std::uint64_t elements);
-    /// Puts it into submitting_to::current(). Throws device_error.
-    void operator()() const { run(words.data()); }
+    /// Puts it into the queue. Throws device_error.
+    void operator()(detail::queue_handle into) const { run(words.data(), into); }
     /// The same with these words.
-    void run(const std::uint64_t* its_words) const;
+    void run(const std::uint64_t* its_words, detail::queue_handle into) const;
 
 private:
-    void fill(const std::uint64_t* its_words) const;
+    void fill(const std::uint64_t* its_words, detail::queue_handle into) const;
 };
 
 /// Launches of kernels, one after the other: what a native task does. Kernels are compiled when they are added.
@@ -70,8 +70,8 @@ public:
         return all_.size() == 1 && all_[0].more_words.empty() ? &all_[0].head : nullptr;
     }
 
-    /// Puts them into submitting_to::current(). Throws device_error.
-    void operator()() const;
+    /// Puts them into the queue. Throws device_error.
+    void operator()(detail::queue_handle into) const;
 
 private:
     struct one {

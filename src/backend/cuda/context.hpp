@@ -80,9 +80,13 @@ template <class Call>
 /// context from that, whichever is current, and to ask which one is would cost a launch some hundredths of its time. A driver
 /// that wants it current says so, and is asked again in the context.
 template <class Call>
-[[nodiscard, gnu::always_inline]] inline result by_handle(const context& of, Call&& call) noexcept {
+[[nodiscard, gnu::always_inline]] inline result by_handle(const context& of, Call call) noexcept {
     const result answer = call();
-    return answer == success ? answer : again_in_context(of, answer, call);
+    if (answer != success) [[unlikely]] {
+        const Call again(call);  // one of its own: the first one can stay in registers
+        return again_in_context(of, answer, again);
+    }
+    return answer;
 }
 
 /// The same for calls that could disturb a capture of others (queries, allocation, loading): they are made in relaxed

@@ -145,7 +145,7 @@ bool cuda_driver::await(point wanted) const noexcept {
     if (!of) {
         return timeline_table::instance().is_complete(wanted);
     }
-    const std::shared_ptr<lane> theirs = of->of();
+    const detail::owner<lane> theirs = of->of();
     of->flush(wanted);
     const watcher::leave here;
     const auto end = std::chrono::steady_clock::now() + looks_itself;

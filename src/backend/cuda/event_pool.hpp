@@ -7,6 +7,7 @@
 
 #include "backend/cuda/context.hpp"
 #include "backend/hot_mutex.hpp"
+#include "weir/detail/rare.hpp"
 
 namespace weir::backend::cuda {
 
@@ -86,8 +87,9 @@ private:
 
 inline void event_ref::let_go(pooled_event* one) noexcept {
     // Only users make users: who is the only one stays so, and needs no atomic change.
-    if (one != nullptr &&
-        (one->users.load(std::memory_order_acquire) == 1 || one->users.fetch_sub(1, std::memory_order_acq_rel) == 1)) {
+    if (one != nullptr && (one->users.load(std::memory_order_acquire) == 1 ||
+                           one->users.fetch_sub(1, std::memory_order_acq_rel) == 1)) [[unlikely]] {
+        detail::rare();
         one->pool->put(*one);
     }
 }

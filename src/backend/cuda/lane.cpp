@@ -186,7 +186,7 @@ void lane::awaited_end::cancel() noexcept {
     if (again != nullptr) {
         of->forget(*std::exchange(again, nullptr));
     }
-    of.reset();
+    of = {};
     event = event_ref();
 }
 
@@ -364,7 +364,7 @@ void lane::leave_if_idle(epoch upto) noexcept {
     if (last_.load(std::memory_order_seq_cst) != upto) {
         return;
     }
-    const std::shared_ptr<lane> self = shared_from_this();  // the owner may have the last other one
+    const detail::owner<lane> self(this);  // the owner may have the last other one
     if (!is_busy_.exchange(false, std::memory_order_seq_cst)) {
         return;  // another thread was faster
     }
@@ -408,7 +408,7 @@ void lane::tell(const times& one) noexcept {
 
 /// Tells the times of what is first in the stream, up to `upto`, unless others must be told before: then `before` says which,
 /// once. Whether there was anything.
-bool lane::tell_next(epoch upto, std::pair<std::shared_ptr<lane>, epoch>& before) noexcept {
+bool lane::tell_next(epoch upto, std::pair<detail::owner<lane>, epoch>& before) noexcept {
     times one;
     {
         const std::lock_guard lock(mutex_);
@@ -439,10 +439,10 @@ void lane::tell_times(epoch upto) noexcept {
     static detail::mutex
         telling;  // one thread at a time, since it goes from stream to stream; before the lanes' own locks
     const std::lock_guard lock(telling);
-    std::vector<std::pair<std::shared_ptr<lane>, epoch>>
+    std::vector<std::pair<detail::owner<lane>, epoch>>
         others;  // the last one is told first; then those, then this stream
     for (;;) {
-        std::pair<std::shared_ptr<lane>, epoch> before;
+        std::pair<detail::owner<lane>, epoch> before;
         lane& next = others.empty() ? *this : *others.back().first;
         if (!next.tell_next(others.empty() ? upto : others.back().second, before)) {
             if (others.empty()) {

@@ -16,6 +16,8 @@
 #include "backend/cuda/lane_events.hpp"
 #include "backend/hot_mutex.hpp"
 #include "frontier/point.hpp"
+#include "weir/detail/intrusive.hpp"
+#include "weir/detail/rare.hpp"
 
 namespace weir::backend::cuda {
 
@@ -33,13 +35,14 @@ namespace weir::backend::cuda {
 ///
 /// Shared: whoever looks keeps it. Any thread, under no lock, but for `submitted`, the marks, `keep` and `time`, which
 /// belong to the thread that submits.
-class lane final : public std::enable_shared_from_this<lane> {
+class lane final : public detail::counted<lane> {
 public:
     /// Makes a stream. `lock` guards what is kept; it lives for ever. Throws device_error.
     lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& lock, int priority, unsigned flags);
     /// Uses one that others own.
     lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& lock, stream_handle adopted) noexcept;
     ~lane();
+    void last_owner_gone() noexcept { delete this; }
     lane(const lane&) = delete;
     lane& operator=(const lane&) = delete;
 
@@ -76,6 +79,7 @@ public:
         submitted_.store(at, std::memory_order_seq_cst);
         if (!is_busy_.load(std::memory_order_seq_cst) || wanted.load(std::memory_order_seq_cst) >= at ||
             !watched.load(std::memory_order_seq_cst)) [[unlikely]] {
+            detail::rare();
             find_watcher(at);
         }
     }
@@ -119,7 +123,7 @@ public:
             nullptr;  ///< if not null: to be run then, with the time of `end` as the device's
         void* object = nullptr;
         /// What it waited for in other streams: their times are told first, whoever finds first that they are over.
-        std::vector<std::pair<std::shared_ptr<lane>, epoch>> after{};
+        std::vector<std::pair<detail::owner<lane>, epoch>> after{};
     };
     void time(times what);
 
@@ -133,20 +137,21 @@ public:
     /// What somebody has to wait for, or to record before.
     struct awaited_end {
         event_ref event;                ///< one that is over once the operation is; or, if `of` is not null:
-        std::shared_ptr<lane> of;       ///< where the calling thread has to record one,
+        detail::owner<lane> of;         ///< where the calling thread has to record one,
         pooled_event* again = nullptr;  ///< this one, which is in its list already; or any, if null
 
         /// Calls `wait(event)` for an event that is over once the operation is. Once, in a fork_section. Throws what that throws,
         /// device_error, std::bad_alloc.
         template <class Wait>
         void wait_with(Wait&& wait) {
-            if (of == nullptr) {
+            if (!of) {
                 wait(event.handle());
                 event = event_ref();
                 return;
             }
-            const std::shared_ptr<lane> theirs = std::move(of);
+            const detail::owner<lane> theirs = std::move(of);
             if (again == nullptr) [[unlikely]] {
+                detail::rare();
                 theirs->wait_with_another(wait);
                 return;
             }
@@ -194,8 +199,8 @@ private:
     /// As many operations get an event each after the last wait for a single one.
     static constexpr int stays_fine = 64;
     /// As many events as a stream keeps of those that are not over, marks aside; and where single operations are waited for.
-    static constexpr std::size_t most = 8;
-    static constexpr std::size_t most_fine = 64;
+    static constexpr std::size_t most = 16;
+    static constexpr std::size_t most_fine = 128;
 
     [[nodiscard]] bool lacks_mark(epoch covered) noexcept;
     void record(event_handle event) const;
@@ -219,7 +224,7 @@ private:
     void let_go(epoch upto) noexcept;
     void tell_times(epoch upto) noexcept;
     void tell(const times& one) noexcept;
-    [[nodiscard]] bool tell_next(epoch upto, std::pair<std::shared_ptr<lane>, epoch>& before) noexcept;
+    [[nodiscard]] bool tell_next(epoch upto, std::pair<detail::owner<lane>, epoch>& before) noexcept;
     void give_up() noexcept;
 
     // What each operation needs, on one cache line.
@@ -264,8 +269,9 @@ inline std::size_t lane::most_events() const noexcept {
 }
 
 inline void lane::record(event_handle event) const {
-    const auto call = [&] { return in_->api().event_record(event, stream_); };
+    const auto call = [event, of = in_, to = stream_] { return of->api().event_record(event, to); };
     if (is_adopted_) [[unlikely]] {  // perhaps a default one, whose handle says nothing
+        detail::rare();
         const in_context here(*in_);
         in_->expect(call(), "cuEventRecord");
     } else {
@@ -276,6 +282,7 @@ inline void lane::record(event_handle event) const {
 inline bool lane::has_entered(epoch at, awaited_end& end, bool& must_record) noexcept {
     const epoch entered = submitted();
     if (entered < at) [[unlikely]] {
+        detail::rare();
         return false;
     }
     awaited(at, entered);
@@ -285,8 +292,11 @@ inline bool lane::has_entered(epoch at, awaited_end& end, bool& must_record) noe
         end.event = found->event;
         return true;
     }
-    if (!is_reachable()) [[unlikely]] {
-        return false;
+    if (stream_ == per_thread_stream()) [[unlikely]] {
+        detail::rare();
+        if (!is_reachable()) {
+            return false;
+        }
     }
     end.again = events_.next(entered, false, most_events());
     return true;

@@ -22,14 +22,11 @@ bool lane_events::cover(epoch at, bool is_mark) noexcept {
 }
 
 void lane_events::add(recorded&& added, std::size_t most) {
-    if (!ring_.has_room_for(1) && ring_.size() < most) {
-        ring_.resize(ring_.size() + 1);
-    }
     if (ring_.size() >= most) {
-        leave_one_out();
+        leave_some_out(most / 2);
     }
     if (!ring_.has_room_for(1)) {
-        ring_.resize(ring_.size() + 1);  // marks alone
+        ring_.resize(ring_.size() + 1);
     }
     // As a rule it is the last one.
     std::uint64_t place = ring_.end();
@@ -40,25 +37,42 @@ void lane_events::add(recorded&& added, std::size_t most) {
     ring_[place] = std::move(added);
 }
 
-/// Takes out an element: those before it move up, and its event stays where the first one was.
+/// Has an element take the place of one that is left out, whose event stays where the element was.
+void lane_events::move(std::uint64_t from, std::uint64_t to) noexcept {
+    recorded& moved = ring_[from];
+    recorded& out = ring_[to];
+    out.at = moved.at;
+    out.is_mark = moved.is_mark;
+    out.event.swap(moved.event);
+}
+
+/// Takes out an element: those before it move up.
 void lane_events::take_out(std::uint64_t place) noexcept {
     for (; place != ring_.first(); --place) {
-        recorded& one = ring_[place];
-        recorded& before = ring_[place - 1];
-        one.at = before.at;
-        one.is_mark = before.is_mark;
-        one.event.swap(before.event);
+        move(place - 1, place);
     }
     ring_.drop_before(ring_.first() + 1);
 }
 
-void lane_events::leave_another_out() noexcept {
-    for (std::uint64_t i = ring_.first() + 1; i + 1 < ring_.end(); ++i) {
-        if (!ring_[i].is_mark && ring_[i].event.is_recorded()) {
-            take_out(i);
-            return;
+const lane_events::recorded* lane_events::find_behind(epoch at) const noexcept {
+    for (std::uint64_t found = place_behind(at); found != ring_.end(); ++found) {
+        if (ring_[found].event.is_recorded()) {
+            return &ring_[found];
         }
     }
+    return nullptr;
+}
+
+void lane_events::leave_some_out(std::size_t stay) noexcept {
+    const std::uint64_t first = ring_.first();
+    std::uint64_t to = ring_.end() - (stay - 1);  // those from here on stay
+    for (std::uint64_t i = to - 1; i != first; --i) {
+        if (ring_[i].is_mark || !ring_[i].event.is_recorded()) {
+            move(i, --to);
+        }
+    }
+    move(first, --to);
+    ring_.drop_before(to);
 }
 
 void lane_events::forget(const pooled_event& one) noexcept {

@@ -7,6 +7,7 @@
 #include "backend/cuda/event_pool.hpp"
 #include "backend/ring.hpp"
 #include "backend/timeline.hpp"
+#include "weir/detail/rare.hpp"
 
 namespace weir::backend::cuda {
 
@@ -19,8 +20,8 @@ namespace weir::backend::cuda {
 ///                           in the list, and recorded presently by the thread that has it in hand: nobody gets it yet
 class lane_events {
 public:
-    struct recorded {
-        epoch at = 0;  ///< the event is over once this is, and not before
+    struct alignas(32) recorded {  // of a size by which the processor need not divide
+        epoch at = 0;              ///< the event is over once this is, and not before
         event_ref event;
         bool is_mark = false;  ///< what comes later may wait for anything (rule O7): nobody gets that event instead
     };
@@ -30,12 +31,7 @@ public:
 
     /// The first that stands behind `at` or a later epoch; null if there is none. Until the next change.
     [[nodiscard]] const recorded* behind(epoch at) const noexcept {
-        for (std::uint64_t found = place_behind(at); found != ring_.end(); ++found) {
-            if (ring_[found].event.is_recorded()) [[likely]] {
-                return &ring_[found];
-            }
-        }
-        return nullptr;
+        return ring_.empty() || ring_[ring_.end() - 1].at < at ? nullptr : find_behind(at);
     }
     /// The one in the middle of all that do; without an event if there is none.
     [[nodiscard]] recorded middle_of_those_behind(epoch at) const noexcept;
@@ -43,19 +39,22 @@ public:
     [[nodiscard]] bool cover(epoch at, bool is_mark) noexcept;
 
     /// Adds one for `at`, which is not before any other's, and answers its event, which the caller records then: `was_recorded` or
-    /// `forget` follows, under no lock and under it. Fewer events are quicker found and sooner used again: of more than `most` one
-    /// is left out, but never a mark; who waits for its epoch gets the next later one. Null if there is no event to use again:
+    /// `forget` follows, under no lock and under it. Fewer events are quicker found and sooner used again: of `most`
+    /// half are left out, but never a mark; who waits for the epoch of one gets the next later one. Null if there is no event to use again:
     /// nothing was added then.
     [[nodiscard, gnu::always_inline]] pooled_event* next(epoch at, bool is_mark, std::size_t most) noexcept {
-        if (ring_.size() >= most) {
-            leave_one_out();
+        if (ring_.size() >= most) [[unlikely]] {
+            leave_some_out(most / 2);
         }
         if (!ring_.has_room_for(1)) [[unlikely]] {
+            detail::rare();
             return nullptr;
         }
         recorded& place = ring_[ring_.end()];
         pooled_event* const again = place.event.get();
-        if (again == nullptr || !place.event.is_only_one() || !place.event.is_recorded()) [[unlikely]] {
+        if (again == nullptr || again->users.load(std::memory_order_acquire) != 1 ||
+            !again->is_recorded.load(std::memory_order_acquire)) [[unlikely]] {
+            detail::rare();
             return nullptr;
         }
         again->is_recorded.store(false, std::memory_order_relaxed);
@@ -68,7 +67,7 @@ public:
     /// Takes out one that `next` answered and that was not recorded.
     void forget(const pooled_event& one) noexcept;
 
-    /// Adds one that is recorded, where `next` has none, and leaves one out as that does. Throws std::bad_alloc; nothing has changed
+    /// Adds one that is recorded, where `next` has none, and leaves some out as that does. Throws std::bad_alloc; nothing has changed
     /// then.
     void add(recorded&& added, std::size_t most);
     /// Drops those that stand behind `over` or an earlier epoch.
@@ -76,6 +75,7 @@ public:
     [[nodiscard]] bool empty() const noexcept { return ring_.empty(); }
 
 private:
+    [[nodiscard]] const recorded* find_behind(epoch at) const noexcept;
     /// Looked for from behind, since most wait for what came last.
     [[nodiscard]] std::uint64_t place_behind(epoch at) const noexcept {
         std::uint64_t found = ring_.end();
@@ -87,20 +87,9 @@ private:
     [[nodiscard]] recorded if_recorded(std::uint64_t place) const noexcept {
         return ring_[place].event.is_recorded() ? ring_[place] : recorded();
     }
-    /// The second one, as a rule: the first one takes its place.
-    void leave_one_out() noexcept {
-        recorded& first = ring_[ring_.first()];
-        recorded& second = ring_[ring_.first() + 1];
-        if (second.is_mark || !second.event.is_recorded()) [[unlikely]] {
-            leave_another_out();
-            return;
-        }
-        second.at = first.at;
-        second.is_mark = first.is_mark;
-        second.event.swap(first.event);
-        ring_.drop_before(ring_.first() + 1);
-    }
-    void leave_another_out() noexcept;
+    /// The first one stays, so that progress is seen, and so do the last ones.
+    void leave_some_out(std::size_t stay) noexcept;
+    void move(std::uint64_t from, std::uint64_t to) noexcept;
     void take_out(std::uint64_t place) noexcept;
 
     ring<recorded> ring_;

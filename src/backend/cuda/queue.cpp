@@ -21,7 +21,7 @@ namespace {
 
 /// Host code that stands for work of the device, from the time it enters the stream until it has run.
 struct body_call {
-    std::shared_ptr<lane> of;
+    detail::owner<lane> of;
     queue_events* events;
     epoch at;
     runtime::site from;
@@ -47,7 +47,7 @@ thread_local int helping = 0;
 submission::submission(device_context& in, timeline& line, queue_events& owner, int priority, unsigned flags,
                        host_bodies* bodies)
     : recorded_queue(line, *this),
-      lane_(std::make_shared<lane>(in, line, owner, submissions::lock_of(line.number()), priority, flags)),
+      lane_(new lane(in, line, owner, submissions::lock_of(line.number()), priority, flags)),
       bodies_(bodies),
       number_(line.number()),
       has_straight_way_(lane_->ordered_as() == implicit_order::none) {
@@ -57,7 +57,7 @@ submission::submission(device_context& in, timeline& line, queue_events& owner, 
 submission::submission(device_context& in, timeline& line, queue_events& owner, stream_handle adopted,
                        host_bodies* bodies)
     : recorded_queue(line, *this),
-      lane_(std::make_shared<lane>(in, line, owner, submissions::lock_of(line.number()), adopted)),
+      lane_(new lane(in, line, owner, submissions::lock_of(line.number()), adopted)),
       bodies_(bodies),
       number_(line.number()),
       is_shared_(true),
@@ -251,7 +251,7 @@ bool submission::pass_work_on(bool may_block) noexcept {
 }
 
 void submission::run_ahead() noexcept {
-    const std::shared_ptr<lane> of = lane_;
+    const detail::owner<lane> of = lane_;
     epoch done = 0;
     hand_on([&](epoch at, const operation& what) {
         const acting_for self({line().number(), at});

@@ -33,7 +33,8 @@ namespace weir::backend::cuda {
 ///
 /// Nothing that waits for the host is ever in the driver's stream, so that an event recorded there late waits for nothing
 /// that might never come (rule O7), but for work of others (task_nature::foreign), which has an event before and behind it.
-class submission final : public recorded_queue,
+class submission final : public straight_way,
+                         public recorded_queue,
                          public std::enable_shared_from_this<submission>,
                          private queue_events,
                          private blocking_work,
@@ -47,7 +48,7 @@ public:
     submission(device_context& in, timeline& line, queue_events& owner, stream_handle adopted, host_bodies* bodies);
     ~submission() override = default;
 
-    [[nodiscard]] const std::shared_ptr<lane>& of() const noexcept { return lane_; }
+    [[nodiscard]] const detail::owner<lane>& of() const noexcept { return lane_; }
     void reserve(std::size_t waits, const detail::task_ref& work) override;
     void wait(point target) noexcept override { targets_.push_back(target); }
     void submit(epoch at, const operation& what) noexcept override;
@@ -113,7 +114,7 @@ private:
     void heal(epoch at) noexcept override { lane_->owner().succeeded(at); }
 
     // What each operation needs, on one cache line.
-    alignas(64) std::shared_ptr<lane> lane_;
+    alignas(64) detail::owner<lane> lane_;
     host_bodies* bodies_;
     std::vector<point> passed_;  ///< waits of the work ahead that the driver does; of the thread that passes on
     timeline_id number_;         ///< of the timeline
@@ -145,7 +146,7 @@ public:
     void wait(point target) noexcept override { to_->wait(target); }
     void submit(epoch at, const operation& what) noexcept override { to_->submit(at, what); }
     void flush(point upto) noexcept override { to_->flush(upto); }
-    [[nodiscard]] queue* straight_way() noexcept override { return to_.get(); }
+    [[nodiscard]] straight_way* straight() noexcept override { return to_.get(); }
     [[nodiscard]] void* native_handle() const noexcept override { return to_->of()->stream(); }
     void share() noexcept override { to_->share(); }
     [[nodiscard]] std::optional<int> priority() const noexcept override;

@@ -11,8 +11,8 @@
 #include "backend/cuda/context.hpp"
 #include "backend/cuda/queue.hpp"
 #include "backend/cuda/submissions.hpp"
-#include "backend/native.hpp"
 #include "order/plan.hpp"
+#include "weir/detail/rare.hpp"
 #include "weir/detail/task.hpp"
 
 namespace weir::backend::cuda {
@@ -22,13 +22,15 @@ namespace {
 /// Whether `target` is in a stream of the driver's, for somebody who is about to have a stream wait for it: lane::has_entered.
 inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
     submissions::place* const here = submissions::find_place(target.timeline);
-    if (here == nullptr) {
+    if (here == nullptr) [[unlikely]] {
+        detail::rare();
         return false;
     }
     const std::lock_guard lock(here->mutex.within_section());
-    const std::shared_ptr<lane>& theirs = here->on;
+    const detail::owner<lane>& theirs = here->on;
     bool must_record = false;
-    if (!theirs || !theirs->has_entered(target.at, known, must_record)) {
+    if (!theirs || !theirs->has_entered(target.at, known, must_record)) [[unlikely]] {
+        detail::rare();
         return false;
     }
     if (must_record) {
@@ -44,6 +46,7 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
     straight_wait* next = straight_.data();
     for (const order::wait& issued : waits) {
         if (next == straight_.data() + most_straight || !is_in_a_stream(issued.target.at, next->end)) [[unlikely]] {
+            detail::rare();
             std::for_each(straight_.begin(), straight_.end(), [](straight_wait& one) { one.end.cancel(); });
             return false;
         }
@@ -59,6 +62,7 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
     const bool is_host_code = type != nullptr && type->nature == detail::task_nature::work;
     if (is_pending() || !has_straight_way_.load(std::memory_order_relaxed) ||
         (is_host_code && is_for_the_host(what.kind, type))) [[unlikely]] {
+        detail::rare();
         return false;
     }
     // Nobody else has the queue, nor can anybody get it but by what is submitted under this lock.
@@ -72,12 +76,13 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
 
 [[gnu::hot]] void submission::carry_out(epoch at, const operation& what) noexcept {
     const detail::task_type* const type = what.work.type;
-    const bool is_plain = type != nullptr && type->is_plain && !what.timed && bodies_ == nullptr && !in_trouble() &&
-                          !lane_->in().is_broken();
+    const bool is_plain = type != nullptr && type->put != nullptr && !what.timed && bodies_ == nullptr &&
+                          !in_trouble() && !lane_->in().is_broken();
     if (straight_waits_ != 0) {
         for (straight_wait& one : std::span(straight_.data(), std::exchange(straight_waits_, std::uint8_t{0}))) {
             wait_straight(one);
-            if (!is_plain) {
+            if (!is_plain) [[unlikely]] {
+                detail::rare();
                 remember_passed(one.target);
             }
         }
@@ -86,10 +91,12 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
         put_plainly(at, what);
         enters_plainly(at);
     } else {
+        detail::rare();
         const in_context here(lane_->in());
         has_entered(at, enter_stream(at, what));
     }
     if (!rest_alone()) [[unlikely]] {
+        detail::rare();
         pass_on(false);
     }
 }
@@ -103,12 +110,10 @@ void submission::remember_passed(point target) noexcept {
     }
 }
 
-/// What `enter_stream` does for work that Weir itself puts into the stream by nothing but calls of the driver that take the context
-/// from the stream, and of which nothing is left to destroy: no code runs that could ask for which operation it acts.
+/// What `enter_stream` does for work that is put there plainly (detail::queue_handle).
 [[gnu::always_inline]] inline void submission::put_plainly(epoch at, const operation& what) noexcept {
     try {
-        const submitting_to stream(lane_->stream());
-        what.work.type->run(what.work.object);
+        what.work.type->put(what.work.object, lane_->stream());
         static_cast<queue_events&>(*this).succeeded(at);
     } catch (...) {
         failed(at, what.from, std::current_exception());
@@ -118,17 +123,19 @@ void submission::remember_passed(point target) noexcept {
 /// `has_entered` for such work in a stream that nobody else puts work into.
 [[gnu::always_inline]] inline void submission::enters_plainly(epoch at) noexcept {
     if (!passed_.empty()) [[unlikely]] {
+        detail::rare();
         passed_.clear();
     }
-    lane_->submitted(at);
-    if (lane_->is_finely_awaited()) {
+    lane& on = *lane_.get();
+    on.submitted(at);
+    if (on.is_finely_awaited()) {
         try {
-            lane_->mark_if_finely_awaited();
+            on.mark_if_finely_awaited();
         } catch (...) {
             // Without the event, waits for this operation may last longer than they need to.
         }
     }
-    lane_->passed_on(at);
+    on.passed_on(at);
 }
 
 /// The target is in a stream of the driver's. Where the driver takes no wait, the calling thread waits: what is in such a stream gets
@@ -138,7 +145,9 @@ void submission::remember_passed(point target) noexcept {
     const device_context& in = lane_->in();
     try {
         one.end.wait_with([&](event_handle event) __attribute__((always_inline)) {
-            const auto call = [&] { return in.api().stream_wait_event(lane_->stream(), event, 0); };
+            const auto call = [event, of = &in, to = lane_->stream()] {
+                return of->api().stream_wait_event(to, event, 0);
+            };
             in.expect(by_handle(in, call), "cuStreamWaitEvent");
         });
         return;

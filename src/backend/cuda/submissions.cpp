@@ -38,7 +38,7 @@ void submissions::add(timeline_id of, const std::shared_ptr<submission>& one) no
 void submissions::remove(timeline_id of) noexcept {
     place& here = *find_place(of);
     std::shared_ptr<submission> last;  // both destroyed under no lock
-    std::shared_ptr<lane> last_on;
+    detail::owner<lane> last_on;
     const std::lock_guard lock(here.mutex);
     last = std::move(here.of);
     last_on = std::move(here.on);

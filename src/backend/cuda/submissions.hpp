@@ -33,7 +33,7 @@ public:
     struct alignas(64) place {
         hot_mutex mutex;  ///< guards what follows
         std::shared_ptr<submission> of;
-        std::shared_ptr<lane> on;
+        detail::owner<lane> on;
     };
     /// The place of a timeline; null if nobody has asked for the lock of one near it.
     [[nodiscard]] static place* find_place(timeline_id of) noexcept {

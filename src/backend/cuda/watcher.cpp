@@ -13,7 +13,7 @@ namespace weir::backend::cuda {
 namespace {
 
 /// How often it looks while nobody waits. Each look costs a thread that submits some 20 us, by the driver's locks.
-constexpr auto now_and_then = std::chrono::milliseconds(4);
+constexpr auto now_and_then = std::chrono::milliseconds(10);
 /// And while somebody does: at first without rest, later in such steps.
 constexpr auto in_a_hurry = std::chrono::microseconds(20);
 constexpr int looks_without_rest = 200;
@@ -52,7 +52,7 @@ void watcher::add(lane& one) noexcept {
     }
     try {
         const std::lock_guard lock(mutex_);
-        fresh_.push_back(one.shared_from_this());
+        fresh_.emplace_back(&one);
         // A thread that looks now and then anyway finds it soon enough, and to wake one costs the caller a system call.
         if (std::exchange(has_nothing_to_do_, false)) {
             changed_.notify_one();

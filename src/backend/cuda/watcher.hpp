@@ -52,14 +52,14 @@ private:
     std::uint64_t generation_ = fork_gate::generation();  ///< whose the thread is
     detail::mutex mutex_;                                 ///< guards what follows; a leaf in the lock order
     detail::condition_variable changed_;
-    std::vector<std::shared_ptr<lane>> fresh_;
+    std::vector<detail::owner<lane>> fresh_;
     std::vector<context_end*> fresh_ends_;
     bool in_a_hurry_ = false;
     bool has_nothing_to_do_ = false;  ///< the thread sleeps until it is told
     bool is_over_ = false;
     bool has_ended_ = false;
     // Of its thread.
-    std::vector<std::shared_ptr<lane>> lanes_;
+    std::vector<detail::owner<lane>> lanes_;
     std::vector<context_end*> ends_;
 };
 
