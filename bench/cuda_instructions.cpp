@@ -1,5 +1,5 @@
 // How many instructions the host needs for an operation on a CUDA device whose driver does nothing, for `./run bench
-// instructions`. Usage: bench-cuda-instructions launch|in_turn|SHAPE; valgrind counts what runs in `measured`.
+// instructions`. Usage: bench-cuda-instructions launch|in_turn|allocate|SHAPE; valgrind counts what runs in `measured`.
 #include <cstddef>
 #include <cstring>
 #include <functional>
@@ -50,6 +50,13 @@ void launch_on(const world& with, std::size_t streams) {
     }
 }
 
+/// Memory that is dropped at once.
+void allocate_and_drop(const world& with) {
+    for (std::size_t i = 0; i < bench::tasks_in_all; ++i) {
+        const array y = empty(1024, dtype::float64, with.streams[0]);
+    }
+}
+
 template <std::size_t... I>
 void enqueue_task(const world& with, std::index_sequence<I...>, std::size_t step, std::size_t column,
                   const std::vector<std::size_t>& read) {
@@ -82,8 +89,9 @@ extern "C" [[gnu::noinline]] void measured(const std::function<void()>& run) { r
 int main(int count, char** arguments) {
     const char* const what = count == 2 ? arguments[1] : "";
     bench::task_shape shape = bench::task_shape::trivial;
-    bool is_known = std::strcmp(what, "launch") == 0 || std::strcmp(what, "in_turn") == 0;
-    const bool is_launch = is_known;
+    const bool is_launch = std::strcmp(what, "launch") == 0 || std::strcmp(what, "in_turn") == 0;
+    const bool is_allocation = std::strcmp(what, "allocate") == 0;
+    bool is_known = is_launch || is_allocation;
     for (const bench::named_shape& one : bench::task_shapes) {
         if (std::strcmp(what, one.name) == 0) {
             shape = one.shape;
@@ -91,13 +99,15 @@ int main(int count, char** arguments) {
         }
     }
     if (!is_known) {
-        std::cerr << "usage: bench-cuda-instructions launch|in_turn|trivial|stencil|fft|sweep|tree|random\n";
+        std::cerr << "usage: bench-cuda-instructions launch|in_turn|allocate|trivial|stencil|fft|sweep|tree|random\n";
         return 2;
     }
     const world with(shape);
     const std::function<void()> run = [&] {
         if (is_launch) {
             launch_on(with, std::strcmp(what, "launch") == 0 ? 1 : 2);
+        } else if (is_allocation) {
+            allocate_and_drop(with);
         } else {
             enqueue_graph(with);
         }

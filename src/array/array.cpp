@@ -64,7 +64,11 @@ detail::axis_list strides_in_c_order(const shape& extents, dtype type) {
 }  // namespace
 
 array::array(weir::buffer memory, weir::dtype type, const weir::shape& extents, std::size_t offset)
-    : buffer_(std::move(memory)), shape_(extents), dtype_(type), offset_(offset) {
+    : buffer_(std::move(memory)),
+      shape_(extents),
+      strides_(strides_in_c_order(extents, type)),
+      dtype_(type),
+      offset_(offset) {
     const std::size_t needed = nbytes();
     const std::size_t there = buffer_.bytes();
     if (offset > there || needed > there - offset) {
@@ -73,14 +77,13 @@ array::array(weir::buffer memory, weir::dtype type, const weir::shape& extents, 
                              ": make a larger buffer or a smaller array");
     }
     expect_aligned(buffer_, type, extents, offset);
-    strides_ = strides_in_c_order(extents, type);
     footprint_ = {offset_, offset_ + needed};
     find_elements();
 }
 
 array::array(weir::buffer memory, weir::dtype type, const weir::shape& extents, std::span<const std::int64_t> strides,
              std::size_t offset)
-    : buffer_(std::move(memory)), shape_(extents), dtype_(type), offset_(offset) {
+    : buffer_(std::move(memory)), shape_(extents), strides_(strides), dtype_(type), offset_(offset) {
     if (strides.size() != extents.dimensions()) {
         throw argument_error(described(type, extents) + " and " + std::to_string(strides.size()) +
                              " strides: give one for each dimension");
@@ -103,7 +106,6 @@ array::array(weir::buffer memory, weir::dtype type, const weir::shape& extents, 
                              std::to_string(offset) + " on: check shape, strides and offset");
     }
     expect_aligned(buffer_, type, extents, offset);
-    strides_ = detail::axis_list(strides);
     find_footprint();
 }
 

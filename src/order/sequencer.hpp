@@ -50,7 +50,7 @@ public:
 
     /// The same for a short plan with waits that is prepared for what `is_sole` says. The operation's clock is `known`, which the
     /// stream alone has then.
-    [[gnu::noinline]] epoch reserve(short_plan& with) noexcept {
+    [[gnu::noinline, gnu::hot]] epoch reserve(short_plan& with) noexcept {
         with.advance(known_);
         return ++tail_;
     }

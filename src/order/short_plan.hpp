@@ -88,7 +88,7 @@ public:
     }
 
     /// What the stream is ordered after once it has issued the waits, of which there are some. Throws std::bad_alloc.
-    [[nodiscard]] clock clock_after() const {
+    [[nodiscard, gnu::hot]] clock clock_after() const {
         auto merged = std::make_unique<shared_frontier>();
         std::array<const frontier*, frontier::direct + 1> all;  // filled as far as it is used
         std::size_t count = 0;
@@ -119,7 +119,7 @@ public:
 
 private:
     template <class Watermarks>
-    [[nodiscard, gnu::noinline]] bool resolve_named(const Watermarks& completed) noexcept {
+    [[nodiscard, gnu::noinline, gnu::hot]] bool resolve_named(const Watermarks& completed) noexcept {
         for (std::uint32_t left = named_; left != 0; left &= left - 1) {
             const auto of = static_cast<timeline_id>(std::countr_zero(left));
             const need_of_one& latest = needed_[of];
