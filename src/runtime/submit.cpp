@@ -29,15 +29,17 @@ namespace weir::runtime {
 
 namespace {
 
+constexpr std::size_t most_operands = 8;
+
 /// The operands of an operation and its stream: a list, then the locks of all, taken one by one in the order of their
 /// addresses, the stream's last (rule O8).
+template <std::size_t Count>
 class operands {
 public:
-    static constexpr std::size_t most = 8;
 
     /// Whether that is all there is to them: few, each named once, in memory of the stream's own device.
     [[nodiscard, gnu::always_inline]] bool take(const stream_state& stream,
-                                                std::span<const access_request> accesses) noexcept {
+                                                std::span<const access_request, Count> accesses) noexcept {
         const device_state* const own = stream.memory_space();
         for (const access_request& access : accesses) {
             resource* const target = access.target;
@@ -56,19 +58,22 @@ public:
 
     /// Within a fork_section.
     [[gnu::always_inline]] void lock(stream_state& stream) noexcept {
-        for (std::size_t i = 0; i < count_; ++i) {
+        for (std::size_t i = 0; i < count(); ++i) {
             list_[i]->mutex.within_section().lock();
         }
         stream.mutex.within_section().lock();
     }
     [[gnu::always_inline]] void unlock(stream_state& stream) noexcept {
         stream.mutex.within_section().unlock();
-        for (std::size_t i = count_; i > 0; --i) {
+        for (std::size_t i = count(); i > 0; --i) {
             list_[i - 1]->mutex.within_section().unlock();
         }
     }
 
 private:
+    static constexpr bool is_fixed = Count != std::dynamic_extent;
+    [[nodiscard]] std::size_t count() const noexcept { return is_fixed ? Count : count_; }
+
     /// At its place; false if it is there.
     [[gnu::always_inline]] bool add(resource* target) noexcept {
         std::size_t place = count_;
@@ -84,13 +89,14 @@ private:
     }
 
     std::size_t count_ = 0;
-    std::array<resource*, most> list_;  // filled as far as it is used
+    std::array<resource*, is_fixed ? Count : most_operands> list_;  // filled as far as it is used
 };
 
 /// The locks, while they are held.
+template <std::size_t Count>
 class locked {
 public:
-    [[gnu::always_inline]] locked(operands& resources, stream_state& stream) noexcept
+    [[gnu::always_inline]] locked(operands<Count>& resources, stream_state& stream) noexcept
         : resources_(&resources), stream_(&stream) {
         resources.lock(stream);
     }
@@ -99,7 +105,7 @@ public:
     locked& operator=(const locked&) = delete;
 
 private:
-    operands* resources_;
+    operands<Count>* resources_;
     stream_state* stream_;
 };
 
@@ -114,7 +120,8 @@ private:
 /// Has the stream's short plan find what the operation needs, and says which of its accesses make everything forgotten that was
 /// kept, a bit for each; nothing if the plan cannot tell, or somebody else uses the memory, too. All locks are held; nothing has
 /// changed but room that was made. Throws std::bad_alloc.
-[[gnu::always_inline]] inline bool find_needs(stream_state& stream, std::span<const access_request> accesses,
+template <std::size_t Count>
+[[gnu::always_inline]] inline bool find_needs(stream_state& stream, std::span<const access_request, Count> accesses,
                                               std::uint32_t& covering) {
     order::short_plan& plan = stream.needs;
     plan.begin(stream.timeline(), stream.sequence.known());
@@ -159,7 +166,7 @@ private:
 /// Whether anything is to be said or done about the operation besides.
 [[gnu::always_inline]] inline bool is_special(const stream_state& stream, const submission& what) noexcept {
     const bool is_host_code = what.work.type != nullptr && what.work.type->nature == detail::task_nature::work;
-    return attention::is_needed() || !what.after.empty() || what.accesses.size() > operands::most ||
+    return attention::is_needed() || !what.after.empty() || what.accesses.size() > most_operands ||
            stream.ordered_as() != backend::implicit_order::none ||
            (is_host_code && what.kind == work_kind::device && !stream.device().driver().runs_host_code());
 }
@@ -171,24 +178,26 @@ private:
 
 /// Gives the operation its place, and the queue what is not straight. Its epoch and its clock; 0 if it must go at length: then
 /// nothing has happened. All locks are held. Throws std::bad_alloc, state_error.
-[[gnu::always_inline]] inline order::epoch enter(stream_state& stream, const submission& what, order::clock& known,
+template <std::size_t Count>
+[[gnu::always_inline]] inline order::epoch enter(stream_state& stream, const submission& what,
+                                                 std::span<const access_request, Count> accesses, order::clock& known,
                                                  bool& is_straight) {
     if (stream.closed.load(std::memory_order_acquire)) [[unlikely]] {
         detail::rare();
         stream.expect_open();
     }
     std::uint32_t covering = 0;
-    if (!find_needs(stream, what.accesses, covering)) [[unlikely]] {
+    if (!find_needs(stream, accesses, covering)) [[unlikely]] {
         detail::rare();
         return 0;
     }
     order::short_plan& plan = stream.needs;
     const std::span<const order::wait> waits = plan.waits();
     // What can fail comes first and changes nothing.
-    stream.reserve_pending(what.accesses.size(), waits.size());
+    stream.reserve_pending(accesses.size(), waits.size());
     if (!waits.empty()) {
         // Where there is nothing to wait for it does not matter who orders it.
-        if (any_ordering_was_set.load(std::memory_order_relaxed) && !all_automatic(stream, what.accesses)) {
+        if (any_ordering_was_set.load(std::memory_order_relaxed) && !all_automatic(stream, accesses)) {
             return 0;
         }
         plan.prepare(stream.sequence.is_sole());
@@ -199,9 +208,9 @@ private:
     }
     // What follows cannot fail.
     const order::epoch at = waits.empty() ? stream.sequence.reserve_next() : stream.sequence.reserve(plan);
-    detail::all_shares clocks(stream.sequence.known(), what.accesses.size() + 1, !waits.empty());
+    detail::all_shares clocks(stream.sequence.known(), accesses.size() + 1, !waits.empty());
     pending_operations::addition noted = stream.pending.begin(at, what);
-    for (const access_request& access : what.accesses) {
+    for (const access_request& access : accesses) {
         record(access, (covering & 1) != 0, {{stream.timeline(), at}, clocks.take()});
         noted.add(access);
         covering >>= 1;
@@ -214,11 +223,12 @@ private:
     return at;
 }
 
-}  // namespace
-
-[[gnu::hot]] completion submit(stream_state& stream, const submission& what) {
-    operands resources;
-    if (is_special(stream, what) || !resources.take(stream, what.accesses)) [[unlikely]] {
+/// The operation has so many accesses.
+template <std::size_t Count>
+[[gnu::hot, gnu::noinline]] completion submit_shortly(stream_state& stream, const submission& what) {
+    const std::span<const access_request, Count> accesses(what.accesses);
+    operands<Count> resources;
+    if (!resources.take(stream, accesses)) [[unlikely]] {
         detail::rare();
         return submit_in_range(stream, what);
     }
@@ -227,8 +237,8 @@ private:
     order::clock known;
     bool is_straight = false;
     {
-        const locked held(resources, stream);
-        at = enter(stream, what, known, is_straight);
+        const locked<Count> held(resources, stream);
+        at = enter(stream, what, accesses, known, is_straight);
     }
     if (at == 0) [[unlikely]] {
         detail::rare();
@@ -240,6 +250,18 @@ private:
         stream.queue->flush({stream.timeline(), at});
     }
     return {stream.timeline(), at, std::move(known)};
+}
+
+}  // namespace
+
+[[gnu::hot]] completion submit(stream_state& stream, const submission& what) {
+    if (is_special(stream, what)) [[unlikely]] {
+        detail::rare();
+        return submit_in_range(stream, what);
+    }
+    // One access is the common case, and there is nothing to go through.
+    return what.accesses.size() == 1 ? submit_shortly<1>(stream, what)
+                                     : submit_shortly<std::dynamic_extent>(stream, what);
 }
 
 }  // namespace weir::runtime
