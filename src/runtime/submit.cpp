@@ -36,7 +36,6 @@ constexpr std::size_t most_operands = 8;
 template <std::size_t Count>
 class operands {
 public:
-
     /// Whether that is all there is to them: few, each named once, in memory of the stream's own device.
     [[nodiscard, gnu::always_inline]] bool take(const stream_state& stream,
                                                 std::span<const access_request, Count> accesses) noexcept {
@@ -259,9 +258,10 @@ template <std::size_t Count>
         detail::rare();
         return submit_in_range(stream, what);
     }
-    // One access is the common case, and there is nothing to go through.
-    return what.accesses.size() == 1 ? submit_shortly<1>(stream, what)
-                                     : submit_shortly<std::dynamic_extent>(stream, what);
+    if (what.accesses.size() == 1) {  // the common case, where there is nothing to go through
+        return submit_shortly<1>(stream, what);
+    }
+    return submit_shortly<std::dynamic_extent>(stream, what);
 }
 
 }  // namespace weir::runtime

@@ -86,6 +86,8 @@ private:
     void submit_ahead() noexcept;
     struct straight_wait;
     void wait_straight(straight_wait& one) noexcept;
+    void wait_for_claimed(bool is_plain) noexcept;
+    [[nodiscard]] bool is_plain(const operation& what) const noexcept;
     [[nodiscard]] bool claim_waits(std::span<const order::wait> waits) noexcept;
     void remember_passed(point target) noexcept;
     void put_plainly(epoch at, const operation& what) noexcept;

@@ -74,20 +74,30 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
     return true;
 }
 
-[[gnu::hot]] void submission::carry_out(epoch at, const operation& what) noexcept {
+/// Whether the operation is put there plainly (detail::queue_handle), and nothing is to be done about it besides.
+[[gnu::always_inline]] inline bool submission::is_plain(const operation& what) const noexcept {
     const detail::task_type* const type = what.work.type;
-    const bool is_plain = type != nullptr && type->put != nullptr && !what.timed && bodies_ == nullptr &&
-                          !in_trouble() && !lane_->in().is_broken();
-    if (straight_waits_ != 0) {
-        for (straight_wait& one : std::span(straight_.data(), std::exchange(straight_waits_, std::uint8_t{0}))) {
-            wait_straight(one);
-            if (!is_plain) [[unlikely]] {
-                detail::rare();
-                remember_passed(one.target);
-            }
+    return type != nullptr && type->put != nullptr && !what.timed && bodies_ == nullptr && !in_trouble() &&
+           !lane_->in().is_broken();
+}
+
+/// Has the stream wait for what was claimed with the operation.
+[[gnu::hot, gnu::noinline]] void submission::wait_for_claimed(bool is_plain) noexcept {
+    for (straight_wait& one : std::span(straight_.data(), std::exchange(straight_waits_, std::uint8_t{0}))) {
+        wait_straight(one);
+        if (!is_plain) [[unlikely]] {
+            detail::rare();
+            remember_passed(one.target);
         }
     }
-    if (is_plain) [[likely]] {
+}
+
+[[gnu::hot]] void submission::carry_out(epoch at, const operation& what) noexcept {
+    const bool plain = is_plain(what);
+    if (straight_waits_ != 0) {
+        wait_for_claimed(plain);
+    }
+    if (plain) [[likely]] {
         put_plainly(at, what);
         enters_plainly(at);
     } else {
