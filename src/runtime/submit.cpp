@@ -164,10 +164,14 @@ template <std::size_t Count>
 
 /// Whether anything is to be said or done about the operation besides.
 [[gnu::always_inline]] inline bool is_special(const stream_state& stream, const submission& what) noexcept {
-    const bool is_host_code = what.work.type != nullptr && what.work.type->nature == detail::task_nature::work;
     return attention::is_needed() || !what.after.empty() || what.accesses.size() > most_operands ||
-           stream.ordered_as() != backend::implicit_order::none ||
-           (is_host_code && what.kind == work_kind::device && !stream.device().driver().runs_host_code());
+           stream.ordered_as() != backend::implicit_order::none;
+}
+
+/// Whether the stream's device runs what the operation is. What goes straight into a stream is for its device.
+[[gnu::noinline]] bool is_runnable(const stream_state& stream, const submission& what) noexcept {
+    const bool is_host_code = what.work.type != nullptr && what.work.type->nature == detail::task_nature::work;
+    return !is_host_code || what.kind != work_kind::device || stream.device().driver().runs_host_code();
 }
 
 [[gnu::cold, gnu::noinline]] completion submit_in_range(stream_state& stream, const submission& what) {
@@ -203,6 +207,9 @@ template <std::size_t Count>
     }
     is_straight = stream.straight != nullptr && stream.straight->claim(stream.sequence.tail() + 1, what, waits);
     if (!is_straight) [[unlikely]] {
+        if (!is_runnable(stream, what)) {
+            return 0;
+        }
         stream.queue->reserve(waits.size(), what.work);
     }
     // What follows cannot fail.

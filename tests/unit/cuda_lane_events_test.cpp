@@ -20,7 +20,7 @@ protected:
 
     /// Adds one that is recorded: one that is used again, or a new one.
     void record(backend::epoch at, bool is_mark = false) {
-        if (gpu::pooled_event* const again = events.next(at, is_mark, most)) {
+        if (gpu::pooled_event* const again = events.next(at, is_mark)) {
             gpu::lane_events::was_recorded(*again);
         } else {
             events.add({at, pool.take(), is_mark}, most);
@@ -96,7 +96,7 @@ TEST_F(CudaLaneEvents, MarksAreNeverLeftOut) {
 
 TEST_F(CudaLaneEvents, NobodyGetsOneThatIsNotRecordedYet) {
     record_until(20);
-    gpu::pooled_event* const again = events.next(21, false, most);
+    gpu::pooled_event* const again = events.next(21, false);
     ASSERT_NE(again, nullptr);
     EXPECT_EQ(behind(21), 0U);
     EXPECT_EQ(behind(20), 20U);
@@ -117,7 +117,7 @@ TEST_F(CudaLaneEvents, OneThatIsNotRecordedIsNotLeftOut) {
     record_until(20);
     std::vector<gpu::pooled_event*> in_hand;
     std::set<gpu::event_handle> handles;
-    for (backend::epoch at = 21; gpu::pooled_event* const again = events.next(at, false, most); ++at) {
+    for (backend::epoch at = 21; gpu::pooled_event* const again = events.next(at, false); ++at) {
         in_hand.push_back(again);
         handles.insert(again->handle);
         ASSERT_LT(at, 40U) << "then one is out twice";
@@ -135,7 +135,7 @@ TEST_F(CudaLaneEvents, OneThatIsNotRecordedIsNotLeftOut) {
 TEST_F(CudaLaneEvents, WhatCouldNotBeRecordedIsForgotten) {
     record_until(20);
     const std::size_t made = pool.size();
-    gpu::pooled_event* const again = events.next(21, false, most);
+    gpu::pooled_event* const again = events.next(21, false);
     ASSERT_NE(again, nullptr);
     record(22);
     events.forget(*again);

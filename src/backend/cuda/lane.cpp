@@ -119,7 +119,9 @@ void lane::mark_for_others() {
     pooled_event* again = nullptr;
     {
         const std::lock_guard lock(mutex_.within_section());
-        again = events_.next(covered, is_mark, most_events());
+        if (events_.room() >= most_events()) [[likely]] {
+            again = events_.next(covered, is_mark);
+        }
     }
     if (again == nullptr) [[unlikely]] {
         event_ref fresh = in_->events.take();

@@ -298,7 +298,7 @@ inline bool lane::has_entered(epoch at, awaited_end& end, bool& must_record) noe
             return false;
         }
     }
-    end.again = events_.next(entered, false, most_events());
+    end.again = events_.next(entered, false);
     return true;
 }
 

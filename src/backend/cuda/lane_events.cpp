@@ -1,5 +1,6 @@
 #include "backend/cuda/lane_events.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace weir::backend::cuda {
@@ -22,11 +23,8 @@ bool lane_events::cover(epoch at, bool is_mark) noexcept {
 }
 
 void lane_events::add(recorded&& added, std::size_t most) {
-    if (ring_.size() >= most) {
-        leave_some_out(most / 2);
-    }
-    if (!ring_.has_room_for(1)) {
-        ring_.resize(ring_.size() + 1);
+    if (!ring_.has_room_for(1) && (ring_.capacity() < most || !leave_some_out())) {
+        ring_.resize(std::max(most, ring_.size() + 1));
     }
     // As a rule it is the last one.
     std::uint64_t place = ring_.end();
@@ -63,9 +61,12 @@ const lane_events::recorded* lane_events::find_behind(epoch at) const noexcept {
     return nullptr;
 }
 
-void lane_events::leave_some_out(std::size_t stay) noexcept {
+bool lane_events::leave_some_out() noexcept {
+    if (ring_.empty()) {
+        return false;
+    }
     const std::uint64_t first = ring_.first();
-    std::uint64_t to = ring_.end() - (stay - 1);  // those from here on stay
+    std::uint64_t to = ring_.end() - (ring_.size() / 2 - 1);  // those from here on stay
     for (std::uint64_t i = to - 1; i != first; --i) {
         if (ring_[i].is_mark || !ring_[i].event.is_recorded()) {
             move(i, --to);
@@ -73,6 +74,7 @@ void lane_events::leave_some_out(std::size_t stay) noexcept {
     }
     move(first, --to);
     ring_.drop_before(to);
+    return ring_.has_room_for(1);
 }
 
 void lane_events::forget(const pooled_event& one) noexcept {

@@ -39,14 +39,11 @@ public:
     [[nodiscard]] bool cover(epoch at, bool is_mark) noexcept;
 
     /// Adds one for `at`, which is not before any other's, and answers its event, which the caller records then: `was_recorded` or
-    /// `forget` follows, under no lock and under it. Fewer events are quicker found and sooner used again: of `most`
-    /// half are left out, but never a mark; who waits for the epoch of one gets the next later one. Null if there is no event to use again:
-    /// nothing was added then.
-    [[nodiscard, gnu::always_inline]] pooled_event* next(epoch at, bool is_mark, std::size_t most) noexcept {
-        if (ring_.size() >= most) [[unlikely]] {
-            leave_some_out(most / 2);
-        }
-        if (!ring_.has_room_for(1)) [[unlikely]] {
+    /// `forget` follows, under no lock and under it. Fewer events are quicker found and sooner used again: where there is no room,
+    /// half of them are left out, but never a mark; who waits for the epoch of one gets the next later one. Null if there is no
+    /// event to use again: nothing was added then.
+    [[nodiscard, gnu::always_inline]] pooled_event* next(epoch at, bool is_mark) noexcept {
+        if (!ring_.has_room_for(1) && !leave_some_out()) [[unlikely]] {
             detail::rare();
             return nullptr;
         }
@@ -67,12 +64,14 @@ public:
     /// Takes out one that `next` answered and that was not recorded.
     void forget(const pooled_event& one) noexcept;
 
-    /// Adds one that is recorded, where `next` has none, and leaves some out as that does. Throws std::bad_alloc; nothing has changed
+    /// Adds one that is recorded, where `next` has none. As many as `most` have room. Throws std::bad_alloc; nothing has changed
     /// then.
     void add(recorded&& added, std::size_t most);
     /// Drops those that stand behind `over` or an earlier epoch.
     void drop_until(epoch over) noexcept;
     [[nodiscard]] bool empty() const noexcept { return ring_.empty(); }
+    /// For so many there is room in all.
+    [[nodiscard]] std::size_t room() const noexcept { return ring_.capacity(); }
 
 private:
     [[nodiscard]] const recorded* find_behind(epoch at) const noexcept;
@@ -87,8 +86,8 @@ private:
     [[nodiscard]] recorded if_recorded(std::uint64_t place) const noexcept {
         return ring_[place].event.is_recorded() ? ring_[place] : recorded();
     }
-    /// The first one stays, so that progress is seen, and so do the last ones.
-    void leave_some_out(std::size_t stay) noexcept;
+    /// The first one stays, so that progress is seen, and so do the last ones. Whether there is room now.
+    [[nodiscard]] bool leave_some_out() noexcept;
     void move(std::uint64_t from, std::uint64_t to) noexcept;
     void take_out(std::uint64_t place) noexcept;
 
