@@ -22,16 +22,37 @@ namespace weir::frontiers {
 class frontier {
 public:
     /// The timelines below this are the first ones.
-    static constexpr timeline_id direct = 16;
+    static constexpr timeline_id direct = 64;
     /// As many points of other timelines take no memory beyond the frontier's own.
     static constexpr std::size_t in_place = 8;
 
-    frontier() = default;
+    frontier() noexcept {}  // NOLINT(modernize-use-equals-default): places that are not in use stay as they are
+    frontier(const frontier& other)
+        : merges_(other.merges_), prune_at_(other.prune_at_), many_(other.many_), few_(other.few_) {
+        take_first(other);
+    }
+    frontier(frontier&& other) noexcept
+        : merges_(other.merges_),
+          prune_at_(other.prune_at_),
+          many_(std::move(other.many_)),
+          few_(std::move(other.few_)) {
+        take_first(other);
+    }
+    frontier& operator=(const frontier& other) { return *this = frontier(other); }
+    frontier& operator=(frontier&& other) noexcept {
+        merges_ = other.merges_;
+        prune_at_ = other.prune_at_;
+        many_ = std::move(other.many_);
+        few_ = std::move(other.few_);
+        take_first(other);
+        return *this;
+    }
+    ~frontier() = default;
 
     /// The epoch covered on `timeline`; 0 if none.
     [[nodiscard]] epoch at(timeline_id timeline) const noexcept {
         if (timeline < direct) {
-            return first_[timeline];
+            return at_first(timeline);
         }
         if (is_tree()) {
             return many_.at(timeline);
@@ -45,7 +66,9 @@ public:
     }
 
     /// The same for one of the first timelines.
-    [[nodiscard]] epoch at_first(timeline_id timeline) const noexcept { return first_[timeline]; }
+    [[nodiscard]] epoch at_first(timeline_id timeline) const noexcept {
+        return timeline < first_end() ? first_[timeline] : 0;
+    }
 
     /// Whether `p` is at or before this frontier.
     [[nodiscard]] bool covers(point p) const noexcept { return p.at <= at(p.timeline); }
@@ -74,44 +97,25 @@ public:
     /// @{
     /// The same for what has points of the first timelines alone. Needs no memory.
     void merge_first(point p) noexcept {
-        first_[p.timeline] = std::max(first_[p.timeline], p.at);
-        first_used_ = std::max(first_used_, p.timeline / stride + 1);
+        extend(p.timeline / stride + 1);
+        raise(first_[p.timeline], p.at);
     }
     void merge_first(const frontier& other) noexcept {
-        first_used_ = std::max(first_used_, other.first_used_);
-        const std::size_t end = std::size_t{other.first_used_} * stride;
-        for (std::size_t i = 0; i < end; ++i) {
+        extend(other.first_used_);
+        const std::size_t end = other.first_end();
+        for (std::size_t i = 0; i < end; i += stride) {
             raise(first_[i], other.first_[i]);
+            raise(first_[i + 1], other.first_[i + 1]);
+            raise(first_[i + 2], other.first_[i + 2]);
+            raise(first_[i + 3], other.first_[i + 3]);
         }
     }
     /// @}
 
-    /// Becomes, of an empty one, what several frontiers together cover, all of which have points of the first timelines alone.
-    void become(std::span<const frontier* const> of) noexcept {
-        timeline_id used = 0;
-        for (const frontier* const one : of) {
-            used = std::max(used, one->first_used_);
-        }
-        for (timeline_id i = 0; i < used * stride; i += stride) {
-            epoch a = 0, b = 0, c = 0, d = 0;
-            for (const frontier* const one : of) {
-                raise(a, one->first_[i]);
-                raise(b, one->first_[i + 1]);
-                raise(c, one->first_[i + 2]);
-                raise(d, one->first_[i + 3]);
-            }
-            first_[i] = a;
-            first_[i + 1] = b;
-            first_[i + 2] = c;
-            first_[i + 3] = d;
-        }
-        first_used_ = used;
-    }
-
     /// Drops every point for which `complete(point)` holds: what is complete counts as ordered (rule O10).
     template <class Complete>
     void prune(Complete&& complete) {
-        for (timeline_id i = 0; i < direct; ++i) {
+        for (timeline_id i = 0; i < first_end(); ++i) {
             first_[i] = first_[i] != 0 && complete(point{i, first_[i]}) ? 0 : first_[i];
         }
         if (is_tree()) {
@@ -121,8 +125,7 @@ public:
                     kept.merge(p);
                 }
             });
-            kept.first_used_ = first_used_;
-            kept.first_ = first_;
+            kept.take_first(*this);
             *this = std::move(kept);
         } else {
             few_.erase(std::remove_if(few_.begin(), few_.end(), [&](const point& p) { return complete(p); }),
@@ -148,7 +151,7 @@ public:
 
     [[nodiscard]] bool empty() const noexcept { return size() == 0; }
     [[nodiscard]] std::size_t size() const noexcept {
-        const auto first = direct - std::count(first_.begin(), first_.end(), epoch{0});
+        const auto first = first_end() - std::count(first_.begin(), first_.begin() + first_end(), epoch{0});
         return static_cast<std::size_t>(first) + (is_tree() ? many_.size() : few_.size());
     }
     /// Whether it has points of the first timelines alone: to merge such ones needs no memory.
@@ -159,7 +162,7 @@ public:
     /// Calls `visit(point)` for each, in the order of their timelines.
     template <class Visit>
     void for_each(Visit&& visit) const {
-        for (timeline_id i = 0; i < direct; ++i) {
+        for (timeline_id i = 0; i < first_end(); ++i) {
             if (first_[i] != 0) {
                 visit(point{i, first_[i]});
             }
@@ -174,12 +177,26 @@ public:
 
 private:
     using small = detail::small_vector<point, in_place>;
-    static constexpr timeline_id stride = 4;  ///< so many first timelines are looked at together
+    static constexpr timeline_id stride = 4;  ///< so many first timelines come into use together
     static constexpr std::size_t limit = 32;  ///< more other points make a tree
     static constexpr std::size_t merges_for_each = 4;
 
-    static_assert(stride == 4, "merge names each of them");
+    static_assert(stride == 4, "merge_first names each of them");
     static void raise(epoch& mine, epoch theirs) noexcept { mine = mine < theirs ? theirs : mine; }
+    /// The points of the first timelines are those of another one from now on.
+    void take_first(const frontier& other) noexcept {
+        first_used_ = other.first_used_;
+        std::copy_n(other.first_.begin(), first_end(), first_.begin());
+    }
+    /// So many strides of the first timelines are in use at least.
+    void extend(timeline_id strides) noexcept {
+        if (strides > first_used_) {
+            std::fill(first_.begin() + first_end(), first_.begin() + strides * stride, epoch{0});
+            first_used_ = strides;
+        }
+    }
+    /// Behind the last of the first timelines of which there may be a point.
+    [[nodiscard]] timeline_id first_end() const noexcept { return first_used_ * stride; }
     [[nodiscard]] bool is_tree() const noexcept { return !many_.empty(); }
     [[nodiscard]] bool has_others() const noexcept { return !few_.empty() || is_tree(); }
     void become_tree();
@@ -189,12 +206,13 @@ private:
     void merge_trees(const frontier& other);
 
     // What is used of every frontier lies together.
-    timeline_id first_used_ = 0;         ///< strides of the first timelines in which there may be a point
-    std::uint32_t merges_ = 0;           ///< since what is large was pruned
-    std::uint32_t prune_at_ = 1;         ///< so many merges
-    std::array<epoch, direct> first_{};  ///< of the first timelines; 0: none
-    point_tree many_;                    ///< all others, or none
-    small few_;                          ///< the same
+    timeline_id first_used_ =
+        0;  ///< strides of the first timelines in which there may be a point: others are as they are
+    std::uint32_t merges_ = 0;         ///< since what is large was pruned
+    std::uint32_t prune_at_ = 1;       ///< so many merges
+    std::array<epoch, direct> first_;  ///< of the first timelines; 0: none
+    point_tree many_;                  ///< all others, or none
+    small few_;                        ///< the same
 };
 
 }  // namespace weir::frontiers

@@ -7,7 +7,8 @@
 namespace weir::detail {
 
 /// Base of classes whose objects are made and ended again and again: each thread keeps the memory of some that it ended, for
-/// those it makes next. `T` is not derived from further.
+/// those it makes next. Not more than it has asked for itself, so that a thread that ends what others make keeps nothing. `T` is
+/// not derived from further.
 template <class T>
 class keeps_memory {
 public:
@@ -18,13 +19,14 @@ public:
                 --own.count;
                 return std::exchange(own.first, own.first->next);
             }
+            own.asked_for += own.asked_for != most ? 1 : 0;
         }
         return ::operator new(bytes);
     }
     static void operator delete(void* memory) noexcept {
         if (may_keep()) [[likely]] {
             kept& own = of_thread();
-            if (own.count != most) [[likely]] {
+            if (own.count != own.asked_for) [[likely]] {
                 own.first = ::new (memory) piece{own.first};
                 ++own.count;
                 return;
@@ -52,6 +54,7 @@ private:
     struct kept {
         piece* first = nullptr;
         std::size_t count = 0;
+        std::size_t asked_for = 0;  ///< of the system, `most` at most
 
         ~kept() {
             has_ended = true;

@@ -50,7 +50,7 @@ public:
         if (at <= (known_ == nullptr ? 0 : known_->at_first(of))) {
             return true;
         }
-        const std::uint32_t bit = std::uint32_t{1} << of;
+        const std::uint64_t bit = std::uint64_t{1} << of;
         if ((named_ & bit) == 0 || needed_[of].at < at) {
             named_ |= bit;
             needed_[of].at = at;
@@ -89,21 +89,11 @@ public:
 
     /// What the stream is ordered after once it has issued the waits, of which there are some. Throws std::bad_alloc.
     [[nodiscard, gnu::hot]] clock clock_after() const {
-        auto merged = std::make_unique<shared_frontier>();
-        std::array<const frontier*, frontier::direct + 1> all;  // filled as far as it is used
-        std::size_t count = 0;
+        auto merged = std::make_unique_for_overwrite<shared_frontier>();
         if (known_ != nullptr) {
-            all[count++] = known_;
+            merged->merge_first(*known_);
         }
-        for (const wait& issued : waits()) {
-            if (issued.target.known != nullptr) {
-                all[count++] = issued.target.known;
-            }
-        }
-        merged->become({all.data(), count});
-        for (const wait& issued : waits()) {
-            merged->merge_first(issued.target.at);
-        }
+        raise(*merged, waits());
         return clock(std::move(merged));
     }
 
@@ -120,7 +110,7 @@ public:
 private:
     template <class Watermarks>
     [[nodiscard, gnu::noinline, gnu::hot]] bool resolve_named(const Watermarks& completed) noexcept {
-        for (std::uint32_t left = named_; left != 0; left &= left - 1) {
+        for (std::uint64_t left = named_; left != 0; left &= left - 1) {
             const auto of = static_cast<timeline_id>(std::countr_zero(left));
             const need_of_one& latest = needed_[of];
             const point at{of, latest.at};
@@ -140,19 +130,19 @@ private:
 
     /// Coverage is transitive and has no cycles: what an implied wait implies, one that stays implies, too.
     void reduce() noexcept {
-        std::uint32_t implied = 0;
+        std::uint64_t implied = 0;
         for (std::size_t i = 0; i < count_; ++i) {
             const point at = waits_[i].target.at;
             for (const wait& other : waits()) {
                 const shared_frontier* const theirs = other.target.known;  // which does not know its own timeline
-                implied |= std::uint32_t{theirs != nullptr && theirs->at_first(at.timeline) >= at.at} << i;
+                implied |= std::uint64_t{theirs != nullptr && theirs->at_first(at.timeline) >= at.at} << i;
             }
         }
         if (implied != 0) {
             drop(implied);
         }
     }
-    void drop(std::uint32_t which) noexcept {
+    void drop(std::uint64_t which) noexcept {
         std::size_t kept = 0;
         for (const wait& one : waits()) {
             if ((which & 1) == 0) {
@@ -170,8 +160,9 @@ private:
 
     const shared_frontier* known_ = nullptr;
     timeline_id self_ = 0;
-    std::uint32_t named_ = 0;                             ///< a bit for each timeline of which something is needed
-    std::size_t count_ = 0;                               ///< of waits
+    std::uint64_t named_ = 0;  ///< a bit for each timeline of which something is needed
+    std::size_t count_ = 0;    ///< of waits
+    static_assert(frontier::direct <= 64);
     std::array<need_of_one, frontier::direct> needed_{};  ///< as far as it is named
     std::array<wait, frontier::direct> waits_{};
     clock prepared_;  ///< between `prepare` and `advance`
