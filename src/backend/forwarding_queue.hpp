@@ -8,6 +8,7 @@
 #include "backend/task_threads.hpp"
 #include "backend/timeline.hpp"
 #include "frontier/point.hpp"
+#include "weir/detail/operation.hpp"
 #include "weir/detail/task.hpp"
 
 namespace weir::backend {

@@ -4,6 +4,7 @@
 
 #include "backend/cuda/queue.hpp"
 #include "backend/cuda/submissions.hpp"
+#include "weir/detail/intrusive.hpp"
 #include "weir/error.hpp"
 
 namespace weir::backend::cuda {

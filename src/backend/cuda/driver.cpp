@@ -12,6 +12,7 @@
 #include "backend/cuda/watcher.hpp"
 #include "backend/spin.hpp"
 #include "weir/detail/interruption.hpp"
+#include "weir/detail/intrusive.hpp"
 #include "weir/error.hpp"
 
 namespace weir::backend::cuda {

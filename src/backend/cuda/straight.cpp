@@ -12,6 +12,8 @@
 #include "backend/cuda/queue.hpp"
 #include "backend/cuda/submissions.hpp"
 #include "order/plan.hpp"
+#include "weir/detail/intrusive.hpp"
+#include "weir/detail/operation.hpp"
 #include "weir/detail/rare.hpp"
 #include "weir/detail/task.hpp"
 
