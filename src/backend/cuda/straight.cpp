@@ -138,7 +138,7 @@ void submission::remember_passed(point target) noexcept {
         detail::rare();
         passed_.clear();
     }
-    lane& on = *lane_.get();
+    lane& on = *lane_;
     on.submitted(at);
     if (on.is_finely_awaited()) {
         try {
