@@ -15,6 +15,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/reaper.hpp"
@@ -354,6 +355,9 @@ const step steps[] = {
          add_one(theirs, w.x);
          w.expect_all(w.y, 1);
          w.expect_all(w.x, 2);
+         while (!w.of_others->idle()) {  // then nothing keeps the stream any more: the next time makes a new one
+             std::this_thread::yield();
+         }
      }},
     {"watched",
      [](world& w) {
