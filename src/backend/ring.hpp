@@ -8,8 +8,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "backend/fetch.hpp"
-
 namespace weir::backend {
 
 /// A first-in-first-out whose elements are numbered in the order in which they came, and can be looked at by number.

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/messages.hpp"
@@ -51,6 +52,22 @@ TEST(ParallelFor, LargeAndPickyBodiesAreKeptWhole) {
         s, x.size(), [table](std::size_t i, auto out) { out[i] = table[i]; }, out(x.view<double>()));
     table.fill(-1);
     EXPECT_EQ(x.read<double>()[999], 999.0);
+}
+
+TEST(Access, AnArrayThatWasMovedFromHasNoMemory) {
+    const stream s;
+    array x = ones({4}, dtype::float64, s);
+    const array y = std::move(x);
+    EXPECT_EQ(x.tracked().resource, nullptr);
+    EXPECT_EQ(x.device_data(), nullptr);
+    EXPECT_EQ(inout<double>(x).request.target, nullptr) << "not that of y, which may end sooner";
+    EXPECT_NE(inout<double>(y).request.target, nullptr);
+    x = zeros({3}, dtype::float64, s);
+    EXPECT_EQ(x.read<double>()[2], 0.0);
+    array z;
+    z = std::move(x);
+    EXPECT_EQ(x.tracked().resource, nullptr);
+    EXPECT_EQ(z.read<double>().size(), 3U);
 }
 
 /// What `given` says is what `expected` says.

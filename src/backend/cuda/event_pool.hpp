@@ -50,8 +50,6 @@ public:
     void swap(event_ref& other) noexcept { std::swap(one_, other.one_); }
     /// For who records it.
     [[nodiscard]] pooled_event* get() const noexcept { return one_; }
-    /// Whether nobody else uses it, who could not begin to now.
-    [[nodiscard]] bool is_only_one() const noexcept { return one_->users.load(std::memory_order_acquire) == 1; }
 
 private:
     static void let_go(pooled_event* one) noexcept;
