@@ -191,7 +191,8 @@ private:
     /// So many strides of the first timelines are in use at least.
     void extend(timeline_id strides) noexcept {
         if (strides > first_used_) {
-            std::fill(first_.begin() + first_end(), first_.begin() + std::size_t{strides} * stride, epoch{0});
+            const timeline_id end = strides * stride;
+            std::fill(first_.begin() + first_end(), first_.begin() + end, epoch{0});
             first_used_ = strides;
         }
     }
