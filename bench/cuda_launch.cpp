@@ -55,6 +55,12 @@ void launch_raw(setting& with) {
     }
 }
 
+void launch_raw_as(setting& with) {
+    for (std::size_t i = 0; i < launches; ++i) {
+        with.r1.launch_as(with.empty_kernel, {&with.address});
+    }
+}
+
 struct launch_by_hand {
     driver::function_handle what;
     const driver::context* in;
@@ -118,6 +124,17 @@ void alternate_raw(setting& with) {
     }
 }
 
+void alternate_raw_as(setting& with) {
+    for (std::size_t i = 0; i < launches / 2; ++i) {
+        with.r1.launch_as(with.empty_kernel, {&with.address});
+        with.e1.record(with.r1);
+        with.e1.hold(with.r2);
+        with.r2.launch_as(with.empty_kernel, {&with.address});
+        with.e2.record(with.r2);
+        with.e2.hold(with.r1);
+    }
+}
+
 void launch_least(setting& with) {
     for (std::size_t i = 0; i < launches; ++i) {
         with.least.order(0, {}, with.known);
@@ -160,6 +177,7 @@ const contest launching("cuda/launch", "an empty kernel that changes one array, 
                          contestant_of("driver beside Weir's operations", launches, launch_beside),
                          contestant_of("driver, asking for the context", launches, launch_raw_asking),
                          contestant_of("the least tracker", launches, launch_least),
+                         contestant_of("driver, cuLaunchKernelEx", launches, launch_raw_as),
                          contestant_of("driver", launches, launch_raw)});
 const contest launching_event("cuda/launch_event", "the same, with an event for each launch", comparison::with_peers,
                               {contestant_of("Weir", launches, launch_with_event),
@@ -167,6 +185,7 @@ const contest launching_event("cuda/launch_event", "the same, with an event for 
 const contest alternating("cuda/ping_pong", "two streams in turn change one array", comparison::with_peers,
                           {contestant_of("Weir", launches, alternate_tracked),
                            contestant_of("the least tracker", launches, alternate_least),
+                           contestant_of("driver, events by hand, cuLaunchKernelEx", launches, alternate_raw_as),
                            contestant_of("driver, events by hand", launches, alternate_raw)});
 const contest allocating("cuda/allocate", "8 KiB, dropped at once, on one stream", comparison::with_peers,
                          {contestant_of("Weir", launches, allocate_and_drop),

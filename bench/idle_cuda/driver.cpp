@@ -97,6 +97,13 @@ WEIR_IDLE_CALL cuLaunchKernel(void* /*function*/, unsigned /*grid_x*/, unsigned 
     return success;
 }
 
+WEIR_IDLE_CALL cuLaunchKernelEx(const void* /*as*/, void* /*function*/, void** /*parameters*/, void** /*more*/) {
+    if (sweeps) {
+        sweep();
+    }
+    return success;
+}
+
 WEIR_IDLE_CALL cuStreamSynchronize(void* /*stream*/) { return success; }
 WEIR_IDLE_CALL cuThreadExchangeStreamCaptureMode(int* /*mode*/) { return success; }
 

@@ -56,6 +56,12 @@ class Demo(CommandTest):
         self.assertIn("6 streams of sim:0", said)
         self.assertIn("bit for bit the right result; check finds nothing", said)
 
+    def test_an_older_driver(self):
+        older = fake_cuda(self.folder, without=["cuLaunchKernelEx", "cuFuncLoad", "cuFuncGetParamInfo",
+                                                "cuFuncGetParamCount", "cuStreamGetId", "cuCtxRecordEvent"])
+        said = self.play(write_wav(self.folder / "music.wav", 1), "--device", "cuda:0", **older)
+        self.assertIn("bit for bit the result of act 2", said)
+
     def test_a_cuda_device(self):
         said = self.play(write_wav(self.folder / "music.wav", 1), "--device", "cuda:0", **fake_cuda(self.folder))
         for words in ("6 streams of cuda:0", "% of the samples are wrong", "the right result within", "check finds nothing",

@@ -41,7 +41,7 @@ class Info(CommandTest):
         self.assertRegex(said["NVRTC"], r"libweir_fake_nvrtc\.so \(13\.0\)$")
 
     def test_tells_which_later_functions_of_the_driver_there_are(self):
-        later = ("cuStreamGetId", "cuFuncGetName", "cuFuncLoad", "cuFuncGetParamInfo", "cuFuncGetParamCount",
+        later = ("cuLaunchKernelEx", "cuStreamGetId", "cuFuncGetName", "cuFuncLoad", "cuFuncGetParamInfo", "cuFuncGetParamCount",
                  "cuCtxRecordEvent")
         said = self.info_on_cuda()
         for name in later:
@@ -55,8 +55,8 @@ class Info(CommandTest):
     def test_tells_why_there_is_no_cuda_device(self):
         said = self.info_on_cuda(WEIR_FAKE_CUDA_DEVICES="0")
         self.assertIn("the CUDA driver finds no device", said["no device"])
-        said = self.info_on_cuda(without=["cuLaunchKernel"])
-        self.assertIn("has no function cuLaunchKernel: install the driver for CUDA 11.7 or later", said["no device"])
+        said = self.info_on_cuda(without=["cuEventRecord"])
+        self.assertIn("has no function cuEventRecord: install the driver for CUDA 11.7 or later", said["no device"])
         result = self.run_weir("info", WEIR_CUDA_DRIVER="/no/such/driver.so")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("there is no CUDA driver on this machine (/no/such/driver.so:", result.stdout)

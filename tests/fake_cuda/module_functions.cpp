@@ -1,4 +1,4 @@
-// cuModule*, cuFunc* and cuLaunchKernel.
+// cuModule*, cuFunc*, cuLaunchKernel and cuLaunchKernelEx.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -276,10 +276,10 @@ WEIR_FAKE_EXPORT CUresult cuFuncSetAttribute(CUfunction of, int which, int value
     return success;
 }
 
-WEIR_FAKE_EXPORT CUresult cuLaunchKernel(CUfunction what, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                                         CUstream handle, void** arguments, void** extra) {
-    call in("cuLaunchKernel", handle);
+namespace {
+
+CUresult launch_kernel(call& in, CUfunction what, const unsigned (&grid)[3], const unsigned (&block)[3],
+                       unsigned shared_bytes, CUstream handle, void** arguments, void** extra) {
     const auto on = in.failed() ? nullptr : in.stream_of(handle);
     if (!on) {
         return in.error();
@@ -291,9 +291,12 @@ WEIR_FAKE_EXPORT CUresult cuLaunchKernel(CUfunction what, unsigned grid_x, unsig
     if (extra != nullptr) {
         return not_supported;
     }
-    launch how{
-        what->kernel, what->of->image->set_view, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes,
-        nullptr};
+    launch how{what->kernel,
+               what->of->image->set_view,
+               {grid[0], grid[1], grid[2]},
+               {block[0], block[1], block[2]},
+               shared_bytes,
+               nullptr};
     if (!is_sound(how.grid, how.block) || shared_bytes > static_cast<unsigned>(what->dynamic_shared) ||
         (arguments == nullptr && what->kernel->count > 0)) {
         return invalid_value;
@@ -302,6 +305,34 @@ WEIR_FAKE_EXPORT CUresult cuLaunchKernel(CUfunction what, unsigned grid_x, unsig
     how.arguments = values->addresses.data();
     enqueue(in.lock(), on, {{}, [how, values, image = what->of->image] { return run(how); }});
     return success;
+}
+
+/// CUlaunchConfig.
+struct launch_settings {
+    unsigned grid[3];
+    unsigned block[3];
+    unsigned shared_bytes;
+    CUstream stream;
+    const void* attributes;
+    unsigned attribute_count;
+};
+
+}  // namespace
+
+WEIR_FAKE_EXPORT CUresult cuLaunchKernel(CUfunction what, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                                         CUstream handle, void** arguments, void** extra) {
+    call in("cuLaunchKernel", handle);
+    return launch_kernel(in, what, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, handle, arguments,
+                         extra);
+}
+
+WEIR_FAKE_EXPORT CUresult cuLaunchKernelEx(const launch_settings* as, CUfunction what, void** arguments, void** extra) {
+    call in("cuLaunchKernelEx", as->stream);
+    if (as->attribute_count != 0) {
+        return not_supported;
+    }
+    return launch_kernel(in, what, as->grid, as->block, as->shared_bytes, as->stream, arguments, extra);
 }
 
 WEIR_FAKE_EXPORT CUresult cuFuncGetParamInfo(CUfunction of, std::size_t index, std::size_t* offset,

@@ -399,7 +399,7 @@ TEST_F(ArraysOnCuda, ALaunchThatFailsFailsTheOperation) {
     const array x = full({10}, 3, dtype::int32, device_);
     static_cast<void>(add(device_, x, 1));
     device_.synchronize();
-    fake_cuda::fail("cuLaunchKernel", 1, 701);
+    fake_cuda::fail("cuLaunchKernelEx", 1, 701);
     const array y = add(device_, x, 1);
     EXPECT_THROW(device_.synchronize(), operation_error);
     EXPECT_THROW((void)y.read<std::int32_t>(), operation_error);

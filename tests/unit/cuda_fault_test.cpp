@@ -94,7 +94,7 @@ constexpr std::array functions = {"cuStreamCreateWithPriority",
                                   "cuModuleLoadDataEx",
                                   "cuModuleGetFunction",
                                   "cuFuncGetAttribute",
-                                  "cuLaunchKernel",
+                                  "cuLaunchKernelEx",
                                   "cuCtxGetStreamPriorityRange",
                                   "cuStreamSynchronize",
                                   "cuThreadExchangeStreamCaptureMode",
@@ -145,10 +145,10 @@ TEST_F(CudaFault, ALaunchThatFailsPoisonsWhatItWasToWrite) {
     const stream s(cuda());
     const array x = make(s, 1);
     s.synchronize();
-    fake_cuda::fail("cuLaunchKernel", 1, 701);
+    fake_cuda::fail("cuLaunchKernelEx", 1, 701);
     step_in_place(on(s).label("too large"), x);
     EXPECT_THAT(message_of<operation_error>([&] { static_cast<void>(x.read<double>()); }),
-                ::testing::AllOf(HasSubstr("too large"), HasSubstr("cuLaunchKernel")));
+                ::testing::AllOf(HasSubstr("too large"), HasSubstr("cuLaunchKernelEx")));
     settle();
 }
 

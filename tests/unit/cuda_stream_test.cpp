@@ -345,7 +345,7 @@ TEST(CudaAdopt, O2ACallReturnsWhenThePointOfItsOperationIsInTheStream) {
     std::atomic<bool> passes_no_more{false};
     std::atomic<bool> has_returned{false};
     std::thread passes([&] {
-        fake_cuda::stop("cuLaunchKernel");
+        fake_cuda::stop("cuLaunchKernelEx");
         step_in_place(with.s, z);
         passes_no_more = true;
     });
@@ -356,7 +356,7 @@ TEST(CudaAdopt, O2ACallReturnsWhenThePointOfItsOperationIsInTheStream) {
         has_returned = true;
     });
     EXPECT_TRUE(comes_before([&] { return with.s.state().tail().at.at > first; }, has_returned));
-    fake_cuda::go_on("cuLaunchKernel");
+    fake_cuda::go_on("cuLaunchKernelEx");
     EXPECT_TRUE(comes_before(is_stopped, passes_no_more));
     fake_cuda::go_on("cuEventRecord");
     EXPECT_TRUE(comes_before(is_stopped, passes_no_more));

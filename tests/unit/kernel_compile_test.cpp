@@ -216,7 +216,7 @@ TEST_F(kernel_compile_test, KernelsAreLoadedWhenTheyAreMade) {
     fake_cuda::forget_calls();
     launch(on, nothing, {1, 1});
     on.synchronize();
-    EXPECT_EQ(fake_cuda::calls("cuLaunchKernel"), 1U);
+    EXPECT_EQ(fake_cuda::calls("cuLaunchKernelEx"), 1U);
     EXPECT_EQ(fake_cuda::calls("cuFuncLoad") + fake_cuda::calls("cuModuleLoadDataEx") +
                   fake_cuda::calls("cuModuleGetFunction") + fake_cuda::calls("cuFuncGetAttribute"),
               0U);
@@ -361,7 +361,7 @@ TEST_F(kernel_compile_test, ADroppedKernelStaysForALaunchThatIsStillHeldOnTheHos
         launch(weir::on(on).after(opened), *fill, {4, 256}, out(y.view<std::int32_t>()), 7, 1000);
         fill.reset();
         const kernel other = kernel::from_source(kernel_source, "axpy");
-        EXPECT_EQ(fake_cuda::calls("cuLaunchKernel"), 0U) << "work of the CPU comes first (rule O9)";
+        EXPECT_EQ(fake_cuda::calls("cuLaunchKernelEx"), 0U) << "work of the CPU comes first (rule O9)";
         EXPECT_EQ(fake_cuda::live(fake_thing::modules), before + 1);
     }
     EXPECT_THAT(values_of<std::int32_t>(y), Each(7));

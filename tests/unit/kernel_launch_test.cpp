@@ -176,10 +176,10 @@ TEST(KernelLaunch, OneThatTheDriverRefusesFailsItsOutputs) {
     const array untouched = make_array<std::int32_t>(s, {1}, {8});
     s.synchronize();
     const kernel& fill = fill_kernel();
-    fake_cuda::fail("cuLaunchKernel", 1, 1);
+    fake_cuda::fail("cuLaunchKernelEx", 1, 1);
     const event failed = launch_event(on(s).label("fill y"), fill, {1, 1}, out(y.view<std::int32_t>()), 2, 100);
     const std::string message = message_of<operation_error>([&] { failed.synchronize(); });
-    EXPECT_THAT(message, AllOf(HasSubstr("fill y"), HasSubstr("kernel_launch_test.cpp"), HasSubstr("cuLaunchKernel"),
+    EXPECT_THAT(message, AllOf(HasSubstr("fill y"), HasSubstr("kernel_launch_test.cpp"), HasSubstr("cuLaunchKernelEx"),
                                HasSubstr("CUDA_ERROR_INVALID_VALUE")));
     EXPECT_THAT(message_of<operation_error>([&] { static_cast<void>(y.read<std::int32_t>()); }), HasSubstr("fill y"));
     EXPECT_THAT(values_of<std::int32_t>(untouched), Each(8)) << "what it had nothing to do with";

@@ -2,6 +2,7 @@
 // this builds without a toolkit and runs without a GPU.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -116,15 +117,25 @@ struct access_permission {
 };
 inline constexpr int granularity_minimum = 0;
 
+/// CUlaunchConfig: how a kernel is launched, and where.
+struct launch_settings {
+    std::array<unsigned, 3> grid;
+    std::array<unsigned, 3> block;
+    unsigned shared_bytes;
+    stream_handle stream;
+    const void* attributes = nullptr;
+    unsigned attribute_count = 0;
+};
+static_assert(sizeof(launch_settings) == 56);
+
 /// The functions of the CUDA driver. Names are the driver's, without the prefix "cu" and the version at the end, which
 /// says which of several interfaces of one name is meant: "_v2" is the one with 64-bit sizes, or the later semantics.
 ///
 /// What may be null is said so; all else is there. Tests bring a library of their own (WEIR_CUDA_DRIVER).
 struct alignas(64) driver_api {
     // What operations call again and again: on one cache line
-    result (*launch)(function_handle, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                     unsigned block_y, unsigned block_z, unsigned shared_bytes, stream_handle, void** arguments,
-                     void** extra) = nullptr;
+    result (*launch_as)(const launch_settings*, function_handle, void** arguments,
+                        void** extra) = nullptr;  ///< driver 11.8 and later; may be null
     result (*event_record)(event_handle, stream_handle) = nullptr;
     result (*stream_wait_event)(stream_handle, event_handle, unsigned flags) = nullptr;
     result (*context_get_current)(context_handle*) = nullptr;
@@ -211,6 +222,9 @@ struct alignas(64) driver_api {
     result (*module_function)(function_handle*, module_handle, const char* name) = nullptr;
     result (*function_get_attribute)(int* value, function_attribute, function_handle) = nullptr;
     result (*function_set_attribute)(function_handle, function_attribute, int value) = nullptr;
+    result (*launch)(function_handle, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                     unsigned block_y, unsigned block_z, unsigned shared_bytes, stream_handle, void** arguments,
+                     void** extra) = nullptr;
     result (*function_load)(function_handle) = nullptr;  ///< driver 12.4 and later; may be null
     result (*function_parameter)(function_handle, std::size_t index, std::size_t* offset,
                                  std::size_t* bytes) = nullptr;  ///< driver 12.4 and later; may be null

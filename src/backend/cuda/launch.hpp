@@ -4,20 +4,36 @@
 #include "backend/cuda/context.hpp"
 #include "backend/cuda/driver_api.hpp"
 #include "weir/detail/launch_shape.hpp"
+#include "weir/detail/rare.hpp"
 #include "weir/detail/task.hpp"
 
 namespace weir::backend::cuda {
+
+/// Where the driver has no cuLaunchKernelEx.
+[[gnu::cold, gnu::noinline]] inline void launch_by_parts(const context& in, function_handle what,
+                                                         const launch_settings& as, void* const* arguments) {
+    const auto call = [&] {
+        return in.api().launch(what, as.grid[0], as.grid[1], as.grid[2], as.block[0], as.block[1], as.block[2],
+                               as.shared_bytes, as.stream, const_cast<void**>(arguments), nullptr);
+    };
+    in.expect(by_handle(in, call), "cuLaunchKernel");
+}
 
 /// Puts a launch into a queue; the context need be current only where that is a default stream. `arguments` are addresses of the
 /// values, which are copied. Throws device_error.
 [[gnu::always_inline]] inline void launch(const context& in, function_handle what, const detail::launch_shape& as,
                                           void* const* arguments, detail::queue_handle into) {
-    const auto call = [what, arguments, into, of = &in, shape = &as] {
-        return of->api().launch(what, shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0], shape->block[1],
-                                shape->block[2], shape->shared_bytes, static_cast<stream_handle>(into.value),
-                                const_cast<void**>(arguments), nullptr);
+    const launch_settings settings{as.grid, as.block, as.shared_bytes, static_cast<stream_handle>(into.value)};
+    const auto launch_as = in.api().launch_as;
+    if (launch_as == nullptr) [[unlikely]] {
+        detail::rare();
+        launch_by_parts(in, what, settings, arguments);
+        return;
+    }
+    const auto call = [&settings, launch_as, what, arguments] {
+        return launch_as(&settings, what, const_cast<void**>(arguments), nullptr);
     };
-    in.expect(by_handle(in, call), "cuLaunchKernel");
+    in.expect(by_handle(in, call), "cuLaunchKernelEx");
 }
 
 }  // namespace weir::backend::cuda
