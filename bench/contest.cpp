@@ -3,10 +3,13 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <thread>
@@ -38,11 +41,42 @@ double median(std::vector<double> values) {
     return *middle;
 }
 
-/// Nanoseconds of the wall clock, and of all threads of the process together.
+/// Nanoseconds of the wall clock, and of all threads of the process together; and how fast the processor was meanwhile.
 struct reading {
     double wall = 0;
     double processor = 0;
+    double pace = 0;
 };
+
+double since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Nanoseconds that the processor takes for a fixed number of simple instructions, which do not wait for each other. Where another
+/// program has the other half of the core (simultaneous multithreading), that is up to twice as long, and so is all that is
+/// bound by instructions; what waits for a device, as a driver does, is not.
+double pace_now() {
+    double best = std::numeric_limits<double>::infinity();
+    for (int tries = 0; tries < 3; ++tries) {
+        std::array<std::uint64_t, 8> in{};
+        const auto start = std::chrono::steady_clock::now();
+        for (int i = 0; i < 500; ++i) {
+            for (std::uint64_t& one : in) {
+                ++one;
+                asm volatile("" : "+r"(one));  // not in fewer steps
+            }
+        }
+        best = std::min(best, since(start));
+    }
+    return best;
+}
+
+/// The least that anybody has seen in this process.
+double best_pace = std::numeric_limits<double>::infinity();
+/// Slower by more than this is disturbed.
+constexpr double disturbed = 1.15;
+/// Of fewer rounds without disturbance nothing is told.
+constexpr std::size_t enough_rounds = 3;
 
 double processor_now() {
     std::timespec used{};
@@ -53,15 +87,21 @@ double processor_now() {
 /// One turn: nanoseconds for each operation.
 reading measure(const contestant& one) {
     one.before();
+    const double pace = pace_now();
     const double processor = processor_now();
     const auto start = std::chrono::steady_clock::now();
     one.turn();
-    const std::chrono::duration<double, std::nano> wall = std::chrono::steady_clock::now() - start;
+    const double wall = since(start);
+    const auto end = std::chrono::steady_clock::now();
+    const double pace_after = pace_now();
+    const double not_its_own = since(end);
     // The kernel accounts for other threads when they stop, or now and then: give them the time to fall asleep.
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     const auto operations = static_cast<double>(one.operations);
-    const reading found{wall.count() / operations, (processor_now() - processor) / operations};
+    const reading found{wall / operations, (processor_now() - processor - not_its_own) / operations,
+                        std::max(pace, pace_after)};
     one.after();
+    best_pace = std::min({best_pace, pace, pace_after});
     return found;
 }
 
@@ -69,6 +109,7 @@ std::string wall_counter(const std::string& name) { return name + " ns"; }
 std::string processor_counter(const std::string& name) { return name + " processor ns"; }
 std::string ratio_counter(const std::string& name) { return name + " ratio"; }
 std::string processor_ratio_counter(const std::string& name) { return name + " processor ratio"; }
+std::string quiet_ratio_counter(const std::string& name) { return name + " undisturbed ratio"; }
 
 /// One repetition: rounds in which each contestant has one turn. Medians over the rounds, that of the ratio as well.
 void compete(benchmark::State& state, entry& what) {
@@ -89,7 +130,7 @@ void compete(benchmark::State& state, entry& what) {
         measure(one);  // warms up
     }
     struct series {
-        std::vector<double> wall, processor, ratio, processor_ratio;
+        std::vector<double> wall, processor, ratio, processor_ratio, pace;
     };
     std::vector<series> seen(all.size());
     std::vector<reading> round(all.size());
@@ -109,6 +150,7 @@ void compete(benchmark::State& state, entry& what) {
             const reading& below = round[peers ? i : 0];
             seen[i].ratio.push_back(above.wall / below.wall);
             seen[i].processor_ratio.push_back(above.processor / below.processor);
+            seen[i].pace.push_back(std::max(above.pace, below.pace));
         }
     }
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -116,6 +158,15 @@ void compete(benchmark::State& state, entry& what) {
         state.counters[processor_counter(all[i].name)] = median(seen[i].processor);
         state.counters[ratio_counter(all[i].name)] = median(seen[i].ratio);
         state.counters[processor_ratio_counter(all[i].name)] = median(seen[i].processor_ratio);
+        std::vector<double> quiet;
+        for (std::size_t n = 0; n < seen[i].ratio.size(); ++n) {
+            if (seen[i].pace[n] <= disturbed * best_pace) {
+                quiet.push_back(seen[i].ratio[n]);
+            }
+        }
+        if (quiet.size() >= enough_rounds) {
+            state.counters[quiet_ratio_counter(all[i].name)] = median(quiet);
+        }
     }
 }
 
@@ -138,10 +189,10 @@ public:
 
 private:
     static void print(const std::vector<const Run*>& repetitions, const entry& what) {
-        std::printf("\n%s: %s\n%-42s %10s %22s %11s %22s\n", repetitions.front()->run_name.function_name.c_str(),
+        std::printf("\n%s: %s\n%-42s %10s %22s %11s %22s %12s\n", repetitions.front()->run_name.function_name.c_str(),
                     what.what.c_str(),
                     what.ratios == comparison::with_peers ? "  ratio: Weir / this" : "  ratio: this / first", "wall ns",
-                    "ratio [least .. most]", "processor", "ratio [least .. most]");
+                    "ratio [least .. most]", "processor", "ratio [least .. most]", "undisturbed");
         for (const std::string& name : what.names) {
             const auto values = [&](const std::string& counter) {
                 std::vector<double> found;
@@ -152,12 +203,28 @@ private:
             std::printf("  %-40s", name.c_str());
             print(values(wall_counter(name)), values(ratio_counter(name)));
             print(values(processor_counter(name)), values(processor_ratio_counter(name)));
+            print_undisturbed(repetitions, quiet_ratio_counter(name));
             std::printf("\n");
         }
         for (const std::string& why : what.absent) {
             std::printf("  left out: %s\n", why.c_str());
         }
         std::fflush(stdout);
+    }
+
+    /// The ratio in those rounds alone in which no other program had a part of the core.
+    static void print_undisturbed(const std::vector<const Run*>& repetitions, const std::string& counter) {
+        std::vector<double> found;
+        for (const Run* const run : repetitions) {
+            if (const auto one = run->counters.find(counter); one != run->counters.end()) {
+                found.push_back(one->second.value);
+            }
+        }
+        if (found.empty()) {
+            std::printf(" %12s", "-");
+        } else {
+            std::printf(" %12.3f", median(found));
+        }
     }
 
     static void print(const std::vector<double>& nanoseconds, const std::vector<double>& ratios) {

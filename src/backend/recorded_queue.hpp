@@ -131,8 +131,14 @@ protected:
     void claim_alone() noexcept {
         pending_.value.store(1, std::memory_order_relaxed);  // only who submits raises it from 0
     }
-    /// Whether nothing was submitted since, so that the queue rests; else the thread has it still, for what was.
-    [[nodiscard]] bool rest_alone() noexcept { return pending_.value.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+    /// Whether nothing was submitted since, so that the queue rests; else the thread has it still, for what was. A full fence.
+    [[nodiscard]] bool rest_alone() noexcept {
+        const bool rests = pending_.value.fetch_sub(1, std::memory_order_seq_cst) == 1;
+#ifndef __x86_64__
+        std::atomic_thread_fence(std::memory_order_seq_cst);  // there the change itself is one
+#endif
+        return rests;
+    }
     /// Accounts for what has run since the last rest. Whether nothing is left: then somebody else may have the queue
     /// already, and it may be gone.
     [[nodiscard]] bool rest() noexcept;

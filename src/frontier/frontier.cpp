@@ -32,6 +32,7 @@ void frontier::merge_other(point p) {
     if (p.at == 0) {
         return;
     }
+    has_others_ = true;
     if (is_tree()) {
         many_.merge(p);
         return;
@@ -108,7 +109,7 @@ void frontier::merge_few(const small& other) {
 }
 
 void frontier::merge_others(const frontier& other) {
-    if (!has_others()) {
+    if (!std::exchange(has_others_, true)) {
         few_ = other.few_;
         many_ = other.many_;
         merges_ = other.merges_;

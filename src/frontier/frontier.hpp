@@ -10,6 +10,7 @@
 #include "frontier/point.hpp"
 #include "frontier/point_tree.hpp"
 #include "frontier/small_vector.hpp"
+#include "weir/detail/rare.hpp"
 
 namespace weir::frontiers {
 
@@ -28,11 +29,16 @@ public:
 
     frontier() noexcept {}  // NOLINT(modernize-use-equals-default): places that are not in use stay as they are
     frontier(const frontier& other)
-        : merges_(other.merges_), prune_at_(other.prune_at_), many_(other.many_), few_(other.few_) {
+        : has_others_(other.has_others_),
+          merges_(other.merges_),
+          prune_at_(other.prune_at_),
+          many_(other.many_),
+          few_(other.few_) {
         take_first(other);
     }
     frontier(frontier&& other) noexcept
-        : merges_(other.merges_),
+        : has_others_(other.has_others_),
+          merges_(other.merges_),
           prune_at_(other.prune_at_),
           many_(std::move(other.many_)),
           few_(std::move(other.few_)) {
@@ -40,6 +46,7 @@ public:
     }
     frontier& operator=(const frontier& other) { return *this = frontier(other); }
     frontier& operator=(frontier&& other) noexcept {
+        has_others_ = other.has_others_;
         merges_ = other.merges_;
         prune_at_ = other.prune_at_;
         many_ = std::move(other.many_);
@@ -88,7 +95,7 @@ public:
     /// Raises this frontier to cover everything that `other` covers. Keeps the larger of two epochs, each. May throw
     /// std::bad_alloc.
     void merge(const frontier& other) {
-        if (other.has_others()) {
+        if (other.has_others_) {
             merge_others(other);
         }
         merge_first(other);
@@ -108,6 +115,14 @@ public:
             raise(first_[i + 1], other.first_[i + 1]);
             raise(first_[i + 2], other.first_[i + 2]);
             raise(first_[i + 3], other.first_[i + 3]);
+        }
+    }
+    /// The points of the first timelines are those of another one from now on.
+    void take_first(const frontier& other) noexcept {
+        first_used_ = other.first_used_;
+        const std::size_t end = first_end();
+        for (std::size_t i = 0; i < end; i += stride) {
+            std::copy_n(other.first_.data() + i, stride, first_.data() + i);
         }
     }
     /// @}
@@ -130,6 +145,7 @@ public:
         } else {
             few_.erase(std::remove_if(few_.begin(), few_.end(), [&](const point& p) { return complete(p); }),
                        few_.end());
+            has_others_ = !few_.empty();
         }
     }
 
@@ -155,7 +171,7 @@ public:
         return static_cast<std::size_t>(first) + (is_tree() ? many_.size() : few_.size());
     }
     /// Whether it has points of the first timelines alone: to merge such ones needs no memory.
-    [[nodiscard]] bool has_first_alone() const noexcept { return !has_others(); }
+    [[nodiscard]] bool has_first_alone() const noexcept { return !has_others_; }
     /// Whether merging, copying and asking take longer, the more points there are.
     [[nodiscard]] bool is_large() const noexcept { return is_tree() || few_.size() > in_place; }
 
@@ -183,23 +199,20 @@ private:
 
     static_assert(stride == 4, "merge_first names each of them");
     static void raise(epoch& mine, epoch theirs) noexcept { mine = mine < theirs ? theirs : mine; }
-    /// The points of the first timelines are those of another one from now on.
-    void take_first(const frontier& other) noexcept {
-        first_used_ = other.first_used_;
-        std::copy_n(other.first_.begin(), first_end(), first_.begin());
-    }
     /// So many strides of the first timelines are in use at least.
-    void extend(timeline_id strides) noexcept {
-        if (strides > first_used_) {
-            const timeline_id end = strides * stride;
-            std::fill(first_.begin() + first_end(), first_.begin() + end, epoch{0});
-            first_used_ = strides;
+    [[gnu::always_inline]] void extend(timeline_id strides) noexcept {
+        if (strides > first_used_) [[unlikely]] {
+            detail::rare();
+            extend_to(strides);
         }
+    }
+    [[gnu::noinline]] void extend_to(timeline_id strides) noexcept {
+        std::fill(first_.begin() + first_end(), first_.begin() + strides * stride, epoch{0});
+        first_used_ = strides;
     }
     /// Behind the last of the first timelines of which there may be a point.
     [[nodiscard]] timeline_id first_end() const noexcept { return first_used_ * stride; }
     [[nodiscard]] bool is_tree() const noexcept { return !many_.empty(); }
-    [[nodiscard]] bool has_others() const noexcept { return !few_.empty() || is_tree(); }
     void become_tree();
     void merge_other(point p);
     void merge_others(const frontier& other);
@@ -208,7 +221,8 @@ private:
 
     // What is used of every frontier lies together.
     timeline_id first_used_ =
-        0;  ///< strides of the first timelines in which there may be a point: others are as they are
+        0;                     ///< strides of the first timelines in which there may be a point: others are as they are
+    bool has_others_ = false;  ///< there is something in `many_` or `few_`, or was going to be when memory ran out
     std::uint32_t merges_ = 0;         ///< since what is large was pruned
     std::uint32_t prune_at_ = 1;       ///< so many merges
     std::array<epoch, direct> first_;  ///< of the first timelines; 0: none

@@ -21,7 +21,7 @@ public:
             }
             own.asked_for += own.asked_for != most ? 1 : 0;
         }
-        return ::operator new(bytes);
+        return ::operator new(bytes, alignment());
     }
     static void operator delete(void* memory) noexcept {
         if (may_keep()) [[likely]] {
@@ -32,7 +32,7 @@ public:
                 return;
             }
         }
-        ::operator delete(memory);
+        ::operator delete(memory, alignment());
     }
 
 protected:
@@ -48,6 +48,8 @@ private:
     static constexpr bool is_sanitized = false;
 #endif
 
+    [[nodiscard]] static constexpr std::align_val_t alignment() noexcept { return std::align_val_t{alignof(T)}; }
+
     struct piece {
         piece* next;
     };
@@ -59,7 +61,7 @@ private:
         ~kept() {
             has_ended = true;
             while (first != nullptr) {
-                ::operator delete(std::exchange(first, first->next));
+                ::operator delete(std::exchange(first, first->next), alignment());
             }
         }
     };

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,15 +22,15 @@ enum class accessor : std::uint8_t {
     package,  ///< a package that shares the memory, in work that Weir has not seen (rules X6, X7)
 };
 
-/// One access that later ones may have to be ordered after. Of a size by which the processor need not divide.
-struct alignas(16) past_access {
+/// One access that later ones may have to be ordered after. A cache line.
+struct alignas(64) past_access {
     footprint where;
     mark when;
     access_mode mode = access_mode::read;
     bool former_owner = false;  ///< an access to the memory before its present owner got it: the death frontier (L1)
     accessor by = accessor::weir;
 };
-static_assert(std::has_single_bit(sizeof(past_access)));
+static_assert(sizeof(past_access) == 64);
 
 /// The pending accesses of one piece of memory: for each range the last write and the reads since.
 ///
@@ -189,8 +188,8 @@ private:
 
     std::vector<past_access> accesses_;  ///< writes first
     std::size_t writes_ = 0;             ///< how many
-    std::size_t prune_at_ = bound;       ///< so many reads make it worth while to look for complete ones
     timeline_index reads_by_timeline_;   ///< in use beyond `bound` reads
+    std::size_t prune_at_ = bound;       ///< so many reads make it worth while to look for complete ones
 };
 
 inline void history::replace(past_access& kept, const footprint& where, mark&& when, accessor by) noexcept {

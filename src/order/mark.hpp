@@ -17,10 +17,11 @@ using frontiers::timeline_id;
 
 /// What a point is ordered after on *other* timelines. Immutable and shared, since many accesses of a stream have the
 /// same; null stands for the empty frontier, which is all a one-stream program ever has.
-/// Each operation that waits needs a new one, and lets go of one as a rule.
-class shared_frontier final : public detail::shared_object,
-                              public detail::keeps_memory<shared_frontier>,
-                              public frontier {
+/// Each operation that waits needs a new one, and lets go of one as a rule. Begins with a cache line, in which all lies that
+/// is asked of every one.
+class alignas(64) shared_frontier final : public detail::shared_object,
+                                          public detail::keeps_memory<shared_frontier>,
+                                          public frontier {
 public:
     shared_frontier() = default;
     explicit shared_frontier(const frontier& of) : frontier(of) {}

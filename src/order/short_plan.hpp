@@ -91,7 +91,7 @@ public:
     [[nodiscard, gnu::hot]] clock clock_after() const {
         auto merged = std::make_unique_for_overwrite<shared_frontier>();
         if (known_ != nullptr) {
-            merged->merge_first(*known_);
+            merged->take_first(*known_);
         }
         raise(*merged, waits());
         return clock(std::move(merged));
@@ -129,7 +129,7 @@ private:
     }
 
     /// Coverage is transitive and has no cycles: what an implied wait implies, one that stays implies, too.
-    void reduce() noexcept {
+    [[gnu::noinline]] void reduce() noexcept {
         std::uint64_t implied = 0;
         for (std::size_t i = 0; i < count_; ++i) {
             const point at = waits_[i].target.at;
@@ -162,10 +162,10 @@ private:
     timeline_id self_ = 0;
     std::uint64_t named_ = 0;  ///< a bit for each timeline of which something is needed
     std::size_t count_ = 0;    ///< of waits
+    clock prepared_;           ///< between `prepare` and `advance`
     static_assert(frontier::direct <= 64);
     std::array<need_of_one, frontier::direct> needed_{};  ///< as far as it is named
     std::array<wait, frontier::direct> waits_{};
-    clock prepared_;  ///< between `prepare` and `advance`
 };
 
 }  // namespace weir::order

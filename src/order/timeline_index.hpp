@@ -68,8 +68,8 @@ private:
         return at;
     }
 
-    std::vector<std::uint32_t> slots_;  ///< places, counted from 1; 0 where there is none. At most half are taken
     bool valid_ = false;
+    std::vector<std::uint32_t> slots_;  ///< places, counted from 1; 0 where there is none. At most half are taken
 };
 
 }  // namespace weir::order

@@ -51,7 +51,8 @@ private:
 };
 
 /// Anything whose accesses are tracked: memory, and what is used like memory (plans, workspaces, library handles: P3).
-class resource {
+/// What each operation needs lies together: two cache lines.
+class alignas(64) resource {
 public:
     /// May throw std::bad_alloc.
     explicit resource(std::uint64_t size = 0) : life_(&life::take()), size_(size) { renew(size); }
@@ -97,11 +98,9 @@ private:
     bool has_others_ = false;
     life* life_;
     std::uint64_t id_ = 0;
-    std::uint64_t size_;
     const device_state* memory_of_ = nullptr;
 
 public:
-    // Beside what each operation asks.
     order::history history;
 
     /// @{
@@ -136,6 +135,7 @@ public:
 private:
     void note_others() noexcept { has_others_ = packages_.any() || !views_.none(); }
 
+    std::uint64_t size_;
     package_ties packages_;
     host_views views_;
 };

@@ -323,8 +323,8 @@ WEIR_FAKE_EXPORT CUresult cuLaunchKernel(CUfunction what, unsigned grid_x, unsig
                                          unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                                          CUstream handle, void** arguments, void** extra) {
     call in("cuLaunchKernel", handle);
-    return launch_kernel(in, what, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, handle, arguments,
-                         extra);
+    return launch_kernel(in, what, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, handle,
+                         arguments, extra);
 }
 
 WEIR_FAKE_EXPORT CUresult cuLaunchKernelEx(const launch_settings* as, CUfunction what, void** arguments, void** extra) {

@@ -188,7 +188,6 @@ void lane::awaited_end::cancel() noexcept {
     if (again != nullptr) {
         of->forget(*std::exchange(again, nullptr));
     }
-    of = {};
     event = event_ref();
 }
 

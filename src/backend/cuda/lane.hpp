@@ -74,9 +74,15 @@ public:
     void enters(epoch at) noexcept { last_.store(at, std::memory_order_relaxed); }
     /// The operation at `at` is in the stream.
     void submitted(epoch at) noexcept {
+        submitted_.store(at, std::memory_order_seq_cst);
+        make_known(at);
+    }
+    /// The same where a full fence and `make_known` follow anyway.
+    void entered(epoch at) noexcept { submitted_.store(at, std::memory_order_release); }
+    /// Sees to it that those know it who must.
+    void make_known(epoch at) noexcept {
         // Pairs with watcher::look_at_all: either it sees the operation, or this sees that nobody watches any more. And with
         // leave_if_idle: either that sees the new end, or this sees that the owner was let go.
-        submitted_.store(at, std::memory_order_seq_cst);
         if (!is_busy_.load(std::memory_order_seq_cst) || wanted.load(std::memory_order_seq_cst) >= at ||
             !watched.load(std::memory_order_seq_cst)) [[unlikely]] {
             detail::rare();
@@ -136,31 +142,46 @@ public:
 
     /// What somebody has to wait for, or to record before.
     struct awaited_end {
-        event_ref event;                ///< one that is over once the operation is; or, if `of` is not null:
-        detail::owner<lane> of;         ///< where the calling thread has to record one,
-        pooled_event* again = nullptr;  ///< this one, which is in its list already; or any, if null
+        event_ref event;                ///< one that is over once the operation is; or, if there is none,
+        pooled_event* again = nullptr;  ///< the calling thread has to record this one, which is in its list already,
+        /// where this is; or any, if `again` is null, too. Stays afterwards: who waits for the same stream again, as streams in
+        /// turn do, need not count an owner each time.
+        detail::owner<lane> of;
+        detail::owner<lane> former;  ///< what `of` was, which may end in a call of the driver
 
+        /// States where to record. Under the lock.
+        [[gnu::always_inline]] void record_in(const detail::owner<lane>& theirs) noexcept {
+            if (of != theirs) {
+                record_in_another(theirs);
+            }
+        }
+        [[gnu::noinline]] void record_in_another(const detail::owner<lane>& theirs) noexcept {
+            former = std::exchange(of, theirs);
+        }
         /// Calls `wait(event)` for an event that is over once the operation is. Once, in a fork_section. Throws what that throws,
         /// device_error, std::bad_alloc.
         template <class Wait>
         void wait_with(Wait&& wait) {
-            if (!of) {
+            if (event) {
                 wait(event.handle());
                 event = event_ref();
                 return;
             }
-            const detail::owner<lane> theirs = std::move(of);
+            if (former) [[unlikely]] {
+                detail::rare();
+                former = {};
+            }
             if (again == nullptr) [[unlikely]] {
                 detail::rare();
-                theirs->wait_with_another(wait);
+                of->wait_with_another(wait);
                 return;
             }
             pooled_event& one = *std::exchange(again, nullptr);
             try {
-                theirs->record(one.handle);
+                of->record(one.handle);
                 wait(one.handle);
             } catch (...) {
-                theirs->forget(one);
+                of->forget(one);
                 throw;
             }
             // From here on others may wait for it, and others use it again.

@@ -90,6 +90,7 @@ private:
     [[nodiscard]] bool is_plain(const operation& what) const noexcept;
     [[nodiscard]] bool claim_waits(std::span<const order::wait> waits) noexcept;
     void remember_passed(point target) noexcept;
+    void carry_out_in_context(epoch at, const operation& what) noexcept;
     void put_plainly(epoch at, const operation& what) noexcept;
     void enters_plainly(epoch at) noexcept;
     enum class entered : std::uint8_t { nothing, work, foreign_work };

@@ -36,7 +36,7 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
         return false;
     }
     if (must_record) {
-        known.of = theirs;
+        known.record_in(theirs);
     }
     return true;
 }
@@ -99,16 +99,27 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
     if (straight_waits_ != 0) {
         wait_for_claimed(plain);
     }
-    if (plain) [[likely]] {
-        put_plainly(at, what);
-        enters_plainly(at);
-    } else {
+    if (!plain) [[unlikely]] {
         detail::rare();
+        carry_out_in_context(at, what);
+        return;
+    }
+    put_plainly(at, what);
+    enters_plainly(at);
+    const bool rests = rest_alone();
+    lane_->make_known(at);
+    if (!rests) [[unlikely]] {
+        detail::rare();
+        pass_on(false);
+    }
+}
+
+void submission::carry_out_in_context(epoch at, const operation& what) noexcept {
+    {
         const in_context here(lane_->in());
         has_entered(at, enter_stream(at, what));
     }
-    if (!rest_alone()) [[unlikely]] {
-        detail::rare();
+    if (!rest_alone()) {
         pass_on(false);
     }
 }
@@ -132,14 +143,14 @@ void submission::remember_passed(point target) noexcept {
     }
 }
 
-/// `has_entered` for such work in a stream that nobody else puts work into.
+/// `has_entered` for such work in a stream that nobody else puts work into. A full fence and lane::make_known follow.
 [[gnu::always_inline]] inline void submission::enters_plainly(epoch at) noexcept {
     if (!passed_.empty()) [[unlikely]] {
         detail::rare();
         passed_.clear();
     }
     lane& on = *lane_;
-    on.submitted(at);
+    on.entered(at);
     if (on.is_finely_awaited()) {
         try {
             on.mark_if_finely_awaited();
