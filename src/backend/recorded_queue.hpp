@@ -84,6 +84,8 @@ protected:
     [[nodiscard]] runtime::site site_ahead() noexcept { return front().from(); }
     [[nodiscard]] epoch epoch_ahead() noexcept { return front().at; }
     [[nodiscard]] timeline& line() noexcept { return *line_; }
+    /// Where it lies that each operation is counted.
+    [[nodiscard]] const void* counter_line() const noexcept { return &pending_; }
     /// Whether anything is submitted and not accounted for as run, as the thread that submits sees it.
     [[nodiscard]] bool is_pending() const noexcept { return pending_.value.load(std::memory_order_acquire) != 0; }
 

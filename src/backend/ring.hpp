@@ -29,6 +29,9 @@ public:
         return elements_[number & (capacity_ - 1)];
     }
 
+    /// Where the next one will lie, unless it grows; null if it has no room yet.
+    [[nodiscard]] const T* next_place() const noexcept { return elements_.get() + (end_ & (capacity_ - 1)); }
+
     /// Makes it as large as the next power of two that holds `wanted` elements, and those it has. Throws std::bad_alloc;
     /// nothing has changed then.
     void resize(std::size_t wanted) {

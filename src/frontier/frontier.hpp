@@ -121,8 +121,8 @@ public:
     void take_first(const frontier& other) noexcept {
         first_used_ = other.first_used_;
         const std::size_t end = first_end();
-        for (std::size_t i = 0; i < end; i += stride) {
-            std::copy_n(other.first_.data() + i, stride, first_.data() + i);
+        for (std::size_t place = 0; place < end; place += stride) {  // not a call for a few bytes
+            std::copy_n(other.first_.data() + place, stride, first_.data() + place);
         }
     }
     /// @}

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -87,6 +88,12 @@ public:
     [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept { return mode_.get(); }
     [[nodiscard]] bool has_ordering() const noexcept { return mode_.is_set(); }
     void set_ordering(std::optional<ordering_mode> mode) noexcept { mode_.set(mode); }
+
+    /// Has the processor fetch what an operation will need behind the first cache line.
+    [[gnu::always_inline]] void fetch_ahead() const noexcept {
+        constexpr std::ptrdiff_t cache_line = 64;
+        __builtin_prefetch(reinterpret_cast<const char*>(this) + cache_line, 1);
+    }
 
 protected:
     ~resource() { life_->give_back(); }

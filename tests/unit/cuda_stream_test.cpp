@@ -112,6 +112,50 @@ TEST(CudaStream, S4ABusyStreamThatIsDroppedEndsItsWorkAndGoes) {
     }
 }
 
+/// Who waits for a stream again and again keeps its handle meanwhile, and no more than that one.
+TEST(CudaStream, S4AStreamThatIsGoneIsKeptByNobodyWhoWaitsForAnother) {
+    WEIR_NEEDS_FAKE();
+    cuda().synchronize();
+    const stream keeper(cuda());
+    const array x = make(keeper, 0);
+    keeper.synchronize();
+    const std::size_t before = fake_cuda::live(fake_thing::streams);
+    {
+        const stream waits(cuda());
+        for (int i = 0; i < 20; ++i) {
+            const fake_gate held;  // so that there is something to wait for
+            const stream each(cuda());
+            step_in_place(each, x);
+            step_in_place(waits, x);
+        }
+        waits.synchronize();
+        while (fake_cuda::live(fake_thing::streams) > before + 2) {
+            std::this_thread::yield();  // `waits`, and the last one it waited for
+        }
+    }
+    while (fake_cuda::live(fake_thing::streams) > before) {
+        std::this_thread::yield();
+    }
+}
+
+TEST(CudaStream, O2EachOfTwoStreamsThatOneWaitsForInTurnIsWaitedFor) {
+    WEIR_NEEDS_FAKE();
+    const stream waits(cuda());
+    const array z = make(waits, 0);
+    for (int i = 0; i < 2; ++i) {
+        const stream each(cuda());
+        const array x = make(each, 0);
+        each.synchronize();
+        fake_gate held(handle_of(each));
+        step_in_place(each, x);
+        step(waits, z, x);
+        fake_cuda::settle(handle_of(waits));
+        held.open();
+        EXPECT_THAT(values_of<double>(z), Each(11));
+        step(waits, z, z);  // something else, until the next
+    }
+}
+
 TEST(CudaStream, TenThousandStreamsAndEventsComeAndGo) {
     const stream s(cuda());
     const array x = make(s, 0);

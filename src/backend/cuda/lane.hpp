@@ -47,6 +47,8 @@ public:
     lane& operator=(const lane&) = delete;
 
     [[nodiscard]] device_context& in() const noexcept { return *in_; }
+    /// Where what each operation needs lies.
+    [[nodiscard]] const void* first_line() const noexcept { return &in_; }
     [[nodiscard]] stream_handle stream() const noexcept { return stream_; }
     /// Whether others own the stream.
     [[nodiscard]] bool is_adopted() const noexcept { return is_adopted_; }

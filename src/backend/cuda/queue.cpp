@@ -66,6 +66,7 @@ submission::submission(device_context& in, timeline& line, queue_events& owner, 
 }
 
 void submission::make_ready() {
+    lies_at({counter_line(), &lane_, straight_.data(), lane_->first_line()});
     try {
         task_threads::instance().keep_one();
     } catch (const std::system_error& why) {
