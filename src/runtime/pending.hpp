@@ -99,7 +99,8 @@ public:
         }
     }
 
-    /// Has the processor fetch where the next operation will be noted, with one access.
+    /// Has the processor fetch where the next operation will be noted, with one access. Under the stream's
+    /// lock, as all else.
     [[gnu::always_inline]] void fetch_ahead() const noexcept {
         __builtin_prefetch(operations_.next_place(), 1);
         __builtin_prefetch(cells_.next_place(), 1);

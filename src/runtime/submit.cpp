@@ -236,7 +236,6 @@ template <std::size_t Count>
 [[gnu::always_inline]] inline void fetch_ahead(const stream_state& stream) noexcept {
     if (stream.straight != nullptr) {
         stream.straight->fetch_ahead();
-        stream.pending.fetch_ahead();
     }
 }
 
@@ -256,6 +255,7 @@ template <std::size_t Count>
     bool is_straight = false;
     {
         const locked<Count> held(resources, stream);
+        stream.pending.fetch_ahead();
         at = enter(stream, what, accesses, known, is_straight);
     }
     if (at == 0) [[unlikely]] {
