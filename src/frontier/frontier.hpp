@@ -207,7 +207,8 @@ private:
         }
     }
     [[gnu::noinline]] void extend_to(timeline_id strides) noexcept {
-        std::fill(first_.begin() + first_end(), first_.begin() + strides * stride, epoch{0});
+        const timeline_id end = strides * stride;
+        std::fill(first_.begin() + first_end(), first_.begin() + end, epoch{0});
         first_used_ = strides;
     }
     /// Behind the last of the first timelines of which there may be a point.
