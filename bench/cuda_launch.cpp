@@ -113,26 +113,25 @@ void alternate_tracked(const setting& with) {
     }
 }
 
-void alternate_raw(setting& with) {
+/// `put(stream)` launches.
+template <class Put>
+void alternate_by_hand(setting& with, Put&& put) {
     for (std::size_t i = 0; i < launches / 2; ++i) {
-        with.r1.launch(with.empty_kernel, {&with.address});
+        put(with.r1);
         with.e1.record(with.r1);
         with.e1.hold(with.r2);
-        with.r2.launch(with.empty_kernel, {&with.address});
+        put(with.r2);
         with.e2.record(with.r2);
         with.e2.hold(with.r1);
     }
 }
 
+void alternate_raw(setting& with) {
+    alternate_by_hand(with, [&](const raw_stream& on) { on.launch(with.empty_kernel, {&with.address}); });
+}
+
 void alternate_raw_as(setting& with) {
-    for (std::size_t i = 0; i < launches / 2; ++i) {
-        with.r1.launch_as(with.empty_kernel, {&with.address});
-        with.e1.record(with.r1);
-        with.e1.hold(with.r2);
-        with.r2.launch_as(with.empty_kernel, {&with.address});
-        with.e2.record(with.r2);
-        with.e2.hold(with.r1);
-    }
+    alternate_by_hand(with, [&](const raw_stream& on) { on.launch_as(with.empty_kernel, {&with.address}); });
 }
 
 void launch_least(setting& with) {

@@ -180,6 +180,37 @@ TEST_F(CudaFault, WhereTheDriverTakesNoWaitTheCallWaits) {
     EXPECT_THAT(values_of<double>(y), Each(111));
 }
 
+TEST_F(CudaFault, AnEventThatTheDriverDidNotWaitForIsNotWaitedForInsteadOfALaterOne) {
+    const stream a(cuda());
+    const stream b(cuda());
+    const stream other(cuda());
+    const stream waits(cuda());
+    const array x = make(a, 1);
+    const array y = make(b, 1);
+    const array u = make(other, 0);
+    const array z = make(waits, 0);
+    cuda().synchronize();
+    fake_gate held(handle_of(a));
+    step_in_place(a, x);
+    step(other, u, x);  // its event is there for `waits`, too
+    fake_cuda::forget_calls();
+    fake_cuda::fail("cuStreamWaitEvent", 1, 1);
+    std::thread caller([&] { step(waits, z, x); });
+    while (fake_cuda::calls("cuStreamWaitEvent") == 0) {
+        std::this_thread::yield();
+    }
+    held.open();
+    caller.join();
+    cuda().synchronize();
+
+    fake_gate late(handle_of(b));
+    step_in_place(b, y);
+    step(waits, z, y);
+    fake_cuda::settle(handle_of(waits));
+    late.open();
+    EXPECT_THAT(values_of<double>(z), Each(111));
+}
+
 /// In a process of its own: nothing runs on the device any more.
 TEST_F(CudaFault, ABrokenContextFailsEverythingAndHangsNothing) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");

@@ -165,8 +165,9 @@ public:
         template <class Wait>
         void wait_with(Wait&& wait) {
             if (event) {
-                wait(event.handle());
-                event = event_ref();
+                // Also where the driver refuses it is not for the next wait.
+                const event_ref its_own = std::move(event);
+                wait(its_own.handle());
                 return;
             }
             if (former) [[unlikely]] {
