@@ -132,9 +132,7 @@ void expect_sound_at_every_position(int failure) {
     EXPECT_GT(positions, 25U);
     EXPECT_GT(refused, 3U) << "the failures were felt";
     // What the driver refused to destroy, or was not in the context for, stays; nothing else does.
-    while (fake_cuda::live(fake_thing::streams) > streams + 3 * most_times) {
-        std::this_thread::yield();
-    }
+    EXPECT_TRUE(streams_get_down_to(streams + 3 * most_times));
 }
 
 TEST_F(CudaFault, EachCallRunsOutOfMemoryOnce) { expect_sound_at_every_position(2); }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "support/messages.hpp"
+#include "support/time_limit.hpp"
 #include "unit/cuda_support.hpp"
 
 namespace weir::test {
@@ -96,6 +97,7 @@ TEST(CudaStream, CodeOfTheHostIsRefusedWithTheMend) {
 
 TEST(CudaStream, S4ABusyStreamThatIsDroppedEndsItsWorkAndGoes) {
     WEIR_NEEDS_FAKE();
+    const time_limit limit(10, "what a dropped stream has left to do");
     cuda().synchronize();
     const stream other(cuda());
     const array x = make(other, 1);
@@ -107,9 +109,7 @@ TEST(CudaStream, S4ABusyStreamThatIsDroppedEndsItsWorkAndGoes) {
         step_in_place(busy, x);
     }
     EXPECT_THAT(values_of<double>(x), Each(11));
-    while (fake_cuda::live(fake_thing::streams) > before) {
-        std::this_thread::yield();  // somebody looks now and then
-    }
+    EXPECT_TRUE(streams_get_down_to(before));
 }
 
 /// Who waits for a stream again and again keeps its handle meanwhile, and no more than that one.
@@ -129,26 +129,24 @@ TEST(CudaStream, S4AStreamThatIsGoneIsKeptByNobodyWhoWaitsForAnother) {
             step_in_place(waits, x);
         }
         waits.synchronize();
-        while (fake_cuda::live(fake_thing::streams) > before + 2) {
-            std::this_thread::yield();  // `waits`, and the last one it waited for
-        }
+        EXPECT_TRUE(streams_get_down_to(before + 2)) << "`waits`, and the last one it waited for";
     }
-    while (fake_cuda::live(fake_thing::streams) > before) {
-        std::this_thread::yield();
-    }
+    EXPECT_TRUE(streams_get_down_to(before));
 }
 
 TEST(CudaStream, O2EachOfTwoStreamsThatOneWaitsForInTurnIsWaitedFor) {
     WEIR_NEEDS_FAKE();
     const stream waits(cuda());
+    const stream others[] = {stream(cuda()), stream(cuda())};
     const array z = make(waits, 0);
-    for (int i = 0; i < 2; ++i) {
-        const stream each(cuda());
+    for (int i = 0; i < 4; ++i) {
+        const stream& each = others[i % 2];
         const array x = make(each, 0);
         each.synchronize();
         fake_gate held(handle_of(each));
         step_in_place(each, x);
         step(waits, z, x);
+        fake_cuda::settle(handle_of(others[(i + 1) % 2]));  // where an event may be that it waits for by mistake
         fake_cuda::settle(handle_of(waits));
         held.open();
         EXPECT_THAT(values_of<double>(z), Each(11));
@@ -172,9 +170,7 @@ TEST(CudaStream, TenThousandStreamsAndEventsComeAndGo) {
     }
     cuda().synchronize();
     if (counts) {
-        while (fake_cuda::live(fake_thing::streams) > before) {
-            std::this_thread::yield();
-        }
+        EXPECT_TRUE(streams_get_down_to(before));
         EXPECT_LT(fake_cuda::live(fake_thing::events), 1000U);
     }
 }

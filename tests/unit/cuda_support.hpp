@@ -68,6 +68,15 @@ inline bool gets_over(const completion& one) {
     return one.done();
 }
 
+/// Whether the fake driver's streams get down to so many in ten seconds: somebody looks now and then for what is over.
+inline bool streams_get_down_to(std::size_t count) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (fake_cuda::live(fake_thing::streams) > count && std::chrono::steady_clock::now() < end) {
+        std::this_thread::yield();
+    }
+    return fake_cuda::live(fake_thing::streams) <= count;
+}
+
 /// The driver's handle, without telling the stream that others have it.
 inline void* handle_of(const stream_ref& s) { return s.state().queue->native_handle(); }
 
