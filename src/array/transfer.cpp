@@ -8,6 +8,7 @@
 #include "backend/cuda/driver.hpp"
 #include "backend/cuda/driver_api.hpp"
 #include "backend/cuda/staging.hpp"
+#include "backend/cuda/transfer.hpp"
 #include "runtime/device_state.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/detail/task.hpp"
@@ -31,11 +32,20 @@ gpu::device_pointer address_of(const std::byte* memory) noexcept {
     return reinterpret_cast<gpu::device_pointer>(memory);
 }
 
-/// Both sides are a GPU's memory: the driver knows whose, and finds a way between two.
+/// The device's own memory, or memory of the host that it reaches.
 auto on_the_gpu(gpu::device_context& in, std::byte* to, const std::byte* from, std::size_t bytes) {
     return detail::native_task{[&in, to, from, bytes] {
         auto* const stream = static_cast<gpu::stream_handle>(detail::native_queue_handle());
         in.expect(in.api().copy_async(address_of(to), address_of(from), bytes, stream), "cuMemcpyAsync");
+    }};
+}
+
+/// From one GPU's memory into another's.
+auto between_gpus(gpu::device_context& in, const array& dst, const array& src) {
+    const gpu::transfer::place to{&gpu::context_of(dst.device().state().driver()), address_of(dst.device_data())};
+    const gpu::transfer::place from{&gpu::context_of(src.device().state().driver()), address_of(src.device_data())};
+    return detail::native_task{[&in, to, from, bytes = dst.nbytes()] {
+        gpu::transfer::between(in, static_cast<gpu::stream_handle>(detail::native_queue_handle()), to, from, bytes);
     }};
 }
 
@@ -55,6 +65,9 @@ completion operation::transfer(const on& where, const array& dst, const array& s
     }
     if (to_gpu && from_gpu) {
         gpu::device_context& in = gpu::context_of(where.stream().device().state().driver());
+        if (dst.device() != src.device()) {
+            return enqueue(where, accesses, between_gpus(in, dst, src), runtime::work_kind::copy);
+        }
         return enqueue(where, accesses, on_the_gpu(in, to, from, bytes), runtime::work_kind::copy);
     }
     // Pinned memory of the host is the driver's to copy as well.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <ostream>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "support/arrays.hpp"
+#include "support/devices.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
@@ -25,13 +28,10 @@ constexpr std::int64_t count = 64;
 /// Work of one device, and work of another that depends on it. The last of the names says how sim:0 behaves.
 struct route {
     const char* name;
-    device (*from)();
-    device (*to)();
+    const char* from;
+    const char* to;
     std::optional<testing::sim_settings> sim_0;
 };
-
-device sim_0() { return sim(0); }
-device sim_1() { return sim(1); }
 
 void PrintTo(const route& r, std::ostream* out) { *out << r.name; }
 
@@ -43,13 +43,22 @@ protected:
             behaviour_.emplace(sim(0), *GetParam().sim_0);
         }
     }
+    void SetUp() override {
+        if (!why_not_.empty()) {
+            GTEST_SKIP() << why_not_;
+        }
+    }
 
 private:
+    /// The CPU where there is no such device, and the test is skipped.
+    device found(const char* name) { return test::find_device(name, why_not_).value_or(cpu()); }
+
     std::optional<testing::simulated> behaviour_;
+    std::string why_not_;
 
 protected:
-    const stream first{GetParam().from(), {0, "first"}};
-    const stream second{GetParam().to(), {0, "second"}};
+    const stream first{found(GetParam().from), {0, "first"}};
+    const stream second{found(GetParam().to), {0, "second"}};
     const array x = full(count, 1, dtype::float64, first);
     const array y = zeros(count, dtype::float64, second);
 };
@@ -59,10 +68,13 @@ const testing::sim_settings told{.seed = 4, .virtual_clock = true};
 
 INSTANTIATE_TEST_SUITE_P(
     Between, D6,
-    ::testing::Values(route{"CpuAndSim", cpu, sim_0, std::nullopt}, route{"SimAndCpu", sim_0, cpu, std::nullopt},
-                      route{"TwoSims", sim_0, sim_1, std::nullopt}, route{"CpuAndHostileSim", cpu, sim_0, hostile},
-                      route{"HostileSimAndCpu", sim_0, cpu, hostile}, route{"CpuAndToldSim", cpu, sim_0, told},
-                      route{"ToldSimAndCpu", sim_0, cpu, told}),
+    ::testing::Values(route{"CpuAndSim", "cpu", "sim:0", {}}, route{"SimAndCpu", "sim:0", "cpu", {}},
+                      route{"TwoSims", "sim:0", "sim:1", {}}, route{"CpuAndHostileSim", "cpu", "sim:0", hostile},
+                      route{"HostileSimAndCpu", "sim:0", "cpu", hostile}, route{"CpuAndToldSim", "cpu", "sim:0", told},
+                      route{"ToldSimAndCpu", "sim:0", "cpu", told}, route{"CpuAndCuda", "cpu", "cuda:0", {}},
+                      route{"CudaAndCpu", "cuda:0", "cpu", {}}, route{"SimAndCuda", "sim:0", "cuda:0", {}},
+                      route{"CudaAndSim", "cuda:0", "sim:0", {}}, route{"TwoCudas", "cuda:0", "cuda:1", {}},
+                      route{"TwoCudasBack", "cuda:1", "cuda:0", {}}),
     [](const auto& about) { return std::string(about.param.name); });
 
 TEST_P(D6, TheCallerIsNotBlockedTheOrderHoldsAndLaterWorkStaysBehind) {
@@ -194,13 +206,28 @@ TEST_P(D6, AStreamWhoseWorkIsHeldMayBeDropped) {
     EXPECT_EQ(values_of<double>(y), std::vector<double>(count, 5));
 }
 
-TEST(O9, EightThreadsPassWorkBetweenTwoDevices) {
+class O9 : public ::testing::TestWithParam<route> {};
+
+INSTANTIATE_TEST_SUITE_P(Between, O9,
+                         ::testing::Values(route{"CpuAndSim", "cpu", "sim:0", {}},
+                                           route{"CpuAndCuda", "cpu", "cuda:0", {}},
+                                           route{"SimAndCuda", "sim:0", "cuda:0", {}},
+                                           route{"TwoCudas", "cuda:0", "cuda:1", {}}),
+                         [](const auto& about) { return std::string(about.param.name); });
+
+TEST_P(O9, EightThreadsPassWorkBetweenTwoDevices) {
+    std::string why_not;
+    const std::optional<device> one = test::find_device(GetParam().from, why_not);
+    const std::optional<device> other = test::find_device(GetParam().to, why_not);
+    if (!one || !other) {
+        GTEST_SKIP() << why_not;
+    }
     std::atomic<int> wrong{0};
     std::vector<std::thread> threads;
     for (int thread = 0; thread < 8; ++thread) {
         threads.emplace_back([&, thread] {
-            const stream near;
-            const stream far(sim(0));
+            const stream near(*one);
+            const stream far(*other);
             const array here = full(16, thread, dtype::float64, near);
             const array there = empty(16, dtype::float64, far);
             for (int round = 0; round < 100; ++round) {
@@ -214,14 +241,25 @@ TEST(O9, EightThreadsPassWorkBetweenTwoDevices) {
             }
         });
     }
-    for (std::thread& one : threads) {
-        one.join();
+    for (std::thread& each : threads) {
+        each.join();
     }
     EXPECT_EQ(wrong, 0);
 }
 
-TEST(S8, AnInlineStreamBlocksOnWorkOfAnAccelerator) {
-    const stream far(sim(0));
+class S8 : public ::testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(On, S8, ::testing::Values("sim:0", "cuda:0"), [](const auto& about) {
+    return std::string(about.param).substr(0, std::strlen(about.param) - 2);
+});
+
+TEST_P(S8, AnInlineStreamBlocksOnWorkOfAnAccelerator) {
+    std::string why_not;
+    const std::optional<device> accelerator = test::find_device(GetParam(), why_not);
+    if (!accelerator) {
+        GTEST_SKIP() << why_not;
+    }
+    const stream far(*accelerator);
     const stream at_once(cpu_inline());
     const array there = zeros(count, dtype::float64, far);
     const array here = zeros(count, dtype::float64, at_once);
@@ -241,7 +279,16 @@ TEST(S8, AnInlineStreamBlocksOnWorkOfAnAccelerator) {
 }
 
 TEST(C9, SynchronizingADeviceWaitsForAllOfItsStreamsAndForNoOthers) {
-    const std::vector<device> all = {cpu(), sim(0), sim(1)};
+    std::vector<device> all = {cpu(), sim(0), sim(1)};
+    std::string why_not;
+    for (const char* const name : {"cuda:0", "cuda:1"}) {
+        if (const std::optional<device> found = test::find_device(name, why_not)) {
+            all.push_back(*found);
+        } else {
+            std::printf("without %s: %s\n", name, why_not.c_str());
+        }
+    }
+    const int count_of_devices = static_cast<int>(all.size());
     for (const device& waited : all) {
         SCOPED_TRACE(waited.name());
         std::vector<gate> held(all.size());
@@ -261,7 +308,7 @@ TEST(C9, SynchronizingADeviceWaitsForAllOfItsStreamsAndForNoOthers) {
         for (const device& one : all) {
             one.synchronize();
         }
-        EXPECT_EQ(ran, 3);
+        EXPECT_EQ(ran, count_of_devices);
     }
 }
 

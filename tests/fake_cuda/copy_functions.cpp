@@ -63,6 +63,13 @@ WEIR_FAKE_EXPORT CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::s
     }
     const allocation* const target = allocation_at(to);
     const allocation* const source = allocation_at(from);
+    // What the device may not touch is told by cuMemcpyPeerAsync, unless it is plain memory.
+    const auto refuses = [&](const allocation* what) {
+        return what != nullptr && (what->is_mapped || what->from_pool) && !reaches(*on->in, *what);
+    };
+    if (refuses(target) || refuses(source)) {
+        return invalid_value;
+    }
     // From host to host, and to or from ordinary memory: synchronous.
     const bool direct = target != nullptr && source != nullptr && (is_device(target) || is_device(source));
     return copy(in, on, to, from, bytes, direct);

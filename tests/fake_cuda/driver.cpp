@@ -197,6 +197,14 @@ allocation* allocation_at(std::uintptr_t address, std::size_t bytes) {
     return before < found.bytes && bytes <= found.bytes - before ? &found : nullptr;
 }
 
+bool reaches(const context& in, const allocation& what) {
+    if (what.is_mapped) {
+        return what.reached_by.count(in.device) != 0;
+    }
+    return what.kind != memory_kind::device || what.in == &in ||
+           (!what.from_pool && in.peers.count(what.in->device) != 0);
+}
+
 }  // namespace weir_fake
 
 using namespace weir_fake;

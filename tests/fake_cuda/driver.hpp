@@ -63,6 +63,8 @@ struct allocation {
     memory_kind kind = memory_kind::device;
     context* in = nullptr;
     bool from_pool = false;
+    bool is_mapped = false;
+    std::set<int> reached_by{};  ///< devices that may use what is mapped
 };
 
 /// Memory of cuMemAllocAsync that was freed and is kept for the next one. It cannot be touched.
@@ -159,5 +161,8 @@ void end(const std::shared_ptr<stream>& what);
 
 /// The allocation that [address, address + bytes) lies in; null if there is none. With the lock.
 allocation* allocation_at(std::uintptr_t address, std::size_t bytes = 1);
+
+/// Whether the context's device may touch the memory. With the lock.
+bool reaches(const context& in, const allocation& what);
 
 }  // namespace weir_fake

@@ -141,7 +141,7 @@ WEIR_FAKE_EXPORT CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::
     }
     ++memory->second.references;
     driver().mapped[address] = handle;
-    driver().memory[address] = {address, bytes, memory_kind::device, memory->second.in, false};
+    driver().memory[address] = {address, bytes, memory_kind::device, memory->second.in, false, true};
     return success;
 }
 
@@ -162,6 +162,9 @@ WEIR_FAKE_EXPORT CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes,
             return invalid_value;
         }
         by_itself = by_itself || those[i].at.id == found->second.in->device;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        found->second.reached_by.insert(those[i].at.id);
     }
     if (by_itself) {
         ::mprotect(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE);

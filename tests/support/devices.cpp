@@ -23,20 +23,6 @@ namespace {
 
 std::optional<device> under_test;
 
-/// The backend's device, ready to run the suite; none if this machine has none. `why_not` then says why.
-std::optional<device> device_of(const tested_backend& backend, std::string& why_not) {
-    try {
-        const device found = device::from_name(backend.where);
-        if (found.kind() == device_kind::cuda) {
-            testing::run_host_code_on(found);
-        }
-        return found;
-    } catch (const device_error& why) {
-        why_not = why.what();
-        return std::nullopt;
-    }
-}
-
 /// Set in the child that tries whether an excluded test passes by now.
 constexpr const char* trying = "WEIR_TRYING_AN_EXCLUDED_TEST";
 /// A test that has not ended by then hangs, or at least has not passed.
@@ -94,7 +80,7 @@ public:
             return;
         }
         std::string why_not;
-        under_test = device_of(*backend_, why_not);
+        under_test = find_device(backend_->where, why_not);
         if (!under_test) {
             GTEST_SKIP() << why_not;
         }
@@ -112,6 +98,19 @@ private:
 };
 
 }  // namespace
+
+std::optional<device> find_device(const char* name, std::string& why_not) {
+    try {
+        const device found = device::from_name(name);
+        if (found.kind() == device_kind::cuda) {
+            testing::run_host_code_on(found);
+        }
+        return found;
+    } catch (const device_error& why) {
+        why_not = why.what();
+        return std::nullopt;
+    }
+}
 
 device here() { return *under_test; }
 

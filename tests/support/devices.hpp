@@ -59,6 +59,9 @@ inline constexpr std::array exclusions = {
     exclusion{"S1.TwoOperationsThatMeetAlwaysRunAtOnce", "sim_virtual", one_at_a_time},
 };
 
+/// The device of that name, ready for work that is code of the host; none if this machine has none, and `why_not` says why.
+[[nodiscard]] std::optional<device> find_device(const char* name, std::string& why_not);
+
 /// The device under test.
 [[nodiscard]] device here();
 

@@ -2,8 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
-#include <utility>
+#include <vector>
 
 #include "backend/cuda/driver.hpp"
 #include "runtime/device_state.hpp"
@@ -65,17 +66,29 @@ TEST(CudaPriority, StreamsOfOthersHaveTheirOwn) {
 
 // --- several devices -----------------------------------------------------------------------------------------------
 
+/// Only the fake driver counts.
+void forget_calls() {
+    if (fake_cuda::in_use()) {
+        fake_cuda::forget_calls();
+    }
+}
+unsigned long long calls_unless_real(const char* name, unsigned long long expected) {
+    return fake_cuda::in_use() ? fake_cuda::calls(name) : expected;
+}
+
 class CudaDevices : public ::testing::Test {
 protected:
     void SetUp() override {
-        if (!fake_cuda::in_use()) {
-            GTEST_SKIP() << "needs the gates and counters of the fake driver, and two devices";
+        const std::vector<device> all = devices();
+        const auto is_cuda = [](const device& one) { return one.kind() == device_kind::cuda; };
+        if (std::count_if(all.begin(), all.end(), is_cuda) < 2) {
+            GTEST_SKIP() << "needs two CUDA devices";
         }
         cuda(0).synchronize();
         cuda(1).synchronize();
         memory::trim(cuda(0));
         memory::trim(cuda(1));
-        fake_cuda::forget_calls();
+        forget_calls();
     }
 };
 
@@ -104,8 +117,8 @@ TEST_F(CudaDevices, AThreadWithNoneGetsThatOfDevice0AsFromTheRuntimeAndNoOther) 
     EXPECT_EQ(current_after_work_on(1, nullptr), nullptr);
 }
 
-/// From x on one device to y on the other.
-std::pair<double, unsigned long long> copied_behind(ordering_mode mode) {
+/// From x on one device to y on the other, while what x becomes is held.
+double copied_behind(ordering_mode mode, unsigned long long waits) {
     const ordering_scope scope(mode);
     const stream here(cuda(0));
     const stream there(cuda(1));
@@ -113,32 +126,33 @@ std::pair<double, unsigned long long> copied_behind(ordering_mode mode) {
     const array y = make(there, 0);
     cuda(0).synchronize();
     cuda(1).synchronize();
-    fake_cuda::forget_calls();
-    fake_gate held(handle_of(here));
+    forget_calls();
+    device_flag later(context_of(cuda(0)));
+    later.hold(static_cast<gpu::stream_handle>(handle_of(here)));
     step_in_place(here, x);
     const completion done = copy(there, y, x);
     if (mode == ordering_mode::manual) {
         done.synchronize();
     }
-    held.open();
+    EXPECT_EQ(calls_unless_real("cuStreamWaitEvent", waits), waits);
+    later.raise();
     cuda(0).synchronize();
     cuda(1).synchronize();
-    return {values_of<double>(y).front(), fake_cuda::calls("cuStreamWaitEvent")};
+    return values_of<double>(y).front();
 }
 
 TEST_F(CudaDevices, O1AStreamOfOneWaitsForThatOfAnotherOnTheDevice) {
-    EXPECT_EQ(copied_behind(ordering_mode::automatic), std::pair(11.0, 1ULL));
+    EXPECT_EQ(copied_behind(ordering_mode::automatic, 1), 11);
 }
-TEST_F(CudaDevices, O1ControlWithoutOrderingItDoesNot) {
-    EXPECT_EQ(copied_behind(ordering_mode::manual), std::pair(1.0, 0ULL));
-}
+TEST_F(CudaDevices, O1ControlWithoutOrderingItDoesNot) { EXPECT_EQ(copied_behind(ordering_mode::manual, 0), 1); }
 
 TEST_F(CudaDevices, L1MemoryOfOneThatTheOtherReadsIsNotUsedAgainBefore) {
     const stream here(cuda(0));
     const stream there(cuda(1));
     const array y = make(there, 0);
     cuda(1).synchronize();
-    fake_gate held(handle_of(there));
+    device_flag later(context_of(cuda(1)));
+    later.hold(static_cast<gpu::stream_handle>(handle_of(there)));
     const void* where = nullptr;
     {
         const array x = make(here, 7);
@@ -146,13 +160,16 @@ TEST_F(CudaDevices, L1MemoryOfOneThatTheOtherReadsIsNotUsedAgainBefore) {
         copy(there, y, x);
     }
     const array next = make(here, 9);  // waits on the device if it lies there, and not on the host
-    EXPECT_EQ(next.device_data() == where, fake_cuda::calls("cuStreamWaitEvent") > 1);
-    held.open();
+    if (fake_cuda::in_use()) {
+        EXPECT_EQ(next.device_data() == where, fake_cuda::calls("cuStreamWaitEvent") > 1);
+    }
+    later.raise();
     EXPECT_THAT(values_of<double>(y), Each(7));
     EXPECT_THAT(values_of<double>(next), Each(9));
 }
 
 TEST_F(CudaDevices, EachHasItsOwnMemoryAndGivesItBackToItself) {
+    WEIR_NEEDS_FAKE();
     const std::size_t before_here = fake_cuda::bytes_in_use(0);
     const std::size_t before_there = fake_cuda::bytes_in_use(1);
     {
@@ -166,16 +183,50 @@ TEST_F(CudaDevices, EachHasItsOwnMemoryAndGivesItBackToItself) {
     EXPECT_EQ(fake_cuda::bytes_in_use(1), before_there);
 }
 
-TEST_F(CudaDevices, PeersReachEachOthersMemoryAtTheSameAddress) {
+constexpr std::int64_t large = std::int64_t{1} << 20;  ///< elements: memory that is new from the driver
+
+/// Copies from an array of the first device to one of the second and back, on a stream of each.
+void expect_copied_both_ways(const array& x, const array& y) {
     const stream here(cuda(0));
     const stream there(cuda(1));
-    const array x = empty({std::int64_t{1} << 22}, dtype::float64, here);  // new from the driver
-    EXPECT_GT(fake_cuda::calls("cuMemSetAccess"), 0U) << "each device is given access";
-    fill(here, x, 3);
-    const array y = empty({std::int64_t{1} << 22}, dtype::float64, there);
-    copy(there, y, x);
-    EXPECT_THAT(values_of<double>(y), Each(3));
-    EXPECT_EQ(fake_cuda::calls("cuMemcpyAsync"), 1U) << "straight from one to the other";
+    double value = 2;
+    for (const stream& by : {here, there}) {
+        fill(here, x, ++value);
+        copy(by, y, x);
+        EXPECT_EQ(values_of<double>(y), std::vector<double>(large, value));
+        fill(there, y, ++value);
+        copy(by, x, y);
+        EXPECT_EQ(values_of<double>(x), std::vector<double>(large, value));
+    }
+}
+
+TEST_F(CudaDevices, PeersReachEachOthersMemoryAtTheSameAddress) {
+    const array x = empty({large}, dtype::float64, stream(cuda(0)));
+    EXPECT_GT(calls_unless_real("cuMemSetAccess", 1), 0U) << "each device is given access";
+    const array y = empty({large}, dtype::float64, stream(cuda(1)));
+    expect_copied_both_ways(x, y);
+    EXPECT_EQ(calls_unless_real("cuMemcpyAsync", 4), 4U) << "straight from one to the other";
+}
+
+TEST_F(CudaDevices, WhatThePeerIsRefusedIsCopiedByTheDriversWayForIt) {
+    WEIR_NEEDS_FAKE();
+    constexpr int peer_access_unsupported = 217;
+    fake_cuda::fail("cuMemSetAccess", 1, peer_access_unsupported);
+    const array x = empty({large}, dtype::float64, stream(cuda(0)));
+    fake_cuda::fail_no_more();
+    EXPECT_EQ(fake_cuda::calls("cuMemSetAccess"), 2U) << "the device itself has access then";
+    const array y = empty({large}, dtype::float64, stream(cuda(1)));
+    expect_copied_both_ways(x, y);
+    EXPECT_EQ(fake_cuda::calls("cuMemcpyPeerAsync"), 2U) << "by the stream of the device that was refused";
+    EXPECT_EQ(fake_cuda::calls("cuMemcpyAsync"), 2U) << "by that of its owner";
+}
+
+TEST_F(CudaDevices, MemoryOfTheDriversPoolsIsCopiedBetweenThem) {
+    const memory::use scope(memory::driver_pool());
+    const array x = empty({large}, dtype::float64, stream(cuda(0)));
+    const array y = empty({large}, dtype::float64, stream(cuda(1)));
+    expect_copied_both_ways(x, y);
+    EXPECT_EQ(calls_unless_real("cuMemcpyPeerAsync", 4), 4U) << "each pool is its device's alone";
 }
 
 // --- pinned and managed memory -------------------------------------------------------------------------------------

@@ -32,7 +32,8 @@ inline const gpu::device_context& cuda_context() { return gpu::context_of(cuda()
 /// Holds back what is put into a stream from some place on, where a gate of the fake driver holds all that has not begun.
 class device_flag {
 public:
-    device_flag() {
+    /// For streams of that device.
+    explicit device_flag(const gpu::context& in = cuda_context()) : in_(in) {
         const gpu::in_context here(in_);
         in_.expect(in_.api().host_alloc(&memory_, sizeof *word_, gpu::host_alloc_mapped), "cuMemHostAlloc");
         word_ = ::new (memory_) std::atomic<std::uint64_t>(0);
@@ -54,7 +55,7 @@ public:
     void raise() { word_->store(1); }
 
 private:
-    const gpu::context& in_ = cuda_context();
+    const gpu::context& in_;
     void* memory_ = nullptr;
     std::atomic<std::uint64_t>* word_ = nullptr;
 };

@@ -81,8 +81,11 @@ enum class pointer_attribute : int {
     on_device = 3,
     on_host = 4,
     is_managed = 8,
-    device_ordinal = 9
+    device_ordinal = 9,
+    access_flags = 16  ///< of the device of the current context
 };
+/// CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS.
+inline constexpr std::uint64_t access_read_write = 3;
 /// CUmemorytype.
 inline constexpr unsigned memory_type_host = 1;
 inline constexpr unsigned memory_type_device = 2;

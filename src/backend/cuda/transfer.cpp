@@ -90,4 +90,19 @@ void to_host(device_context& in, std::byte* host, const std::byte* device, std::
     take_over(all.both[turn ^ 1U]);
 }
 
+/// What one device may not touch of another's, the driver copies only if it is told whose it is: what is mapped, or of a pool,
+/// is refused without. And with it, it goes by way of the host where nobody has enabled access for the whole of a context.
+void between(const context& here, stream_handle stream, place to, place from, std::size_t bytes) {
+    const driver_api& api = here.api();
+    const place& theirs = to.in == &here ? from : to;
+    std::uint64_t access = 0;  // whatever an integer's size there
+    if (api.pointer_get_attribute(&access, pointer_attribute::access_flags, theirs.address) == success &&
+        access == access_read_write) {
+        here.expect(api.copy_async(to.address, from.address, bytes, stream), "cuMemcpyAsync");
+        return;
+    }
+    here.expect(api.copy_peer_async(to.address, to.in->handle(), from.address, from.in->handle(), bytes, stream),
+                "cuMemcpyPeerAsync");
+}
+
 }  // namespace weir::backend::cuda::transfer

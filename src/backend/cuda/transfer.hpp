@@ -11,4 +11,14 @@ namespace weir::backend::cuda::transfer {
 void to_host(device_context& in, std::byte* host, const std::byte* device, std::size_t bytes);
 void to_device(device_context& in, std::byte* device, const std::byte* host, std::size_t bytes);
 
+/// Memory of a device.
+struct place {
+    const context* in = nullptr;  ///< of the device
+    device_pointer address = 0;
+};
+
+/// Puts a copy of `bytes` bytes between the memory of two devices into a stream of one of them. Does not block. In the context
+/// `here` of the stream. Throws device_error.
+void between(const context& here, stream_handle stream, place to, place from, std::size_t bytes);
+
 }  // namespace weir::backend::cuda::transfer
