@@ -22,9 +22,9 @@ namespace {
 using devices = std::array<weir::device, most_devices>;
 
 /// A CUDA device that runs code of the host. None if this machine has none.
-std::optional<weir::device> cuda_device(std::string& why_not) {
+std::optional<weir::device> cuda_device(int number, std::string& why_not) {
     try {
-        const weir::device found = weir::cuda(0);
+        const weir::device found = weir::cuda(number);
         weir::testing::run_host_code_on(found);
         return found;
     } catch (const weir::device_error& why) {
@@ -33,10 +33,16 @@ std::optional<weir::device> cuda_device(std::string& why_not) {
     }
 }
 
+/// A CUDA device, and a device of another kind or another one of CUDA's.
+struct pair_of_devices {
+    weir::device cuda;
+    weir::device third;
+};
+
 /// A program of one device has it for its own, host tasks and all. One of several uses it beside the CPU, and copies between
 /// the two and a third.
-devices devices_for(const program& one, const weir::device& cuda) {
-    return one.devices == 1 ? devices{cuda, weir::sim(14), weir::sim(15)} : devices{weir::cpu(), cuda, weir::sim(15)};
+devices devices_for(const program& one, const pair_of_devices& on) {
+    return one.devices == 1 ? devices{on.cuda, weir::sim(14), on.third} : devices{weir::cpu(), on.cuda, on.third};
 }
 
 /// Work of the device's own (here the copies) may run although it depends on a failure, and only its results are refused
@@ -60,45 +66,57 @@ program for_cuda(program raw) {
     return raw;
 }
 
-outcome run_completed(const program& completed, const weir::device& cuda) {
-    return run(completed, expected(completed), {.on = devices_for(completed, cuda)});
+outcome run_completed(const program& completed, const pair_of_devices& on) {
+    return run(completed, expected(completed), {.on = devices_for(completed, on)});
 }
 
 /// The smallest program found that goes wrong as well.
-std::string smallest(const program& raw, const weir::device& cuda) {
+std::string smallest(const program& raw, const pair_of_devices& on) {
     const program found = complete(shrink(raw, [&](const program& smaller) {
         const program completed = complete(smaller);
-        return !run_completed(completed, cuda).ok() || !run_completed(completed, cuda).ok();
+        return !run_completed(completed, on).ok() || !run_completed(completed, on).ok();
     }));
-    const outcome again = run_completed(found, cuda);
+    const outcome again = run_completed(found, on);
     return "smallest program found (" + (again.ok() ? "right this time" : again.wrong) + "):\n" + to_string(found);
 }
 
 TEST(random_programs_cuda, compute_what_the_serial_program_computes) {
     const char* const name = "random_programs_cuda.compute_what_the_serial_program_computes";
     std::string why_not;
-    const std::optional<weir::device> on = cuda_device(why_not);
-    if (!on) {
+    const std::optional<weir::device> first = cuda_device(0, why_not);
+    if (!first) {
         GTEST_SKIP() << why_not;
     }
+    const std::optional<weir::device> second = cuda_device(1, why_not);
     watchdog dog(name);
     std::uint64_t programs = 0;
+    std::uint64_t on_two = 0;
     for (std::uint64_t i = 0; i < wanted_programs(20); ++i, ++programs) {
         const std::uint64_t seed = first_seed() + i;
         dog.start(seed);
         const program raw = for_cuda(generate(seed));
-        const outcome result = run_completed(complete(raw), *on);
-        ASSERT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name) << "\n" << smallest(raw, *on);
+        // By the seed, so that a replay has the same devices.
+        const bool has_two = second && seed % 2 != 0;
+        const pair_of_devices on{*first, has_two ? *second : weir::sim(15)};
+        const outcome result = run_completed(complete(raw), on);
+        ASSERT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name) << "\n" << smallest(raw, on);
+        on_two += has_two && raw.devices > 2 ? 1 : 0;
     }
-    std::printf("%llu programs on a CUDA device\n", static_cast<unsigned long long>(programs));
+    if (second && programs >= 20) {
+        EXPECT_GT(on_two, 0U);
+    }
+    std::printf("%llu programs on a CUDA device, %llu of them on a second one as well%s%s\n",
+                static_cast<unsigned long long>(programs), static_cast<unsigned long long>(on_two), second ? "" : ": ",
+                second ? "" : why_not.c_str());
 }
 
 TEST(random_programs_cuda, control_without_ordering_they_compute_something_else) {
     std::string why_not;
-    const std::optional<weir::device> on = cuda_device(why_not);
-    if (!on) {
+    const std::optional<weir::device> cuda = cuda_device(0, why_not);
+    if (!cuda) {
         GTEST_SKIP() << why_not;
     }
+    const pair_of_devices on{*cuda, weir::sim(15)};
     watchdog dog("random_programs_cuda.control_without_ordering_they_compute_something_else");
     int programs = 0;
     int wrong = 0;
@@ -107,8 +125,7 @@ TEST(random_programs_cuda, control_without_ordering_they_compute_something_else)
         const program completed = complete(for_cuda(generate(seed)));
         const stripped_program bare = strip(completed, gate_opening::as_written);
         ++programs;
-        wrong +=
-            run(bare.steps, expected(bare.steps), {.racing = true, .on = devices_for(completed, *on)}).ok() ? 0 : 1;
+        wrong += run(bare.steps, expected(bare.steps), {.racing = true, .on = devices_for(completed, on)}).ok() ? 0 : 1;
     });
     std::printf("without ordering %d of %d programs went wrong on a CUDA device\n", wrong, programs);
     if (programs >= 20) {
