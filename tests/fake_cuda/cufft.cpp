@@ -34,6 +34,7 @@ enum status : int {
     exec_failed = 6,
     setup_failed = 7,
     invalid_size = 8,
+    invalid_device = 11,
     no_workspace = 13,
 };
 
@@ -63,6 +64,7 @@ struct work_of_plan {
 struct plan {
     std::shared_ptr<work_of_plan> what;  ///< null: not made yet
     bool allocates = true;
+    CUcontext in = nullptr;  ///< where it was made, and can be executed
     void* stream = nullptr;
     std::thread::id user;
     void* work_area = nullptr;
@@ -93,11 +95,11 @@ Function* of_driver(const char* name) {
     return driver != nullptr ? reinterpret_cast<Function*>(::dlsym(driver, name)) : nullptr;
 }
 
-/// Whether the calling thread has a context.
-bool has_context() {
+/// The calling thread's context; null if it has none.
+CUcontext context_now() {
     static auto* const ask = of_driver<CUresult(CUcontext*)>("cuCtxGetCurrent");
     CUcontext current = nullptr;
-    return ask != nullptr && ask(&current) == success && current != nullptr;
+    return ask != nullptr && ask(&current) == success ? current : nullptr;
 }
 
 /// Begins a function: counts it, fails on purpose, and finds the plan.
@@ -121,7 +123,7 @@ public:
                 plan_ = &found->second;
             }
         }
-        if (error_ == cufft_success && !has_context()) {
+        if (error_ == cufft_success && context_now() == nullptr) {
             error_ = setup_failed;
         }
     }
@@ -332,6 +334,9 @@ int execute(const char* name, int handle, int type, void* in, void* out, int dir
         if (by.what == nullptr || by.what->type != type) {
             return invalid_plan;
         }
+        if (by.in != context_now()) {
+            return invalid_device;
+        }
         if (in == nullptr || out == nullptr || reinterpret_cast<std::uintptr_t>(in) % complex != 0 ||
             reinterpret_cast<std::uintptr_t>(out) % complex != 0 || (direction != 1 && direction != -1)) {
             return invalid_argument;
@@ -466,6 +471,7 @@ WEIR_FAKE_EXPORT int cufftMakePlanMany64(int handle, int rank, long long* n, lon
     }
     *workspace = made->workspace;
     here.of().what = std::move(made);
+    here.of().in = context_now();
     return cufft_success;
 }
 

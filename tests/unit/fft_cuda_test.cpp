@@ -235,6 +235,15 @@ TEST_F(FftOnCuda, NobodyWaitsForAThreadThatTheDriverBlocks) {
     EXPECT_EQ(fake_cufft::plans(), plans + 1) << "both are used again";
 }
 
+TEST_F(FftOnCuda, EachDeviceHasPlansOfItsOwn) {
+    const stream there(cuda(1));
+    const array far = to(there, make_array(host, {4}, numbers{1, 2, 3, 4}), cuda(1));
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(values_of<complex>(fft::fft(s1, signal())), spectrum);
+        EXPECT_EQ(values_of<complex>(fft::fft(there, far)), spectrum);
+    }
+}
+
 TEST_F(FftOnCuda, ThereAndBack) {
     const array a = make_array(host, {4}, numbers{1, 2, 3, 4});
     const unsigned long long before = fake_cufft::calls("cufftExecZ2Z");
