@@ -274,6 +274,9 @@ inline namespace compiled_by_nvcc {
 /// It is moved into the stream while Weir holds locks: its move constructor must not call Weir. Throws state_error,
 /// argument_error (memory that the stream's device cannot reach), std::bad_alloc: then nothing was enqueued.
 ///
+/// On the CPU the indices come one after the other, on one thread, so that the compiler can use vector instructions; what runs
+/// beside the operation is in other streams (weir::parallel makes some).
+///
 /// On a CUDA device the body runs as a kernel, a thread for each index, if nvcc compiles the program and the body is a
 /// lambda marked `__host__ __device__` (nvcc --extended-lambda --expt-relaxed-constexpr); any other body is an
 /// argument_error there. Its kernel is loaded at the first call for each device.
