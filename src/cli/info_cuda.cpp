@@ -52,11 +52,29 @@ std::string in_words(const device& which) {
                        size_in_words(free));
 }
 
+/// Which of the other devices its copies go to and come from straight, where there are several.
+std::string reach_in_words(const device& which, int count) {
+    if (count < 2) {
+        return "";
+    }
+    const gpu::device_context& in = gpu::context_of(which.state().driver());
+    std::string found;
+    for (int id = 0; id < count; ++id) {
+        gpu::device_number other = 0;
+        int can = 0;
+        if (id != in.number() && in.api().device_get(&other, id) == gpu::success &&
+            in.api().device_can_access_peer(&can, in.device(), other) == gpu::success && can != 0) {
+            found += fmt::format("{} cuda:{}", found.empty() ? "" : ",", id);
+        }
+    }
+    return found.empty() ? ", reaches no other device: copies to one go by way of the host" : ", reaches" + found;
+}
+
 void print_devices(int count) {
     for (int id = 0; id < count; ++id) {
         const std::string name = "cuda:" + std::to_string(id);
         try {
-            line(name.c_str(), in_words(cuda(id)));
+            line(name.c_str(), in_words(cuda(id)) + reach_in_words(cuda(id), count));
         } catch (const error& why) {
             line(name.c_str(), std::string("cannot be used: ") + why.what());
         }

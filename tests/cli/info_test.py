@@ -35,10 +35,17 @@ class Info(CommandTest):
         said = self.info_on_cuda(WEIR_FAKE_CUDA_DEVICES="3")
         for device in ("cuda:0", "cuda:1", "cuda:2"):
             self.assertRegex(said[device], r"^Device of threads \d, compute capability 9\.0, \d+ multiprocessors, "
-                                           r"[\d.]+ GiB of memory, [\d.]+ GiB free$")
+                                           r"[\d.]+ GiB of memory, [\d.]+ GiB free, reaches cuda:\d, cuda:\d$")
         self.assertNotIn("cuda:3", said)
         self.assertRegex(said["driver"], r"libweir_fake_cuda\.so \(CUDA 13\.0; 11\.7 is the oldest that will do\)$")
         self.assertRegex(said["NVRTC"], r"libweir_fake_nvrtc\.so \(13\.0\)$")
+
+    def test_tells_which_devices_reach_each_other(self):
+        said = self.info_on_cuda(WEIR_FAKE_CUDA_DEVICES="3")
+        self.assertRegex(said["cuda:1"], "free, reaches cuda:0, cuda:2$")
+        self.assertRegex(self.info_on_cuda(WEIR_FAKE_CUDA_DEVICES="1")["cuda:0"], "GiB free$")
+        said = self.info_on_cuda(WEIR_FAKE_CUDA_PEERS="0")
+        self.assertRegex(said["cuda:0"], "free, reaches no other device: copies to one go by way of the host$")
 
     def test_tells_which_later_functions_of_the_driver_there_are(self):
         later = ("cuLaunchKernelEx", "cuStreamGetId", "cuFuncGetName", "cuFuncLoad", "cuFuncGetParamInfo", "cuFuncGetParamCount",
