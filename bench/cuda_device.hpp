@@ -64,9 +64,13 @@ public:
         in_->api().launch(static_cast<driver::function_handle>(what.handle()), 1, 1, 1, 32, 1, 1, 0, handle_,
                           const_cast<void**>(arguments), nullptr);
     }
-    /// The same by the driver's later function, which is a little faster.
+    /// The same by the driver's later function, which is a little faster, if it has that.
     template <std::size_t N>
     void launch_as(const kernel& what, void* const (&arguments)[N]) const {
+        if (in_->api().launch_as == nullptr) {
+            launch(what, arguments);
+            return;
+        }
         const driver::launch_settings settings{{1, 1, 1}, {32, 1, 1}, 0, handle_};
         in_->api().launch_as(&settings, static_cast<driver::function_handle>(what.handle()),
                              const_cast<void**>(arguments), nullptr);
