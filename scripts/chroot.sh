@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Follows the README in a bare Debian 12 or Ubuntu 24.04, in a clone of HEAD; called by `./run chroot`, as root. Then makes the
 # Debian package there, installs it, and builds another project with it. Says what each step took; where one fails,
-# build/chroot is left as it is then. Usage: chroot.sh [--ubuntu] [PART...], each of: readme package; both by default.
+# build/chroot is left as it is then. Usage: chroot.sh [--ubuntu] [PART...], each of: readme package bench; all by default.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -34,6 +34,9 @@ part_readme() {
         step "$command"
     done
 }
+
+# That they build and run; not how fast.
+part_bench() { step './run bench array_small'; }
 
 # shellcheck disable=SC2016  # for the shell inside
 part_package() {
@@ -83,7 +86,7 @@ if [ "${1:-}" = --ubuntu ]; then
     ubuntu=yes
     shift
 fi
-[ $# -gt 0 ] || set -- readme package
+[ $# -gt 0 ] || set -- readme package bench
 
 rm -rf --one-file-system "$root"
 mkdir -p "$root"
