@@ -154,6 +154,9 @@ pool::answer pool::take(std::size_t bytes, const requester& who) {
             return {b, std::nullopt};
         }
         const std::optional<frontiers::point> pending = index_.oldest_pending();
+        if (!pending && pending_ != 0) {
+            continue;  // what was pending when it was looked at is over now, and may be enough
+        }
         if (pending || driver_calls_ == 0) {
             return {nullptr, pending};
         }

@@ -148,6 +148,52 @@ TEST_F(L6Memory, TheLimitCountsLiveCachedAndPendingBytes) {
     drop(get(4 * mib, 2));
 }
 
+/// All work gets over while the pool looks: when it has asked so often.
+class overtaking_watermarks final : public order::watermarks {
+public:
+    explicit overtaking_watermarks(int after) : left_(after) {}
+    [[nodiscard]] order::epoch completed(frontiers::timeline_id /*timeline*/) const noexcept override {
+        return left_-- > 0 ? 0 : 100;
+    }
+    /// Whether it has got over.
+    [[nodiscard]] bool over() const { return left_ < 0; }
+
+private:
+    mutable int left_;
+};
+
+TEST(L6Overtaken, WhatGetsOverWhileThePoolLooksIsEnoughOrToBeWaitedFor) {
+    int while_it_looked = 0;
+    for (int asked = 0;; ++asked) {
+        fake_driver driver;
+        overtaking_watermarks completed(asked);
+        pool tested(driver, completed);
+        tested.set_limit(4 * mib);
+        block* const whole = tested.take(4 * mib, {1, nullptr}).taken;
+        ASSERT_NE(whole, nullptr);
+        tested.put(*whole);
+        // Two halves that do not compare: each is used last by another stream.
+        block* const low = tested.take(2 * mib, {1, nullptr}).taken;
+        block* const high = tested.take(2 * mib, {2, nullptr}).taken;
+        ASSERT_TRUE(low != nullptr && high != nullptr);
+        for (const auto& [half, line] : {std::pair(low, 1U), std::pair(high, 2U)}) {
+            half->history.reserve(1);
+            half->history.record({0, half->size()}, order::access_mode::write, mark_at(line, 1), completed);
+            tested.put(*half);
+        }
+        const bool was_over = completed.over();
+        const pool::answer got = tested.take(4 * mib, {3, nullptr});
+        ASSERT_TRUE(got.taken != nullptr || got.wait_for) << "out of memory, if all gets over at question " << asked;
+        while_it_looked += !was_over && completed.over() ? 1 : 0;
+        if (got.taken != nullptr) {
+            tested.put(*got.taken);
+        } else if (!completed.over()) {
+            break;  // it was asked less often than that
+        }
+    }
+    EXPECT_GT(while_it_looked, 5);
+}
+
 TEST_F(L6Memory, ALimitThatIsNoClassCanBeUsedUp) {
     tested.set_limit(1100 * kib);
     drop(get(1100 * kib, 1));
