@@ -165,7 +165,8 @@ protected:
         for (const auto& [part, all] : {std::pair(a, whole_a), std::pair(out, whole)}) {
             fill(on, part, background);
             const auto left = is_complex(all.dtype()) ? block_of<complex>(all) : block_of<T>(all);
-            EXPECT_EQ(left.numbers, std::vector<test::precise>(left.numbers.size(), background))
+            EXPECT_EQ(left.numbers,
+                      std::vector<test::precise>(left.numbers.size(), static_cast<long double>(background)))
                 << "what lies between the elements must stay as it is";
         }
     }
