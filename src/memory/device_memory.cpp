@@ -85,11 +85,15 @@ block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, con
         if (answer.taken != nullptr) {
             return *answer.taken;
         }
-        if (!answer.wait_for && quarantined::await_one(from)) {
-            continue;
-        }
         if (!answer.wait_for) {
-            throw out_of_memory(from.explain_shortage(bytes));
+            if (quarantined::await_one(from)) {
+                continue;
+            }
+            const std::string why = from.explain_shortage(bytes);
+            if (from.quarantine_ends() != answer.quarantine_ends) {
+                continue;  // what was in quarantine has come back meanwhile
+            }
+            throw out_of_memory(why);
         }
         // Not told to observers: the program did not ask for this wait and must not count on it.
         const runtime::watchdog::waits_in here(where);

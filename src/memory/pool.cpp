@@ -68,9 +68,13 @@ block* pool::take_recent(std::size_t bytes, frontiers::timeline_id line) noexcep
 
 void pool::put(block& b) noexcept {
     b.history.die(b.capacity, *completed_);
-    const std::span<const order::past_access> past = b.history.accesses();
     const std::lock_guard guard(mutex_);
     live_ -= b.capacity;
+    take_back(b);
+}
+
+[[gnu::always_inline]] inline void pool::take_back(block& b) noexcept {
+    const std::span<const order::past_access> past = b.history.accesses();
     b.freed_at = ++frees_;
     // What only one timeline still uses, that timeline may reuse at once: it runs its operations in order.
     if (past.size() > 1 || !bin(b, past.empty() ? b.line : past.front().when.at.timeline)) {
@@ -85,12 +89,16 @@ void pool::enter_quarantine(block& b) noexcept {
 }
 
 void pool::leave_quarantine(block& b) noexcept {
-    {
-        const std::lock_guard guard(mutex_);
-        quarantined_ -= b.capacity;
-        live_ += b.capacity;
-    }
-    put(b);
+    b.history.die(b.capacity, *completed_);
+    const std::lock_guard guard(mutex_);
+    quarantined_ -= b.capacity;
+    ++quarantine_ends_;
+    take_back(b);
+}
+
+std::uint64_t pool::quarantine_ends() noexcept {
+    const std::lock_guard guard(mutex_);
+    return quarantine_ends_;
 }
 
 bool pool::bin(block& b, frontiers::timeline_id line) noexcept {
@@ -143,7 +151,7 @@ pool::answer pool::take(std::size_t bytes, const requester& who) {
     make_bins(who.line);
     for (;;) {
         if (bytes > limit()) {
-            return {};
+            return {nullptr, std::nullopt, quarantine_ends_};
         }
         const std::size_t rounded = rounded_size(bytes);
         const std::size_t size = rounded <= limit() ? rounded : round_up(bytes, granule);
@@ -151,14 +159,14 @@ pool::answer pool::take(std::size_t bytes, const requester& who) {
             hand_over(*b, who.line);
             held.unlock();
             make_ready(*b, bytes);
-            return {b, std::nullopt};
+            return {b, std::nullopt, 0};
         }
         const std::optional<frontiers::point> pending = index_.oldest_pending();
         if (!pending && pending_ != 0) {
             continue;  // what was pending when it was looked at is over now, and may be enough
         }
         if (pending || driver_calls_ == 0) {
-            return {nullptr, pending};
+            return {nullptr, pending, quarantine_ends_};
         }
         const std::uint32_t answers = driver_answers_.load(std::memory_order_relaxed);
         const detail::fork_section stay;  // a fork cannot know what this waits for

@@ -52,6 +52,7 @@ public:
         block* taken = nullptr;
         /// If nothing was: what to wait for before asking again. Nothing either: there is no memory left.
         std::optional<frontiers::point> wait_for;
+        std::uint64_t quarantine_ends = 0;  ///< what that was then, if nothing was taken
     };
 
     /// Memory for `who`, from where it costs least, in the order of rule L1:
@@ -71,6 +72,8 @@ public:
     void enter_quarantine(block& b) noexcept;
     void leave_quarantine(block& b) noexcept;
     /// @}
+    /// How many blocks have left. More than an answer says if there may be memory since.
+    [[nodiscard]] std::uint64_t quarantine_ends() noexcept;
 
     /// Gives complete cached memory back to the driver, as far as its pieces are free from end to end. Never waits.
     void trim() noexcept;
@@ -92,6 +95,7 @@ private:
 
     std::unique_ptr<block> spare();
     void make_bins(frontiers::timeline_id line);
+    inline void take_back(block& b) noexcept;
     [[nodiscard]] bool bin(block& b, frontiers::timeline_id line) noexcept;
     void hand_over(block& b, frontiers::timeline_id line) noexcept;
     class driver_call;
@@ -114,6 +118,7 @@ private:
     std::size_t live_ = 0;
     std::size_t pending_ = 0;  ///< an upper bound: what becomes complete leaves it when somebody looks
     std::size_t quarantined_ = 0;
+    std::uint64_t quarantine_ends_ = 0;
     std::size_t reserved_ = 0;  ///< had from the driver, or being asked for
     int driver_calls_ = 0;      ///< by threads that have opened the lock for them
     std::atomic<std::uint32_t> driver_answers_{

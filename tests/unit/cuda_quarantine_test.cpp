@@ -14,6 +14,7 @@
 #include "runtime/device_state.hpp"
 #include "runtime/reaper.hpp"
 #include "support/messages.hpp"
+#include "support/time_limit.hpp"
 #include "unit/cuda_support.hpp"
 
 namespace weir::test {
@@ -215,6 +216,30 @@ TEST_F(L5Cuda, L6WhoNeedsTheMemoryWaitsForItsEndOrIsToldWhatToDo) {
     std::thread later([&] { held.open(); });
     EXPECT_EQ(again(), where) << "it waits on the host";
     later.join();
+}
+
+TEST_F(L5Cuda, L6WhatLeavesQuarantineJustThenIsNotMissing) {
+    const time_limit limit(10, "who asks for memory that leaves quarantine");
+    const std::size_t large = std::size_t{8} << 20;
+    memory::trim(cuda());
+    memory::limit(cuda(), large + (std::size_t{1} << 20));
+    array x = empty({static_cast<std::int64_t>(large)}, dtype::uint8, s_);
+    memory::lend_out(x.buffer());
+    fake_gate held(hidden_);
+    const void* const where = use_and_drop(std::move(x));
+    settle();
+    std::thread asks([&] {
+        fake_cuda::stop("cuMemGetInfo_v2");  // for the message that says that there is none
+        EXPECT_NO_THROW(EXPECT_EQ(empty({static_cast<std::int64_t>(large)}, dtype::uint8, s_).device_data(), where));
+    });
+    while (!fake_cuda::is_stopped()) {
+        std::this_thread::yield();
+    }
+    safe_point();
+    held.open();
+    await_end();
+    fake_cuda::go_on();
+    asks.join();
 }
 
 TEST_F(L5Cuda, AnOlderDriverWaitsAtTheSafePoint) {
