@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "backend/cuda/device_context.hpp"
+#include "backend/cuda/driver_api.hpp"
 
 namespace weir::backend::cuda::transfer {
 
