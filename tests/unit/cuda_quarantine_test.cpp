@@ -68,6 +68,15 @@ protected:
         memory::lend_out(x.buffer());
         return x;
     }
+    static constexpr std::int64_t large = std::int64_t{8} << 20;  ///< bytes
+    /// So many that there is no memory for as many again.
+    [[nodiscard]] array lent_of_all_there_is() const {
+        memory::trim(cuda());
+        memory::limit(cuda(), static_cast<std::size_t>(large) + (std::size_t{1} << 20));
+        array x = empty({large}, dtype::uint8, s_);
+        memory::lend_out(x.buffer());
+        return x;
+    }
     [[nodiscard]] const void* next_address() const { return empty({elements}, dtype::float64, s_).device_data(); }
     static std::size_t quarantined() { return memory::stats(cuda()).quarantined; }
     static void await_end() {
@@ -202,15 +211,11 @@ TEST_F(L5Cuda, MemoryWhoseLastUseIsKnownIsNotKept) {
 }
 
 TEST_F(L5Cuda, L6WhoNeedsTheMemoryWaitsForItsEndOrIsToldWhatToDo) {
-    const std::size_t large = std::size_t{8} << 20;
-    memory::trim(cuda());
-    memory::limit(cuda(), large + (std::size_t{1} << 20));
-    array x = empty({static_cast<std::int64_t>(large)}, dtype::uint8, s_);
-    memory::lend_out(x.buffer());
+    array x = lent_of_all_there_is();
     fake_gate held(hidden_);
     const void* const where = use_and_drop(std::move(x));
     settle();
-    const auto again = [&] { return empty({static_cast<std::int64_t>(large)}, dtype::uint8, s_).device_data(); };
+    const auto again = [&] { return empty({large}, dtype::uint8, s_).device_data(); };
     EXPECT_THAT(message_of<out_of_memory>(again), AllOf(HasSubstr("in quarantine"), HasSubstr("weir::safe_point()")));
     safe_point();
     std::thread later([&] { held.open(); });
@@ -220,17 +225,13 @@ TEST_F(L5Cuda, L6WhoNeedsTheMemoryWaitsForItsEndOrIsToldWhatToDo) {
 
 TEST_F(L5Cuda, L6WhatLeavesQuarantineJustThenIsNotMissing) {
     const time_limit limit(10, "who asks for memory that leaves quarantine");
-    const std::size_t large = std::size_t{8} << 20;
-    memory::trim(cuda());
-    memory::limit(cuda(), large + (std::size_t{1} << 20));
-    array x = empty({static_cast<std::int64_t>(large)}, dtype::uint8, s_);
-    memory::lend_out(x.buffer());
+    array x = lent_of_all_there_is();
     fake_gate held(hidden_);
     const void* const where = use_and_drop(std::move(x));
     settle();
     std::thread asks([&] {
         fake_cuda::stop("cuMemGetInfo_v2");  // for the message that says that there is none
-        EXPECT_NO_THROW(EXPECT_EQ(empty({static_cast<std::int64_t>(large)}, dtype::uint8, s_).device_data(), where));
+        EXPECT_NO_THROW(EXPECT_EQ(empty({large}, dtype::uint8, s_).device_data(), where));
     });
     while (!fake_cuda::is_stopped()) {
         std::this_thread::yield();

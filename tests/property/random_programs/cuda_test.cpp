@@ -13,25 +13,13 @@
 #include "random_programs/settings.hpp"
 #include "random_programs/shrink.hpp"
 #include "random_programs/strip.hpp"
-#include "weir/error.hpp"
-#include "weir/testing.hpp"
+#include "support/devices.hpp"
+#include "weir/weir.hpp"
 
 namespace random_programs {
 namespace {
 
 using devices = std::array<weir::device, most_devices>;
-
-/// A CUDA device that runs code of the host. None if this machine has none.
-std::optional<weir::device> cuda_device(int number, std::string& why_not) {
-    try {
-        const weir::device found = weir::cuda(number);
-        weir::testing::run_host_code_on(found);
-        return found;
-    } catch (const weir::device_error& why) {
-        why_not = why.what();
-        return std::nullopt;
-    }
-}
 
 /// A CUDA device, and a device of another kind or another one of CUDA's.
 struct pair_of_devices {
@@ -83,11 +71,11 @@ std::string smallest(const program& raw, const pair_of_devices& on) {
 TEST(random_programs_cuda, compute_what_the_serial_program_computes) {
     const char* const name = "random_programs_cuda.compute_what_the_serial_program_computes";
     std::string why_not;
-    const std::optional<weir::device> first = cuda_device(0, why_not);
+    const std::optional<weir::device> first = weir::test::find_device("cuda:0", why_not);
     if (!first) {
         GTEST_SKIP() << why_not;
     }
-    const std::optional<weir::device> second = cuda_device(1, why_not);
+    const std::optional<weir::device> second = weir::test::find_device("cuda:1", why_not);
     watchdog dog(name);
     std::uint64_t programs = 0;
     std::uint64_t on_two = 0;
@@ -112,7 +100,7 @@ TEST(random_programs_cuda, compute_what_the_serial_program_computes) {
 
 TEST(random_programs_cuda, control_without_ordering_they_compute_something_else) {
     std::string why_not;
-    const std::optional<weir::device> cuda = cuda_device(0, why_not);
+    const std::optional<weir::device> cuda = weir::test::find_device("cuda:0", why_not);
     if (!cuda) {
         GTEST_SKIP() << why_not;
     }
