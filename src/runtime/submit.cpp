@@ -31,14 +31,27 @@ namespace {
 
 constexpr std::size_t most_operands = 8;
 
+/// Whether the operation is a copy between the memory of its stream's device and that of another, `theirs`. Throws state_error
+/// where that cannot be used.
+[[gnu::noinline]] bool is_copy_across(const stream_state& stream, const submission& what, const device_state& theirs) {
+    const auto is_own = [&](const access_request& access) {
+        return access.target != nullptr && access.target->memory_of() == stream.memory_space();
+    };
+    if (what.kind != work_kind::copy || std::none_of(what.accesses.begin(), what.accesses.end(), is_own)) {
+        return false;
+    }
+    theirs.expect_usable();
+    return true;
+}
+
 /// The operands of an operation and its stream: a list, then the locks of all, taken one by one in the order of their
 /// addresses, the stream's last (rule O8).
 template <std::size_t Count>
 class operands {
 public:
-    /// Whether that is all there is to them: few, each named once, in memory of the stream's own device.
-    [[nodiscard, gnu::always_inline]] bool take(const stream_state& stream,
-                                                std::span<const access_request, Count> accesses) noexcept {
+    /// Whether that is all there is to them: few, each named once, in memory that the operation may use.
+    [[nodiscard, gnu::always_inline]] bool take(const stream_state& stream, const submission& what,
+                                                std::span<const access_request, Count> accesses) {
         const device_state* const own = stream.memory_space();
         for (const access_request& access : accesses) {
             resource* const target = access.target;
@@ -48,7 +61,13 @@ public:
             }
             target->fetch_ahead();
             const device_state* const theirs = target->memory_of();
-            if ((theirs != own && theirs != nullptr) || !add(target)) [[unlikely]] {
+            if (theirs != own && theirs != nullptr) [[unlikely]] {
+                detail::rare();
+                if (!is_copy_across(stream, what, *theirs)) {
+                    return false;
+                }
+            }
+            if (!add(target)) [[unlikely]] {
                 detail::rare();
                 return false;
             }
@@ -245,7 +264,7 @@ template <std::size_t Count>
     const std::span<const access_request, Count> accesses(what.accesses);
     fetch_ahead(stream);
     operands<Count> resources;
-    if (!resources.take(stream, accesses)) [[unlikely]] {
+    if (!resources.take(stream, what, accesses)) [[unlikely]] {
         detail::rare();
         return submit_in_range(stream, what);
     }

@@ -173,6 +173,20 @@ WEIR_FAKE_EXPORT CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes,
     return success;
 }
 
+/// Tells of mapped memory alone, as the driver does.
+WEIR_FAKE_EXPORT CUresult cuMemGetAccess(unsigned long long* flags, const location* there, CUdeviceptr address) {
+    if (const CUresult error = enter("cuMemGetAccess"); error != success) {
+        return error;
+    }
+    const std::lock_guard held(driver().lock);
+    const allocation* const of = allocation_at(address);
+    if (of == nullptr || there == nullptr || there->type != 1) {
+        return invalid_value;
+    }
+    *flags = of->is_mapped && of->reached_by.count(there->id) != 0 ? 3 : 0;
+    return success;
+}
+
 WEIR_FAKE_EXPORT CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
     if (const CUresult error = enter("cuMemUnmap"); error != success) {
         return error;

@@ -318,9 +318,6 @@ WEIR_FAKE_EXPORT CUresult cuPointerGetAttribute(void* value, int which, CUdevice
         case 9:
             *static_cast<int*>(value) = of->in->device;
             return success;
-        case 16:
-            *static_cast<unsigned*>(value) = reaches(in.in(), *of) ? 3 : 0;
-            return success;
         default:
             return invalid_value;
     }

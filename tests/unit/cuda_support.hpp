@@ -29,11 +29,25 @@ namespace gpu = backend::cuda;
 
 inline const gpu::device_context& cuda_context() { return gpu::context_of(cuda().state().driver()); }
 
+/// y = x * 10 + 1, elementwise.
+inline const kernel& step_kernel() {
+    static const auto* const one = new kernel(kernel::from_source(R"(
+extern "C" __global__ void step(const double* x, double* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        y[i] = x[i] * 10 + 1;
+    }
+}
+)",
+                                                                  "step"));
+    return *one;
+}
+
 /// Holds back what is put into a stream from some place on, where a gate of the fake driver holds all that has not begun.
 class device_flag {
 public:
     /// For streams of that device.
     explicit device_flag(const gpu::context& in = cuda_context()) : in_(in) {
+        static_cast<void>(step_kernel());  // to load a kernel may take until nothing is held
         const gpu::in_context here(in_);
         in_.expect(in_.api().host_alloc(&memory_, sizeof *word_, gpu::host_alloc_mapped), "cuMemHostAlloc");
         word_ = ::new (memory_) std::atomic<std::uint64_t>(0);
@@ -80,19 +94,6 @@ inline bool streams_get_down_to(std::size_t count) {
 
 /// The driver's handle, without telling the stream that others have it.
 inline void* handle_of(const stream_ref& s) { return s.state().queue->native_handle(); }
-
-/// y = x * 10 + 1, elementwise.
-inline const kernel& step_kernel() {
-    static const auto* const one = new kernel(kernel::from_source(R"(
-extern "C" __global__ void step(const double* x, double* y, int n) {
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
-        y[i] = x[i] * 10 + 1;
-    }
-}
-)",
-                                                                  "step"));
-    return *one;
-}
 
 inline constexpr std::int64_t elements = 64;
 

@@ -89,6 +89,7 @@ const char* find_all(void* library, driver_api& api) {
     in.try_find(api.memory_map, "cuMemMap");
     in.try_find(api.memory_unmap, "cuMemUnmap");
     in.try_find(api.memory_set_access, "cuMemSetAccess");
+    in.try_find(api.memory_access, "cuMemGetAccess");
     in.find(api.host_alloc, "cuMemHostAlloc");
     in.find(api.host_free, "cuMemFreeHost");
     in.find(api.host_device_pointer, "cuMemHostGetDevicePointer_v2");

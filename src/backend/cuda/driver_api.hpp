@@ -81,11 +81,8 @@ enum class pointer_attribute : int {
     on_device = 3,
     on_host = 4,
     is_managed = 8,
-    device_ordinal = 9,
-    access_flags = 16  ///< of the device of the current context
+    device_ordinal = 9
 };
-/// CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS.
-inline constexpr std::uint64_t access_read_write = 3;
 /// CUmemorytype.
 inline constexpr unsigned memory_type_host = 1;
 inline constexpr unsigned memory_type_device = 2;
@@ -113,10 +110,12 @@ struct allocation_properties {
     unsigned char reserved[4] = {};
 };
 static_assert(sizeof(allocation_properties) == 32);
+/// CU_MEM_ACCESS_FLAGS_PROT_READWRITE.
+inline constexpr int access_read_write = 3;
 /// CUmemAccessDesc: a device that may read and write.
 struct access_permission {
     memory_location location;
-    int flags = 3;  ///< CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+    int flags = access_read_write;
 };
 inline constexpr int granularity_minimum = 0;
 
@@ -205,6 +204,8 @@ struct alignas(64) driver_api {
     result (*memory_unmap)(device_pointer, std::size_t bytes) = nullptr;
     result (*memory_set_access)(device_pointer, std::size_t bytes, const access_permission*,
                                 std::size_t count) = nullptr;
+    /// Mapped memory alone; of all other it says that nobody may touch it.
+    result (*memory_access)(unsigned long long* flags, const memory_location*, device_pointer) = nullptr;
     /// @}
     result (*host_alloc)(void**, std::size_t bytes, unsigned flags) = nullptr;
     result (*host_free)(void*) = nullptr;
