@@ -99,11 +99,14 @@ public:
         }
     }
 
-    /// Has the processor fetch where the next operation will be noted, with one access. Under the stream's
-    /// lock, as all else.
-    [[gnu::always_inline]] void fetch_ahead() const noexcept {
+    /// Has the processor fetch where the next operation will be noted, with so many accesses, perhaps some beyond the end. Under
+    /// the stream's lock, as all else.
+    [[gnu::always_inline]] void fetch_ahead(std::size_t accesses) const noexcept {
         __builtin_prefetch(operations_.next_place(), 1);
-        __builtin_prefetch(cells_.next_place(), 1);
+        const cell* const first = cells_.next_place();
+        for (std::size_t i = 0; i < accesses; ++i) {
+            __builtin_prefetch(first + i, 1);
+        }
     }
 
     /// An operation that is being added: `add` for each access to memory, then `end`.

@@ -274,7 +274,7 @@ template <std::size_t Count>
     bool is_straight = false;
     {
         const locked<Count> held(resources, stream);
-        stream.pending.fetch_ahead();
+        stream.pending.fetch_ahead(accesses.size());
         at = enter(stream, what, accesses, known, is_straight);
     }
     if (at == 0) [[unlikely]] {

@@ -113,6 +113,18 @@ TEST(KernelLaunch, ItRunsOnTheDeviceThatItIsFor) {
                 HasSubstr("declares memory of cuda:1"));
 }
 
+TEST(KernelLaunch, MemoryThatTheDeviceDoesNotReachIsRefusedBesideItsOwn) {
+    const kernel axpy = kernel::from_source(kernel_source, "axpy");
+    const axpy_arrays of(cuda());
+    const array far = full({1000}, 2, dtype::float32, stream(cpu()));
+    EXPECT_THAT(message_of<argument_error>([&] {
+                    launch(of.on, axpy, {4, 256}, in(far.view<float>()), inout(of.y.view<float>()), 1.0F, 1000LL);
+                }),
+                AllOf(HasSubstr("runs on cuda:0 and declares memory of cpu, which cuda:0 cannot reach"),
+                      HasSubstr("copy it to an array on cuda:0 with weir::copy")));
+    EXPECT_THAT(values_of<float>(of.y), Each(1.0F));
+}
+
 TEST(KernelLaunch, LaunchesAreOrderedByWhatTheyDeclare) {
     const kernel axpy = kernel::from_source(kernel_source, "axpy");
     const axpy_arrays of(cuda());

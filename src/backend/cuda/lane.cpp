@@ -113,13 +113,21 @@ void lane::mark_for_others() {
     }
 }
 
+/// The operation that somebody waits for had an event of its own, which was left out: so a later one is waited for. Under the
+/// lock.
+void lane::keep_more_events() noexcept {
+    if (events_.room() >= kept_events_) {  // else there will be more already
+        kept_events_ = std::min(2 * kept_events_, most_events);
+    }
+}
+
 /// In a fork_section, by the thread that submits.
 [[gnu::hot]] void lane::record_fresh_end(bool is_mark) {
     const epoch covered = submitted();
     pooled_event* again = nullptr;
     {
         const std::lock_guard lock(mutex_.within_section());
-        if (events_.room() >= most_events()) [[likely]] {
+        if (events_.room() >= kept_events_) [[likely]] {
             again = events_.next(covered, is_mark);
         }
     }
@@ -127,7 +135,7 @@ void lane::mark_for_others() {
         event_ref fresh = in_->events.take();
         record(fresh.handle());
         const std::lock_guard lock(mutex_.within_section());
-        events_.add({covered, std::move(fresh), is_mark}, most_events());
+        events_.add({covered, std::move(fresh), is_mark}, kept_events_);
         return;
     }
     try {
@@ -146,7 +154,7 @@ void lane::mark_for_others() {
     epoch covered = 0;
     {
         const std::lock_guard lock(mutex_);
-        if (const lane_events::recorded* const found = events_.behind(at); found != nullptr) {
+        if (const lane_events::recorded* const found = event_behind(at); found != nullptr) {
             return *found;
         }
         covered = submitted();
@@ -163,7 +171,7 @@ lane_events::recorded lane::record_for(epoch at, epoch covered, bool is_mark) {
     event_ref fresh = in_->events.take();
     record(fresh.handle());
     const std::lock_guard lock(mutex_);
-    events_.add({covered, std::move(fresh), is_mark}, most_events());
+    events_.add({covered, std::move(fresh), is_mark}, kept_events_);
     // What enters the stream meanwhile, by another thread, may have come before the event: nothing that a gate holds back, for
     // there was a mark before that, which is then the first.
     return *events_.behind(at);
@@ -173,7 +181,7 @@ lane_events::recorded lane::record_for(epoch at, epoch covered, bool is_mark) {
 void lane::add_end(epoch covered, event_ref&& event) noexcept {
     const std::lock_guard lock(mutex_.within_section());
     try {
-        events_.add({covered, std::move(event), false}, most_events());
+        events_.add({covered, std::move(event), false}, kept_events_);
     } catch (const std::bad_alloc&) {
         return;  // who else waits for it records another
     }

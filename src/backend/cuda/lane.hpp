@@ -103,6 +103,9 @@ public:
     void awaited(epoch at) noexcept { awaited(at, submitted()); }
     void awaited(epoch at, epoch submitted) noexcept {
         if (at < submitted) {
+            if (!is_finely_awaited()) [[unlikely]] {
+                fine_after_.store(submitted, std::memory_order_relaxed);
+            }
             finely_awaited_.store(stays_fine, std::memory_order_relaxed);
         }
     }
@@ -222,9 +225,10 @@ private:
     };
     /// As many operations get an event each after the last wait for a single one.
     static constexpr int stays_fine = 64;
-    /// As many events as a stream keeps of those that are not over, marks aside; and where single operations are waited for.
-    static constexpr std::size_t most = 16;
-    static constexpr std::size_t most_fine = 128;
+    /// As many events as a stream keeps of those that are not over, marks aside: at first, and at most. The fewer, the fewer
+    /// cache lines of Weir's and the driver's go round.
+    static constexpr std::size_t few_events = 8;
+    static constexpr std::size_t most_events = 128;
 
     [[nodiscard]] bool lacks_mark(epoch covered) noexcept;
     void record(event_handle event) const;
@@ -233,7 +237,8 @@ private:
     void add_end(epoch covered, event_ref&& event) noexcept;
     void forget(const pooled_event& one) noexcept;
     void record_fresh_end(bool is_mark);
-    [[nodiscard]] std::size_t most_events() const noexcept;
+    [[nodiscard]] const lane_events::recorded* event_behind(epoch at) noexcept;
+    void keep_more_events() noexcept;
     [[nodiscard]] lane_events::recorded recorded_for(epoch at);
     [[nodiscard]] lane_events::recorded record_for(epoch at, epoch covered, bool is_mark);
     [[nodiscard]] bool has_events() noexcept;
@@ -268,11 +273,13 @@ private:
     bool is_adopted_ = false;
     implicit_order ordered_as_ = implicit_order::none;
     std::atomic<int> finely_awaited_{0};  ///< so many of the next operations get an event each
+    std::atomic<epoch> fine_after_{0};    ///< and those behind this one have one
 
     // What those need that wait, or are waited for, on one more.
     timeline* line_;
     hot_mutex& mutex_;  ///< guards what follows; a leaf in the lock order
     lane_events events_;
+    std::size_t kept_events_ = few_events;
     std::deque<kept> kept_;
     std::deque<times> times_;
 
@@ -288,8 +295,15 @@ private:
 
 // What each operation on two streams goes through.
 
-inline std::size_t lane::most_events() const noexcept {
-    return finely_awaited_.load(std::memory_order_relaxed) > 0 ? most_fine : most;
+/// For somebody who waits. Under the lock, until the next change.
+inline const lane_events::recorded* lane::event_behind(epoch at) noexcept {
+    const lane_events::recorded* const found = events_.behind(at);
+    if (found != nullptr && found->at != at && is_finely_awaited() &&
+        at > fine_after_.load(std::memory_order_relaxed)) [[unlikely]] {
+        detail::rare();
+        keep_more_events();
+    }
+    return found;
 }
 
 inline void lane::record(event_handle event) const {
@@ -310,7 +324,7 @@ inline bool lane::has_entered(epoch at, awaited_end& end, bool& must_record) noe
         return false;
     }
     awaited(at, entered);
-    const lane_events::recorded* const found = events_.behind(at);
+    const lane_events::recorded* const found = event_behind(at);
     must_record = found == nullptr;
     if (found != nullptr) {
         end.event = found->event;
