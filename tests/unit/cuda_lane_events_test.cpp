@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <set>
 #include <vector>
@@ -12,7 +13,7 @@
 namespace weir::test {
 namespace {
 
-constexpr std::size_t most = 16;
+constexpr std::size_t few = gpu::lane_events::few;
 
 class CudaLaneEvents : public ::testing::Test {
 protected:
@@ -23,7 +24,7 @@ protected:
         if (gpu::pooled_event* const again = events.next(at, is_mark)) {
             gpu::lane_events::was_recorded(*again);
         } else {
-            events.add({at, pool.take(), is_mark}, most);
+            events.add({at, pool.take(), is_mark});
         }
     }
     void record_until(backend::epoch last) {
@@ -56,7 +57,7 @@ TEST_F(CudaLaneEvents, AWaiterGetsTheFirstThatStandsBehind) {
 TEST_F(CudaLaneEvents, InTheLongRunNoneAreMade) {
     record_until(1000);
     const std::size_t made = pool.size();
-    EXPECT_LE(made, most + 1);
+    EXPECT_LE(made, few + 1);
     events.drop_until(990);
     for (backend::epoch at = 1001; at < 2000; ++at) {
         record(at);
@@ -69,14 +70,14 @@ TEST_F(CudaLaneEvents, OfManyTheOldestAndTheLatestStay) {
     record_until(100);
     EXPECT_EQ(behind(1), 1U) << "so that progress is seen";
     EXPECT_EQ(behind(100), 100U);
-    EXPECT_GT(behind(2), 100U - most);
+    EXPECT_GT(behind(2), 100U - few);
     std::size_t kept = 0;
     for (backend::epoch at = 1; behind(at) != 0; at = behind(at) + 1) {
         ++kept;
     }
-    EXPECT_GE(kept, most / 2);
-    EXPECT_LE(kept, most);
-    EXPECT_EQ(behind(93), 93U) << "the last ones all";
+    EXPECT_GE(kept, few / 2);
+    EXPECT_LE(kept, few);
+    EXPECT_EQ(behind(98), 98U) << "the last ones all";
 }
 
 TEST_F(CudaLaneEvents, MarksAreNeverLeftOut) {
@@ -155,6 +156,24 @@ TEST_F(CudaLaneEvents, OneThatSomebodyHasInHandIsNotUsedAgain) {
         record(at);
         EXPECT_NE(events.behind(at)->event.handle(), waited_for.handle()) << at;
     }
+}
+
+TEST_F(CudaLaneEvents, MoreAreKeptWhereThatIsAskedFor) {
+    const std::size_t most = gpu::lane_events::most;
+    std::size_t latest = few / 2 - 1;  // so many of the latest stay at least
+    for (int more = 0; more < 10; ++more) {
+        record_until(1000);
+        EXPECT_EQ(behind(1001 - latest), 1001 - latest) << "the last ones all";
+        EXPECT_EQ(behind(1), 1U);
+        EXPECT_GT(behind(2), 1000 - 2 * latest - 2) << "and no more than need be";
+        events.keep_more();
+        EXPECT_EQ(behind(1000), 1000U) << "nothing is lost";
+        EXPECT_EQ(behind(1), 1U);
+        latest = std::min(2 * latest + 1, most / 2 - 1);
+        events.drop_until(1000);
+    }
+    EXPECT_EQ(latest, most / 2 - 1);
+    EXPECT_LE(pool.size(), most + 1);
 }
 
 TEST_F(CudaLaneEvents, AMarkCoversWhatIsBeforeIt) {

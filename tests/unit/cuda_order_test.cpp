@@ -5,6 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "backend/cuda/driver.hpp"
+#include "backend/cuda/event_pool.hpp"
+#include "backend/cuda/lane_events.hpp"
+#include "runtime/device_state.hpp"
 #include "unit/cuda_support.hpp"
 
 namespace weir::test {
@@ -127,6 +131,80 @@ TEST(CudaStream, O7SingleWaitsInAPipelineAreForThePieceAndNotForThoseBehindIt) {
         later.raise();
         cuda().synchronize();
     }
+}
+
+TEST(CudaStream, O7AWaitForOneOfManyIsForThatOneOnceThereWereSome) {
+    WEIR_NEEDS_FAKE();
+    constexpr std::size_t pieces = 40;  // more than a stream keeps events at first
+    constexpr std::size_t awaited = 5;
+    const stream out(cuda());
+    const stream in(cuda());
+    std::vector<array> piece;
+    for (std::size_t i = 0; i < pieces; ++i) {
+        piece.push_back(make(out, 1));
+    }
+    const array y = make(in, 0);
+    cuda().synchronize();
+    for (int round = 0; round < 5; ++round) {
+        const fake_gate held(handle_of(out));
+        for (const array& one : piece) {
+            step_in_place(out, one);
+        }
+        step(in, y, piece[awaited]);
+    }
+    cuda().synchronize();
+    // Weir does not know of it: only an event right behind that piece comes before it.
+    device_flag later;
+    for (std::size_t i = 0; i < pieces; ++i) {
+        step_in_place(out, piece[i]);
+        if (i == awaited) {
+            later.hold(static_cast<gpu::stream_handle>(handle_of(out)));
+        }
+    }
+    const completion read = step(in, y, piece[awaited]);
+    EXPECT_TRUE(gets_over(read));
+    EXPECT_FALSE(out.done());
+    later.raise();
+    cuda().synchronize();
+}
+
+TEST(CudaStream, ItKeepsFewEventsWhileNobodyMissesOne) {
+    WEIR_NEEDS_FAKE();
+    constexpr std::size_t pieces = 40;
+    const stream out(cuda());
+    std::vector<stream> readers;
+    std::vector<array> piece;
+    for (std::size_t i = 0; i < pieces; ++i) {
+        piece.push_back(make(out, 1));
+    }
+    for (int i = 0; i < 6; ++i) {
+        readers.emplace_back(cuda());
+    }
+    const array y = make(out, 0);
+    cuda().synchronize();
+    // From here on each event that is needed is a new one.
+    gpu::event_pool& pool = gpu::context_of(cuda().state().driver()).events;
+    std::vector<gpu::event_ref> free;
+    for (const std::size_t size = pool.size(); pool.size() == size;) {
+        free.push_back(pool.take());
+    }
+    const std::size_t before = pool.size();
+    {
+        const fake_gate held;
+        for (const array& one : piece) {
+            step_in_place(out, one);
+        }
+        // These have no events of their own: nobody misses any.
+        for (std::size_t i = 0; i < readers.size(); ++i) {
+            step(readers[i], make(readers[i], 0), piece[i]);
+        }
+        for (std::size_t i = 1; i < 3 * pieces; ++i) {
+            step_in_place(out, piece[i % 3]);
+            step(readers[0], y, piece[(i - 1) % 3]);
+        }
+    }
+    EXPECT_LE(pool.size(), before + 4 * gpu::lane_events::few);
+    cuda().synchronize();
 }
 
 TEST(CudaStream, O9WorkBehindTheCpuIsHeldAndTheCallerIsNot) {

@@ -113,12 +113,15 @@ void lane::mark_for_others() {
     }
 }
 
-/// The operation that somebody waits for had an event of its own, which was left out: so a later one is waited for. Under the
-/// lock.
-void lane::keep_more_events() noexcept {
-    if (events_.room() >= kept_events_) {  // else there will be more already
-        kept_events_ = std::min(2 * kept_events_, most_events);
+/// Somebody waits for the operation at `at`, and the first event there is stands behind a later one. If it had one of its own, which
+/// was left out, more are kept from now on. Under the lock.
+[[gnu::noinline]] const lane_events::recorded* lane::event_of_its_own(epoch at,
+                                                                      const lane_events::recorded& later) noexcept {
+    if (at <= fine_after_.load(std::memory_order_relaxed)) {
+        return &later;
     }
+    events_.keep_more();
+    return events_.behind(at);
 }
 
 /// In a fork_section, by the thread that submits.
@@ -127,15 +130,13 @@ void lane::keep_more_events() noexcept {
     pooled_event* again = nullptr;
     {
         const std::lock_guard lock(mutex_.within_section());
-        if (events_.room() >= kept_events_) [[likely]] {
-            again = events_.next(covered, is_mark);
-        }
+        again = events_.next(covered, is_mark);
     }
     if (again == nullptr) [[unlikely]] {
         event_ref fresh = in_->events.take();
         record(fresh.handle());
         const std::lock_guard lock(mutex_.within_section());
-        events_.add({covered, std::move(fresh), is_mark}, kept_events_);
+        events_.add({covered, std::move(fresh), is_mark});
         return;
     }
     try {
@@ -147,14 +148,22 @@ void lane::keep_more_events() noexcept {
     lane_events::was_recorded(*again);
 }
 
-[[gnu::hot]] event_ref lane::event_for(epoch at) { return recorded_for(at).event; }
+[[gnu::hot]] event_ref lane::event_for(epoch at) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (const lane_events::recorded* const found = event_behind(at); found != nullptr) {
+            return found->event;
+        }
+    }
+    return recorded_for(at).event;
+}
 
 /// The first event that is over once `at` is, recorded now if there is none.
 [[gnu::hot]] lane_events::recorded lane::recorded_for(epoch at) {
     epoch covered = 0;
     {
         const std::lock_guard lock(mutex_);
-        if (const lane_events::recorded* const found = event_behind(at); found != nullptr) {
+        if (const lane_events::recorded* const found = events_.behind(at); found != nullptr) {
             return *found;
         }
         covered = submitted();
@@ -171,7 +180,7 @@ lane_events::recorded lane::record_for(epoch at, epoch covered, bool is_mark) {
     event_ref fresh = in_->events.take();
     record(fresh.handle());
     const std::lock_guard lock(mutex_);
-    events_.add({covered, std::move(fresh), is_mark}, kept_events_);
+    events_.add({covered, std::move(fresh), is_mark});
     // What enters the stream meanwhile, by another thread, may have come before the event: nothing that a gate holds back, for
     // there was a mark before that, which is then the first.
     return *events_.behind(at);
@@ -181,7 +190,7 @@ lane_events::recorded lane::record_for(epoch at, epoch covered, bool is_mark) {
 void lane::add_end(epoch covered, event_ref&& event) noexcept {
     const std::lock_guard lock(mutex_.within_section());
     try {
-        events_.add({covered, std::move(event), false}, kept_events_);
+        events_.add({covered, std::move(event), false});
     } catch (const std::bad_alloc&) {
         return;  // who else waits for it records another
     }

@@ -225,10 +225,6 @@ private:
     };
     /// As many operations get an event each after the last wait for a single one.
     static constexpr int stays_fine = 64;
-    /// As many events as a stream keeps of those that are not over, marks aside: at first, and at most. The fewer, the fewer
-    /// cache lines of Weir's and the driver's go round.
-    static constexpr std::size_t few_events = 8;
-    static constexpr std::size_t most_events = 128;
 
     [[nodiscard]] bool lacks_mark(epoch covered) noexcept;
     void record(event_handle event) const;
@@ -238,7 +234,7 @@ private:
     void forget(const pooled_event& one) noexcept;
     void record_fresh_end(bool is_mark);
     [[nodiscard]] const lane_events::recorded* event_behind(epoch at) noexcept;
-    void keep_more_events() noexcept;
+    [[nodiscard]] const lane_events::recorded* event_of_its_own(epoch at, const lane_events::recorded& later) noexcept;
     [[nodiscard]] lane_events::recorded recorded_for(epoch at);
     [[nodiscard]] lane_events::recorded record_for(epoch at, epoch covered, bool is_mark);
     [[nodiscard]] bool has_events() noexcept;
@@ -279,7 +275,6 @@ private:
     timeline* line_;
     hot_mutex& mutex_;  ///< guards what follows; a leaf in the lock order
     lane_events events_;
-    std::size_t kept_events_ = few_events;
     std::deque<kept> kept_;
     std::deque<times> times_;
 
@@ -298,10 +293,9 @@ private:
 /// For somebody who waits. Under the lock, until the next change.
 inline const lane_events::recorded* lane::event_behind(epoch at) noexcept {
     const lane_events::recorded* const found = events_.behind(at);
-    if (found != nullptr && found->at != at && is_finely_awaited() &&
-        at > fine_after_.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (found != nullptr && found->at != at && is_finely_awaited()) [[unlikely]] {
         detail::rare();
-        keep_more_events();
+        return event_of_its_own(at, *found);
     }
     return found;
 }

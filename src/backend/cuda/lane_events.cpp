@@ -1,6 +1,7 @@
 #include "backend/cuda/lane_events.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace weir::backend::cuda {
@@ -22,9 +23,9 @@ bool lane_events::cover(epoch at, bool is_mark) noexcept {
     return true;
 }
 
-void lane_events::add(recorded&& added, std::size_t most) {
-    if (!ring_.has_room_for(1) && (ring_.capacity() < most || !leave_some_out())) {
-        ring_.resize(std::max(most, ring_.size() + 1));
+void lane_events::add(recorded&& added) {
+    if (!ring_.has_room_for(1) && !leave_some_out()) {
+        ring_.resize(std::max(few, ring_.size() + 1));
     }
     // As a rule it is the last one.
     std::uint64_t place = ring_.end();
@@ -33,6 +34,16 @@ void lane_events::add(recorded&& added, std::size_t most) {
         ring_[place] = std::move(ring_[place - 1]);
     }
     ring_[place] = std::move(added);
+}
+
+void lane_events::keep_more() noexcept {
+    if (ring_.capacity() < most) {
+        try {
+            ring_.resize(2 * ring_.capacity());
+        } catch (const std::bad_alloc&) {
+            // Who waits goes on waiting for a later one.
+        }
+    }
 }
 
 /// Has an element take the place of one that is left out, whose event stays where the element was.

@@ -20,6 +20,11 @@ namespace weir::backend::cuda {
 ///                           in the list, and recorded presently by the thread that has it in hand: nobody gets it yet
 class lane_events {
 public:
+    /// So many have room, marks aside: at first, and at most. The fewer there are, the fewer cache lines of Weir's and the driver's
+    /// go round.
+    static constexpr std::size_t few = 8;
+    static constexpr std::size_t most = 128;
+
     struct alignas(32) recorded {  // of a size by which the processor need not divide
         epoch at = 0;              ///< the event is over once this is, and not before
         event_ref event;
@@ -64,14 +69,13 @@ public:
     /// Takes out one that `next` answered and that was not recorded.
     void forget(const pooled_event& one) noexcept;
 
-    /// Adds one that is recorded, where `next` has none. As many as `most` have room. Throws std::bad_alloc; nothing has changed
-    /// then.
-    void add(recorded&& added, std::size_t most);
+    /// Adds one that is recorded, where `next` has none. Throws std::bad_alloc; nothing has changed then.
+    void add(recorded&& added);
+    /// Has room for twice as many from now on, up to `most`, if there is memory: somebody wants one that was left out.
+    void keep_more() noexcept;
     /// Drops those that stand behind `over` or an earlier epoch.
     void drop_until(epoch over) noexcept;
     [[nodiscard]] bool empty() const noexcept { return ring_.empty(); }
-    /// For so many there is room in all.
-    [[nodiscard]] std::size_t room() const noexcept { return ring_.capacity(); }
 
 private:
     [[nodiscard]] const recorded* find_behind(epoch at) const noexcept;
