@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,6 +23,8 @@ public:
     static constexpr std::size_t in_place = 4;
 
     axis_list() = default;
+    /// Of one axis.
+    explicit axis_list(std::int64_t value) noexcept : few_{value}, count_(1) {}
     /// Throws std::bad_alloc.
     explicit axis_list(std::span<const std::int64_t> values) : count_(values.size()) {
         if (count_ > in_place) {
@@ -55,6 +58,9 @@ private:
     std::size_t count_ = 0;
 };
 
+/// As many elements of the largest type as a difference of pointers can count.
+inline constexpr std::int64_t most_elements = std::numeric_limits<std::ptrdiff_t>::max() / 16;
+
 }  // namespace detail
 
 /// The extents of an array, outermost first. At most `most` dimensions; none is a single element. Extents are not
@@ -70,7 +76,11 @@ public:
     /// The same, from extents made at run time.
     explicit shape(std::span<const std::int64_t> extents);
     /// One dimension.
-    shape(std::int64_t extent) : shape({extent}) {}  // NOLINT(google-explicit-constructor)
+    shape(std::int64_t extent) : extents_(extent) {  // NOLINT(google-explicit-constructor)
+        if (extent < 0 || extent > detail::most_elements) {
+            refuse();
+        }
+    }
 
     /// The number of dimensions.
     [[nodiscard]] std::size_t dimensions() const noexcept { return extents_.size(); }
@@ -93,6 +103,9 @@ public:
     friend bool operator==(const shape&, const shape&) = default;
 
 private:
+    /// Says what is wrong with an extent, or with all of them together.
+    [[noreturn]] void refuse() const;
+
     detail::axis_list extents_;
 };
 

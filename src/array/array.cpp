@@ -56,7 +56,7 @@ void expect_aligned(const buffer& memory, dtype type, const shape& extents, std:
 
 detail::axis_list strides_in_c_order(const shape& extents, dtype type) {
     if (extents.dimensions() == 1) {
-        return detail::axis_list(std::array{static_cast<std::int64_t>(size_of(type))});
+        return detail::axis_list(static_cast<std::int64_t>(size_of(type)));
     }
     return detail::axis_list(layout::packed_strides(extents.extents(), size_of(type)).first(extents.dimensions()));
 }

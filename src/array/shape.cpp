@@ -2,19 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 
 #include "array/layout.hpp"
 #include "weir/error.hpp"
 
 namespace weir {
-
-namespace {
-
-/// As many elements of the largest type as a difference of pointers can count.
-constexpr std::int64_t most_elements = std::numeric_limits<std::ptrdiff_t>::max() / 16;
-
-}  // namespace
 
 shape::shape(std::span<const std::int64_t> extents) {
     if (extents.size() > most) {
@@ -24,17 +16,23 @@ shape::shape(std::span<const std::int64_t> extents) {
     extents_ = detail::axis_list(extents);
     std::int64_t elements = 1;
     for (const std::int64_t extent : extents) {
+        // Zeros count as ones, so that whether a shape is possible does not depend on the order of its extents.
+        const bool overflows = __builtin_mul_overflow(elements, std::max<std::int64_t>(extent, 1), &elements);
+        if (extent < 0 || overflows || elements > detail::most_elements) {
+            refuse();
+        }
+    }
+}
+
+void shape::refuse() const {
+    for (const std::int64_t extent : extents()) {
         if (extent < 0) {
             throw argument_error("the shape " + to_string() + " has the extent " + std::to_string(extent) +
                                  ": extents are 0 or more");
         }
-        // Zeros count as ones, so that whether a shape is possible does not depend on the order of its extents.
-        const bool overflows = __builtin_mul_overflow(elements, std::max<std::int64_t>(extent, 1), &elements);
-        if (overflows || elements > most_elements) {
-            throw argument_error("the shape " + to_string() + " has more elements than can be addressed (" +
-                                 std::to_string(most_elements) + ")");
-        }
     }
+    throw argument_error("the shape " + to_string() + " has more elements than can be addressed (" +
+                         std::to_string(detail::most_elements) + ")");
 }
 
 std::string shape::to_string() const {

@@ -189,6 +189,9 @@ void history::add_to_many_reads(past_access&& added, const watermarks& completed
 }
 
 void history::die(std::uint64_t size, const watermarks& completed) noexcept {
+    if (accesses_.empty()) {
+        return;
+    }
     prune(completed);
     drop_implied();
     for (past_access& past : accesses_) {
