@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -59,7 +58,7 @@ private:
 };
 
 /// As many elements of the largest type as a difference of pointers can count.
-inline constexpr std::int64_t most_elements = std::numeric_limits<std::ptrdiff_t>::max() / 16;
+inline constexpr std::int64_t most_elements = std::int64_t{PTRDIFF_MAX} / 16;
 
 }  // namespace detail
 
