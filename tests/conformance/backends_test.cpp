@@ -278,6 +278,13 @@ TEST_P(S8, AnInlineStreamBlocksOnWorkOfAnAccelerator) {
     EXPECT_EQ(values_of<double>(there)[2], 8);
 }
 
+TEST(FindDevice, OneThatTheMachineLacksIsNoneAndItSaysWhy) {
+    std::string why_not;
+    EXPECT_FALSE(test::find_device("cuda:99", why_not).has_value());
+    EXPECT_NE(why_not, "");
+    EXPECT_TRUE(test::find_device("sim:0", why_not).has_value());
+}
+
 TEST(C9, SynchronizingADeviceWaitsForAllOfItsStreamsAndForNoOthers) {
     std::vector<device> all = {cpu(), sim(0), sim(1)};
     std::string why_not;

@@ -106,10 +106,12 @@ std::optional<device> find_device(const char* name, std::string& why_not) {
             testing::run_host_code_on(found);
         }
         return found;
-    } catch (const device_error& why) {
+    } catch (const device_error& why) {  // the driver cannot be used
         why_not = why.what();
-        return std::nullopt;
+    } catch (const argument_error& why) {  // or it has fewer devices
+        why_not = why.what();
     }
+    return std::nullopt;
 }
 
 device here() { return *under_test; }
