@@ -168,6 +168,45 @@ TEST(CudaStream, O7AWaitForOneOfManyIsForThatOneOnceThereWereSome) {
     cuda().synchronize();
 }
 
+TEST(CudaStream, O7SoDoesTheHost) {
+    WEIR_NEEDS_FAKE();
+    constexpr std::size_t pieces = 40;
+    constexpr std::size_t awaited = 5;
+    const stream out(cuda());
+    const stream in(cuda());
+    std::vector<array> piece;
+    for (std::size_t i = 0; i < pieces; ++i) {
+        piece.push_back(make(out, 1));
+    }
+    const array y = make(in, 0);
+    cuda().synchronize();
+    const auto enqueue = [&](const device_flag* later) {
+        completion over;
+        for (std::size_t i = 0; i < pieces; ++i) {
+            const completion one = step_in_place(out, piece[i]);
+            if (i == awaited) {
+                over = one;
+                if (later != nullptr) {
+                    later->hold(static_cast<gpu::stream_handle>(handle_of(out)));
+                }
+            }
+        }
+        return over;
+    };
+    for (int round = 0; round < 5; ++round) {
+        const fake_gate held(handle_of(out));
+        const completion over = enqueue(nullptr);
+        step(in, y, piece[pieces - 2]);  // single operations are waited for
+        EXPECT_FALSE(cuda().state().driver().await({over.timeline(), over.epoch()}));
+    }
+    cuda().synchronize();
+    device_flag later;
+    EXPECT_TRUE(gets_over(enqueue(&later)));
+    EXPECT_FALSE(out.done());
+    later.raise();
+    cuda().synchronize();
+}
+
 TEST(CudaStream, ItKeepsFewEventsWhileNobodyMissesOne) {
     WEIR_NEEDS_FAKE();
     constexpr std::size_t pieces = 40;

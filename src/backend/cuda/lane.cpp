@@ -148,6 +148,11 @@ void lane::mark_for_others() {
     lane_events::was_recorded(*again);
 }
 
+void lane::awaited_by_host(epoch at) noexcept {
+    const std::lock_guard lock(mutex_);
+    static_cast<void>(event_behind(at));
+}
+
 [[gnu::hot]] event_ref lane::event_for(epoch at) {
     {
         const std::lock_guard lock(mutex_);

@@ -109,6 +109,8 @@ public:
             finely_awaited_.store(stays_fine, std::memory_order_relaxed);
         }
     }
+    /// The host is about to do so: once for each wait.
+    void awaited_by_host(epoch at) noexcept;
     [[nodiscard]] bool is_finely_awaited() const noexcept {
         return finely_awaited_.load(std::memory_order_relaxed) > 0;
     }
