@@ -103,9 +103,9 @@ public:
     /// the stream's lock, as all else.
     [[gnu::always_inline]] void fetch_ahead(std::size_t accesses) const noexcept {
         __builtin_prefetch(operations_.next_place(), 1);
-        const cell* const first = cells_.next_place();
+        const auto first = reinterpret_cast<std::uintptr_t>(cells_.next_place());
         for (std::size_t i = 0; i < accesses; ++i) {
-            __builtin_prefetch(first + i, 1);
+            __builtin_prefetch(reinterpret_cast<const void*>(first + i * sizeof(cell)), 1);
         }
     }
 
