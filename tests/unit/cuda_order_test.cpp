@@ -133,56 +133,25 @@ TEST(CudaStream, O7SingleWaitsInAPipelineAreForThePieceAndNotForThoseBehindIt) {
     }
 }
 
-TEST(CudaStream, O7AWaitForOneOfManyIsForThatOneOnceThereWereSome) {
-    WEIR_NEEDS_FAKE();
-    constexpr std::size_t pieces = 40;  // more than a stream keeps events at first
-    constexpr std::size_t awaited = 5;
-    const stream out(cuda());
-    const stream in(cuda());
+/// Many pieces that one stream works on, more than it keeps events at first, of which somebody waits for one.
+struct many_pieces {
+    static constexpr std::size_t awaited = 5;
+    stream out{cuda()};
+    stream in{cuda()};
     std::vector<array> piece;
-    for (std::size_t i = 0; i < pieces; ++i) {
-        piece.push_back(make(out, 1));
-    }
-    const array y = make(in, 0);
-    cuda().synchronize();
-    for (int round = 0; round < 5; ++round) {
-        const fake_gate held(handle_of(out));
-        for (const array& one : piece) {
-            step_in_place(out, one);
-        }
-        step(in, y, piece[awaited]);
-    }
-    cuda().synchronize();
-    // Weir does not know of it: only an event right behind that piece comes before it.
-    device_flag later;
-    for (std::size_t i = 0; i < pieces; ++i) {
-        step_in_place(out, piece[i]);
-        if (i == awaited) {
-            later.hold(static_cast<gpu::stream_handle>(handle_of(out)));
-        }
-    }
-    const completion read = step(in, y, piece[awaited]);
-    EXPECT_TRUE(gets_over(read));
-    EXPECT_FALSE(out.done());
-    later.raise();
-    cuda().synchronize();
-}
+    array y = make(in, 0);
 
-TEST(CudaStream, O7SoDoesTheHost) {
-    WEIR_NEEDS_FAKE();
-    constexpr std::size_t pieces = 40;
-    constexpr std::size_t awaited = 5;
-    const stream out(cuda());
-    const stream in(cuda());
-    std::vector<array> piece;
-    for (std::size_t i = 0; i < pieces; ++i) {
-        piece.push_back(make(out, 1));
+    many_pieces() {
+        for (int i = 0; i < 40; ++i) {
+            piece.push_back(make(out, 1));
+        }
+        cuda().synchronize();
     }
-    const array y = make(in, 0);
-    cuda().synchronize();
-    const auto enqueue = [&](const device_flag* later) {
+    /// A step of each; that of the one that is awaited. Behind it comes what Weir does not know of, if anything: only an event right
+    /// behind the piece comes before that.
+    [[nodiscard]] completion enqueue(const device_flag* later = nullptr) const {
         completion over;
-        for (std::size_t i = 0; i < pieces; ++i) {
+        for (std::size_t i = 0; i < piece.size(); ++i) {
             const completion one = step_in_place(out, piece[i]);
             if (i == awaited) {
                 over = one;
@@ -192,17 +161,40 @@ TEST(CudaStream, O7SoDoesTheHost) {
             }
         }
         return over;
-    };
+    }
+};
+
+TEST(CudaStream, O7AWaitForOneOfManyIsForThatOneOnceThereWereSome) {
+    WEIR_NEEDS_FAKE();
+    const many_pieces of;
     for (int round = 0; round < 5; ++round) {
-        const fake_gate held(handle_of(out));
-        const completion over = enqueue(nullptr);
-        step(in, y, piece[pieces - 2]);  // single operations are waited for
+        const fake_gate held(handle_of(of.out));
+        static_cast<void>(of.enqueue());
+        step(of.in, of.y, of.piece[of.awaited]);
+    }
+    cuda().synchronize();
+    device_flag later;
+    static_cast<void>(of.enqueue(&later));
+    const completion read = step(of.in, of.y, of.piece[of.awaited]);
+    EXPECT_TRUE(gets_over(read));
+    EXPECT_FALSE(of.out.done());
+    later.raise();
+    cuda().synchronize();
+}
+
+TEST(CudaStream, O7SoDoesTheHost) {
+    WEIR_NEEDS_FAKE();
+    const many_pieces of;
+    for (int round = 0; round < 5; ++round) {
+        const fake_gate held(handle_of(of.out));
+        const completion over = of.enqueue();
+        step(of.in, of.y, of.piece[of.piece.size() - 2]);  // single operations are waited for
         EXPECT_FALSE(cuda().state().driver().await({over.timeline(), over.epoch()}));
     }
     cuda().synchronize();
     device_flag later;
-    EXPECT_TRUE(gets_over(enqueue(&later)));
-    EXPECT_FALSE(out.done());
+    EXPECT_TRUE(gets_over(of.enqueue(&later)));
+    EXPECT_FALSE(of.out.done());
     later.raise();
     cuda().synchronize();
 }
