@@ -45,18 +45,28 @@ public:
 
     /// Throws argument_error if the kernel cannot be launched so.
     [[nodiscard]] launch_shape shape_of(const launch_config& config) const {
+        if (!takes_row(config)) {
+            expect_blocks(config);
+            if (config.shared_bytes > shared_.load(std::memory_order_relaxed)) {
+                have_shared(config.shared_bytes);
+            }
+        }
+        return numbers_of(config);
+    }
+    /// Whether it is a launch along one axis, as a rule, of which nothing else is to be seen to.
+    [[nodiscard, gnu::always_inline]] bool takes_row(const launch_config& config) const noexcept {
         const dimensions& grid = config.grid;
         const dimensions& block = config.block;
-        // As a rule one axis has a length; 0 wraps around to more than there can be.
+        // 0 wraps around to more than there can be.
         const bool is_row = ((grid.y - 1) | (grid.z - 1) | (block.y - 1) | (block.z - 1)) == 0;
-        if (!is_row || grid.x - 1 >= most_blocks_[0] || block.x - 1 >= most_in_row_) {
-            expect_blocks(config);
-        }
-        if (config.shared_bytes > shared_.load(std::memory_order_relaxed)) [[unlikely]] {
-            detail::rare();
-            have_shared(config.shared_bytes);
-        }
+        return is_row && grid.x - 1 < most_blocks_[0] && block.x - 1 < most_in_row_ &&
+               config.shared_bytes <= shared_.load(std::memory_order_relaxed);
+    }
+    /// Of one that can be.
+    [[nodiscard, gnu::always_inline]] static launch_shape numbers_of(const launch_config& config) noexcept {
         const auto narrow = [](std::size_t number) { return static_cast<unsigned>(number); };
+        const dimensions& grid = config.grid;
+        const dimensions& block = config.block;
         return {{narrow(grid.x), narrow(grid.y), narrow(grid.z)},
                 {narrow(block.x), narrow(block.y), narrow(block.z)},
                 narrow(config.shared_bytes)};

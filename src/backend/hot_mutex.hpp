@@ -26,12 +26,12 @@ public:
         // The exchange of a lock that is held would take its line from who holds it.
         return state_.load(std::memory_order_relaxed) == 0 && state_.exchange(1, std::memory_order_acquire) == 0;
     }
-    void lock() noexcept {
+    [[gnu::always_inline]] void lock() noexcept {
         if (state_.exchange(1, std::memory_order_acquire) != 0) {
             lock_slowly();
         }
     }
-    void unlock() noexcept {
+    [[gnu::always_inline]] void unlock() noexcept {
         state_.store(0, std::memory_order_release);
         std::atomic_signal_fence(std::memory_order_seq_cst);
         if (sleepers_.load(std::memory_order_relaxed) != 0) {

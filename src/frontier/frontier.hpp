@@ -105,17 +105,25 @@ public:
     /// The same for what has points of the first timelines alone. Needs no memory.
     void merge_first(point p) noexcept {
         extend(p.timeline / stride + 1);
-        raise(first_[p.timeline], p.at);
+        raise_place(p);
     }
     void merge_first(const frontier& other) noexcept {
         extend(other.first_used_);
-        const std::size_t end = other.first_end();
-        for (std::size_t i = 0; i < end; i += stride) {
-            raise(first_[i], other.first_[i]);
-            raise(first_[i + 1], other.first_[i + 1]);
-            raise(first_[i + 2], other.first_[i + 2]);
-            raise(first_[i + 3], other.first_[i + 3]);
+        merge_places(other);
+    }
+    /// Both at once, where it has a place for each point already: else it does nothing and answers false. `other` may be null.
+    [[nodiscard, gnu::always_inline]] bool merge_in_place(const frontier* other, point p) noexcept {
+        if (p.timeline >= first_end()) {
+            return false;
         }
+        if (other != nullptr) {
+            if (other->first_used_ > first_used_) {
+                return false;
+            }
+            merge_places(*other);
+        }
+        raise_place(p);
+        return true;
     }
     /// The points of the first timelines are those of another one from now on.
     void take_first(const frontier& other) noexcept {
@@ -197,8 +205,20 @@ private:
     static constexpr std::size_t limit = 32;  ///< more other points make a tree
     static constexpr std::size_t merges_for_each = 4;
 
-    static_assert(stride == 4, "merge_first names each of them");
     static void raise(epoch& mine, epoch theirs) noexcept { mine = mine < theirs ? theirs : mine; }
+    /// With a place for the point.
+    void raise_place(point p) noexcept { raise(first_[p.timeline], p.at); }
+    /// With a place for each point.
+    [[gnu::always_inline]] void merge_places(const frontier& other) noexcept {
+        static_assert(stride == 4, "it names each of them");
+        const std::size_t end = other.first_end();
+        for (std::size_t i = 0; i < end; i += stride) {
+            raise(first_[i], other.first_[i]);
+            raise(first_[i + 1], other.first_[i + 1]);
+            raise(first_[i + 2], other.first_[i + 2]);
+            raise(first_[i + 3], other.first_[i + 3]);
+        }
+    }
     /// So many strides of the first timelines are in use at least.
     [[gnu::always_inline]] void extend(timeline_id strides) noexcept {
         if (strides > first_used_) [[unlikely]] {

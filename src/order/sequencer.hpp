@@ -50,9 +50,10 @@ public:
 
     /// The same for a short plan with waits that is prepared for what `is_sole` says. The operation's clock is `known`, which the
     /// stream alone has then.
-    [[gnu::noinline, gnu::hot]] epoch reserve(short_plan& with) noexcept {
-        with.advance(known_);
-        return ++tail_;
+    epoch reserve(short_plan& with) noexcept {
+        const epoch at = ++tail_;
+        advance(with);
+        return at;
     }
     /// Reserves the epoch of an operation that issues no waits: its clock is `known`.
     epoch reserve_next() noexcept { return ++tail_; }
@@ -64,6 +65,8 @@ public:
     mark enter_foreign() noexcept { return reserve(); }
 
 private:
+    [[gnu::noinline, gnu::hot]] void advance(short_plan& with) noexcept { with.advance(known_); }
+
     timeline_id timeline_;
     epoch before_;  ///< the last epoch of the timeline that is not this stream's
     epoch tail_;

@@ -62,7 +62,13 @@ public:
     /// Drops what is over, and what others imply. Once, after the last `need`.
     template <class Watermarks>
     [[nodiscard, gnu::always_inline]] bool resolve(const Watermarks& completed) noexcept {
-        return named_ == 0 || resolve_named(completed);
+        if (named_ == 0) {
+            return true;
+        }
+        if ((named_ & (named_ - 1)) == 0) {
+            return resolve_one(completed, static_cast<timeline_id>(std::countr_zero(named_))) && can_raise_known();
+        }
+        return resolve_named(completed);
     }
 
     /// The waits to issue: none implies another, none is implied by what the stream is ordered after. Their reasons mean nothing.
@@ -82,8 +88,8 @@ public:
     void advance(clock& known) noexcept {
         if (prepared_) {
             known = std::move(prepared_);
-        } else {
-            raise(known.sole(), waits());
+        } else if (count_ != 1 || !known.sole().merge_in_place(waits_[0].target.known, waits_[0].target.at)) {
+            raise_by_all(known.sole());
         }
     }
 
@@ -111,22 +117,31 @@ private:
     template <class Watermarks>
     [[nodiscard, gnu::noinline, gnu::hot]] bool resolve_named(const Watermarks& completed) noexcept {
         for (std::uint64_t left = named_; left != 0; left &= left - 1) {
-            const auto of = static_cast<timeline_id>(std::countr_zero(left));
-            const need_of_one& latest = needed_[of];
-            const point at{of, latest.at};
-            if (completed.is_complete(at)) {
-                continue;
-            }
-            if (latest.known != nullptr && !latest.known->has_first_alone()) [[unlikely]] {
+            if (!resolve_one(completed, static_cast<timeline_id>(std::countr_zero(left)))) [[unlikely]] {
                 return false;
             }
-            waits_[count_++].target = {at, latest.known};
         }
         if (count_ > 1) {
             reduce();
         }
+        return can_raise_known();
+    }
+    template <class Watermarks>
+    [[nodiscard, gnu::always_inline]] bool resolve_one(const Watermarks& completed, timeline_id of) noexcept {
+        const need_of_one& latest = needed_[of];
+        if (latest.at <= completed.completed(of)) {
+            return true;
+        }
+        if (latest.known != nullptr && !latest.known->has_first_alone()) [[unlikely]] {
+            return false;
+        }
+        waits_[count_++].target = {{of, latest.at}, latest.known};
+        return true;
+    }
+    [[nodiscard]] bool can_raise_known() const noexcept {
         return count_ == 0 || known_ == nullptr || known_->has_first_alone();
     }
+    [[gnu::noinline, gnu::hot]] void raise_by_all(shared_frontier& raised) const noexcept { raise(raised, waits()); }
 
     /// Coverage is transitive and has no cycles: what an implied wait implies, one that stays implies, too.
     [[gnu::noinline]] void reduce() noexcept {

@@ -260,7 +260,7 @@ template <std::size_t Count>
 
 /// The operation has so many accesses.
 template <std::size_t Count>
-[[gnu::hot, gnu::noinline]] completion submit_shortly(stream_state& stream, const submission& what) {
+[[gnu::always_inline]] inline completion submit_shortly(stream_state& stream, const submission& what) {
     const std::span<const access_request, Count> accesses(what.accesses);
     fetch_ahead(stream);
     operands<Count> resources;
@@ -289,6 +289,10 @@ template <std::size_t Count>
     return {stream.timeline(), at, std::move(known)};
 }
 
+[[gnu::hot, gnu::noinline]] completion submit_with_several(stream_state& stream, const submission& what) {
+    return submit_shortly<std::dynamic_extent>(stream, what);
+}
+
 }  // namespace
 
 [[gnu::hot]] completion submit(stream_state& stream, const submission& what) {
@@ -299,7 +303,7 @@ template <std::size_t Count>
     if (what.accesses.size() == 1) {  // the common case, where there is nothing to go through
         return submit_shortly<1>(stream, what);
     }
-    return submit_shortly<std::dynamic_extent>(stream, what);
+    return submit_with_several(stream, what);
 }
 
 }  // namespace weir::runtime

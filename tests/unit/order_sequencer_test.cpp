@@ -121,8 +121,12 @@ short_plan short_plan_for(const sequencer& stream, const std::vector<mark>& targ
 
 TEST(O2, AClockIsRaisedWhereItLiesToWhatAnotherOneWouldBe) {
     const mark before = mark_at(2, 5, {{3, 4}});
-    const std::vector<std::vector<mark>> all = {
-        {mark_at(2, 9)}, {mark_at(2, 9, {{3, 8}, {5, 1}})}, {mark_at(4, 2, {{2, 1}, {3, 9}}), mark_at(6, 6, {{7, 1}})}};
+    const std::vector<std::vector<mark>> all = {{mark_at(2, 9)},
+                                                {mark_at(2, 9, {{3, 8}, {5, 1}})},
+                                                {mark_at(4, 2, {{2, 1}, {3, 9}}), mark_at(6, 6, {{7, 1}})},
+                                                // with places that the clock does not use yet
+                                                {mark_at(2, 9, {{3, 8}, {13, 4}})},
+                                                {mark_at(30, 9, {{3, 8}})}};
     for (const std::vector<mark>& targets : all) {
         sequencer one{1};
         sequencer other{1};

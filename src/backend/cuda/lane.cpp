@@ -148,6 +148,11 @@ void lane::mark_for_others() {
     lane_events::was_recorded(*again);
 }
 
+[[gnu::cold]] void lane::record_in_context(event_handle event) const {
+    const in_context here(*in_);
+    in_->expect(in_->api().event_record(event, stream_), "cuEventRecord");
+}
+
 void lane::awaited_by_host(epoch at) noexcept {
     const std::lock_guard lock(mutex_);
     static_cast<void>(event_behind(at));

@@ -168,7 +168,7 @@ public:
         /// Calls `wait(event)` for an event that is over once the operation is. Once, in a fork_section. Throws what that throws,
         /// device_error, std::bad_alloc.
         template <class Wait>
-        void wait_with(Wait&& wait) {
+        [[gnu::always_inline]] void wait_with(const Wait wait) {
             if (event) {
                 // Also where the driver refuses it is not for the next wait.
                 const event_ref its_own = std::move(event);
@@ -181,7 +181,8 @@ public:
             }
             if (again == nullptr) [[unlikely]] {
                 detail::rare();
-                of->wait_with_another(wait);
+                const Wait same(wait);  // one of its own: the first one can stay in registers
+                of->wait_with_another(same);
                 return;
             }
             pooled_event& one = *std::exchange(again, nullptr);
@@ -230,8 +231,9 @@ private:
 
     [[nodiscard]] bool lacks_mark(epoch covered) noexcept;
     void record(event_handle event) const;
+    void record_in_context(event_handle event) const;
     template <class Wait>
-    void wait_with_another(Wait&& wait);
+    void wait_with_another(const Wait& wait);
     void add_end(epoch covered, event_ref&& event) noexcept;
     void forget(const pooled_event& one) noexcept;
     void record_fresh_end(bool is_mark);
@@ -302,15 +304,14 @@ inline const lane_events::recorded* lane::event_behind(epoch at) noexcept {
     return found;
 }
 
-inline void lane::record(event_handle event) const {
-    const auto call = [event, of = in_, to = stream_] { return of->api().event_record(event, to); };
+[[gnu::always_inline]] inline void lane::record(event_handle event) const {
     if (is_adopted_) [[unlikely]] {  // perhaps a default one, whose handle says nothing
         detail::rare();
-        const in_context here(*in_);
-        in_->expect(call(), "cuEventRecord");
-    } else {
-        in_->expect(by_handle(*in_, call), "cuEventRecord");
+        record_in_context(event);
+        return;
     }
+    const auto call = [event, of = in_, to = stream_] { return of->api().event_record(event, to); };
+    in_->expect(by_handle(*in_, call), "cuEventRecord");
 }
 
 inline bool lane::has_entered(epoch at, awaited_end& end, bool& must_record) noexcept {
@@ -338,7 +339,7 @@ inline bool lane::has_entered(epoch at, awaited_end& end, bool& must_record) noe
 
 /// With an event that is not in the list yet.
 template <class Wait>
-[[gnu::noinline]] void lane::wait_with_another(Wait&& wait) {
+[[gnu::noinline]] void lane::wait_with_another(const Wait& wait) {
     const epoch covered = submitted();
     event_ref fresh = in_->events.take();
     record(fresh.handle());

@@ -72,7 +72,7 @@ const lane_events::recorded* lane_events::find_behind(epoch at) const noexcept {
     return nullptr;
 }
 
-bool lane_events::leave_some_out() noexcept {
+[[gnu::hot]] bool lane_events::leave_some_out() noexcept {
     if (ring_.empty()) {
         return false;
     }

@@ -88,7 +88,11 @@ private:
     void wait_straight(straight_wait& one) noexcept;
     void wait_for_claimed(bool is_plain) noexcept;
     [[nodiscard]] bool is_plain(const operation& what) const noexcept;
-    [[nodiscard]] bool claim_waits(std::span<const order::wait> waits) noexcept;
+    [[nodiscard]] bool claim_with_waits(epoch at, std::span<const order::wait> waits) noexcept;
+    [[nodiscard]] bool claim_if_free(epoch at, std::span<const order::wait> waits) noexcept;
+    [[nodiscard]] bool claim_for_code(epoch at, const operation& what, std::span<const order::wait> waits) noexcept;
+    void claim_plainly(epoch at) noexcept;
+    [[nodiscard]] bool cancel_waits() noexcept;
     void remember_passed(point target) noexcept;
     void carry_out_in_context(epoch at, const operation& what) noexcept;
     void put_plainly(epoch at, const operation& what) noexcept;

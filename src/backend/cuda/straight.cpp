@@ -43,37 +43,59 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
 
 }  // namespace
 
-/// Whether all that is waited for, which was not over just now, is in streams of the driver's.
-[[gnu::hot]] bool submission::claim_waits(std::span<const order::wait> waits) noexcept {
+/// `claim` of an operation that waits, if all that it waits for, which was not over just now, is in streams of the driver's.
+[[gnu::hot, gnu::noinline]] bool submission::claim_with_waits(epoch at, std::span<const order::wait> waits) noexcept {
     straight_wait* next = straight_.data();
     for (const order::wait& issued : waits) {
         if (next == straight_.data() + most_straight || !is_in_a_stream(issued.target.at, next->end)) [[unlikely]] {
             detail::rare();
-            std::for_each(straight_.begin(), straight_.end(), [](straight_wait& one) { one.end.cancel(); });
-            return false;
+            return cancel_waits();
         }
         next->target = issued.target.at;
         ++next;
     }
     straight_waits_ = static_cast<std::uint8_t>(waits.size());
+    claim_plainly(at);
     return true;
 }
 
-[[gnu::hot]] bool submission::claim(epoch at, const operation& what, std::span<const order::wait> waits) noexcept {
-    const detail::task_type* const type = what.work.type;
-    const bool is_host_code = type != nullptr && type->nature == detail::task_nature::work;
-    if (is_pending() || !has_straight_way_.load(std::memory_order_relaxed) ||
-        (is_host_code && is_for_the_host(what.kind, type))) [[unlikely]] {
+/// They are not waited for so.
+[[gnu::cold, gnu::noinline]] bool submission::cancel_waits() noexcept {
+    std::for_each(straight_.begin(), straight_.end(), [](straight_wait& one) { one.end.cancel(); });
+    return false;
+}
+
+[[gnu::always_inline]] inline void submission::claim_plainly(epoch at) noexcept {
+    lane_->enters(at);
+    claim_alone();
+}
+
+[[gnu::always_inline]] inline bool submission::claim_if_free(epoch at, std::span<const order::wait> waits) noexcept {
+    if (is_pending() || !has_straight_way_.load(std::memory_order_relaxed)) [[unlikely]] {
         detail::rare();
         return false;
     }
     // Nobody else has the queue, nor can anybody get it but by what is submitted under this lock.
-    if (!waits.empty() && !claim_waits(waits)) {
-        return false;
+    if (!waits.empty()) {
+        return claim_with_waits(at, waits);
     }
-    lane_->enters(at);
-    claim_alone();
+    claim_plainly(at);
     return true;
+}
+
+/// Of code of the host's, which may be for a thread of Weir's.
+[[gnu::noinline]] bool submission::claim_for_code(epoch at, const operation& what,
+                                                  std::span<const order::wait> waits) noexcept {
+    return !is_for_the_host(what.kind, what.work.type) && claim_if_free(at, waits);
+}
+
+// Without a frame: whom it calls, it calls last.
+[[gnu::hot]] bool submission::claim(epoch at, const operation& what, std::span<const order::wait> waits) noexcept {
+    const detail::task_type* const type = what.work.type;
+    if (type != nullptr && type->nature == detail::task_nature::work) [[unlikely]] {
+        return claim_for_code(at, what, waits);
+    }
+    return claim_if_free(at, waits);
 }
 
 /// Whether the operation is put there plainly (detail::queue_handle), and nothing is to be done about it besides.
@@ -81,6 +103,26 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
     const detail::task_type* const type = what.work.type;
     return type != nullptr && type->put != nullptr && !what.timed && bodies_ == nullptr && !in_trouble() &&
            !lane_->in().is_broken();
+}
+
+/// The target is in a stream of the driver's. Where the driver takes no wait, the calling thread waits: what is in such a stream gets
+/// over without it.
+[[gnu::always_inline]] inline void submission::wait_straight(straight_wait& one) noexcept {
+    const device_context& in = lane_->in();
+    const stream_handle to = lane_->stream();
+    const auto wait = [&in, to ](event_handle event) __attribute__((always_inline)) {
+        const auto call = [event, &in, to] { return in.api().stream_wait_event(to, event, 0); };
+        in.expect(by_handle(in, call), "cuStreamWaitEvent");
+    };
+    try {
+        one.end.wait_with(wait);
+        return;
+    } catch (...) {
+        // No event can be had, or none can be waited for.
+    }
+    while (!timeline_table::instance().host_wait_or_end(one.target)) {
+        std::this_thread::yield();  // ended, but the operation may not run before
+    }
 }
 
 /// Has the stream wait for what was claimed with the operation.
@@ -159,27 +201,6 @@ void submission::remember_passed(point target) noexcept {
         }
     }
     on.passed_on(at);
-}
-
-/// The target is in a stream of the driver's. Where the driver takes no wait, the calling thread waits: what is in such a stream gets
-/// over without it.
-[[gnu::hot]] void submission::wait_straight(straight_wait& one) noexcept {
-    const point target = one.target;
-    const device_context& in = lane_->in();
-    try {
-        one.end.wait_with([&](event_handle event) __attribute__((always_inline)) {
-            const auto call = [event, of = &in, to = lane_->stream()] {
-                return of->api().stream_wait_event(to, event, 0);
-            };
-            in.expect(by_handle(in, call), "cuStreamWaitEvent");
-        });
-        return;
-    } catch (...) {
-        // No event can be had, or none can be waited for.
-    }
-    while (!timeline_table::instance().host_wait_or_end(target)) {
-        std::this_thread::yield();  // ended, but the operation may not run before
-    }
 }
 
 }  // namespace weir::backend::cuda
