@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "runtime/reaper.hpp"
+#include "runtime/stream_registry.hpp"
 #include "support/frugal_queue.hpp"
 #include "support/scarce_memory.hpp"
 #include "support/scratch_folder.hpp"
@@ -377,6 +378,17 @@ const step steps[] = {
      }},
 };
 
+/// Blocks until the world's streams are the only ones. A stream that was dropped goes when the thread that ran its last operation
+/// has noted that, which may be after the operation's end was told.
+void await_dropped_streams() {
+    const test::time_limit all(10, "the end of the streams that were dropped,");
+    for (std::size_t left = 0; left != 2;) {
+        std::this_thread::yield();
+        left = 0;
+        runtime::stream_registry::each([&](const runtime::stream_state&) { ++left; });
+    }
+}
+
 /// How many allocations there are once everything is at rest.
 long settled(const world& w) {
     for (const stream_ref& one : {stream_ref(w.a), stream_ref(w.b)}) {
@@ -390,6 +402,7 @@ long settled(const world& w) {
             // a step's own: it ran out of memory before it was told
         }
     }
+    await_dropped_streams();
     runtime::reaper::wait_until_empty();
     memory::trim();  // else the pool goes through all of its memory before it joins what is free
     return test::live_allocations();
