@@ -1,5 +1,7 @@
 // What a launch costs the host, with and without Weir, and what it costs to alternate between two streams.
+#include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "contest.hpp"
 #include "cuda_device.hpp"
@@ -12,11 +14,28 @@ namespace {
 /// Fewer than the driver takes before it blocks.
 constexpr std::size_t launches = 500;
 
+/// Some events of which the one that was used longest ago comes next.
+class event_rotation {
+public:
+    event_rotation(const driver::context& in, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) {
+            all_.push_back(std::make_unique<raw_event>(in));
+        }
+    }
+    [[nodiscard]] const raw_event& next() noexcept { return *all_[used_++ % all_.size()]; }
+
+private:
+    std::vector<std::unique_ptr<raw_event>> all_;
+    std::size_t used_ = 0;
+};
+
 struct setting : launch_setting {
     stream s2{on};
     raw_stream r2{*in};
     raw_event e1{*in};
     raw_event e2{*in};
+    event_rotation many1{*in, 8};  // as many as Weir has for a stream
+    event_rotation many2{*in, 8};
     least_tracker least{*in, 2};
     least_tracker::memory known;  ///< of the array
 
@@ -134,6 +153,18 @@ void alternate_raw_as(setting& with) {
     alternate_by_hand(with, [&](const raw_stream& on) { on.launch_as(with.empty_kernel, {&with.address}); });
 }
 
+void alternate_with_many_events(setting& with) {
+    const auto launch_and_hold = [&](const raw_stream& on, const raw_stream& next, const raw_event& end) {
+        on.launch(with.empty_kernel, {&with.address});
+        end.record(on);
+        end.hold(next);
+    };
+    for (std::size_t i = 0; i < launches / 2; ++i) {
+        launch_and_hold(with.r1, with.r2, with.many1.next());
+        launch_and_hold(with.r2, with.r1, with.many2.next());
+    }
+}
+
 void launch_least(setting& with) {
     for (std::size_t i = 0; i < launches; ++i) {
         with.least.order(0, {}, with.known);
@@ -185,6 +216,7 @@ const contest alternating("cuda/ping_pong", "two streams in turn change one arra
                           {contestant_of("Weir", launches, alternate_tracked),
                            contestant_of("the least tracker", launches, alternate_least),
                            contestant_of("driver, events by hand, cuLaunchKernelEx", launches, alternate_raw_as),
+                           contestant_of("driver, by hand, eight events each", launches, alternate_with_many_events),
                            contestant_of("driver, events by hand", launches, alternate_raw)});
 const contest allocating("cuda/allocate", "8 KiB, dropped at once, on one stream", comparison::with_peers,
                          {contestant_of("Weir", launches, allocate_and_drop),
