@@ -15,7 +15,6 @@
 #include "backend/cuda/driver_api.hpp"
 #include "backend/cuda/loaded_module.hpp"
 #include "weir/detail/mutex.hpp"
-#include "weir/detail/rare.hpp"
 #include "weir/kernel.hpp"
 
 namespace weir::detail {
