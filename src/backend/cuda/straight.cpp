@@ -109,7 +109,7 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
 /// over without it.
 [[gnu::always_inline]] inline void submission::wait_straight(straight_wait& one) noexcept {
     const device_context& in = lane_->in();
-    const stream_handle to = lane_->stream();
+    auto* const to = lane_->stream();
     const auto wait = [&in, to ](event_handle event) __attribute__((always_inline)) {
         const auto call = [event, &in, to] { return in.api().stream_wait_event(to, event, 0); };
         in.expect(by_handle(in, call), "cuStreamWaitEvent");
