@@ -11,7 +11,7 @@ namespace weir::memory {
 namespace {
 
 /// `text` as a string of JSON.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     std::string out = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\') {
@@ -40,8 +40,9 @@ public:
 
 private:
     buffer make(std::size_t bytes, const stream_ref& on, const source_location& where) override {
-        const std::string place = ",\"bytes\":" + std::to_string(bytes) + ",\"device\":" + quoted(on.device().name()) +
-                                  ",\"stream\":" + quoted(on.name()) + ",\"file\":" + quoted(where.file) +
+        const std::string place = ",\"bytes\":" + std::to_string(bytes) +
+                                  ",\"device\":" + in_quotes(on.device().name()) +
+                                  ",\"stream\":" + in_quotes(on.name()) + ",\"file\":" + in_quotes(where.file) +
                                   ",\"line\":" + std::to_string(where.line) + "}";
         try {
             buffer made = allocate_from(upstream_, bytes, on, where);
