@@ -129,13 +129,19 @@ std::vector<declared_parameter> declared_parameters(const kernel& of) {
 
 namespace {
 
+/// Whether the kernel says how many bytes its parameters have, and the arguments have as many.
+bool has_right_sizes(const kernel& what, const kernel_arguments& arguments) noexcept {
+    return arguments.sizes != 0 && arguments.sizes == what.code().parameter_sizes();
+}
+
+/// What `checked_launch` does where a glance does not tell that all is right.
 [[gnu::noinline]] launch_shape checked_at_length(const kernel& what, const stream_ref& on, const launch_config& config,
                                                  const kernel_arguments& arguments,
                                                  std::span<const runtime::access_request> accesses) {
     expect_stream(what, on);
     if (what.parameters() != nullptr) {
         expect_parameters(what, arguments.all, accesses);
-    } else if (arguments.sizes == 0 || arguments.sizes != what.code().parameter_sizes()) {
+    } else if (!has_right_sizes(what, arguments)) {
         expect_bytes(what, arguments.all);
     }
     return what.code().shape_of(config);
@@ -146,9 +152,8 @@ namespace {
 [[gnu::hot]] launch_shape checked_launch(const kernel& what, const stream_ref& on, const launch_config& config,
                                          const kernel_arguments& arguments,
                                          std::span<const runtime::access_request> accesses) {
-    const kernel_code& code = what.code();
-    const bool has_right_sizes = arguments.sizes != 0 && arguments.sizes == code.parameter_sizes();
-    if (!is_on_device_of(what, on) || what.parameters() != nullptr || !has_right_sizes || !code.takes_row(config)) {
+    if (!is_on_device_of(what, on) || what.parameters() != nullptr || !has_right_sizes(what, arguments) ||
+        !what.code().takes_row(config)) {
         return checked_at_length(what, on, config, arguments, accesses);
     }
     return kernel_code::numbers_of(config);

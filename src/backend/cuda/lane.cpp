@@ -148,7 +148,7 @@ void lane::mark_for_others() {
     lane_events::was_recorded(*again);
 }
 
-[[gnu::cold]] void lane::record_in_context(event_handle event) const {
+void lane::record_in_context(event_handle event) const {
     const in_context here(*in_);
     in_->expect(in_->api().event_record(event, stream_), "cuEventRecord");
 }

@@ -231,7 +231,7 @@ private:
 
     [[nodiscard]] bool lacks_mark(epoch covered) noexcept;
     void record(event_handle event) const;
-    void record_in_context(event_handle event) const;
+    [[gnu::cold]] void record_in_context(event_handle event) const;
     template <class Wait>
     void wait_with_another(const Wait& wait);
     void add_end(epoch covered, event_ref&& event) noexcept;
@@ -306,7 +306,6 @@ inline const lane_events::recorded* lane::event_behind(epoch at) noexcept {
 
 [[gnu::always_inline]] inline void lane::record(event_handle event) const {
     if (is_adopted_) [[unlikely]] {  // perhaps a default one, whose handle says nothing
-        detail::rare();
         record_in_context(event);
         return;
     }
