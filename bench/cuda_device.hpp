@@ -71,7 +71,7 @@ public:
             launch(what, arguments);
             return;
         }
-        const driver::launch_settings settings{{1, 1, 1}, {32, 1, 1}, 0, handle_};
+        const driver::launch_shape settings{{1, 1, 1}, {32, 1, 1}, 0, handle_};
         in_->api().launch_as(&settings, static_cast<driver::function_handle>(what.handle()),
                              const_cast<void**>(arguments), nullptr);
     }

@@ -116,9 +116,9 @@ struct declared_parameter {
 WEIR_EXPORT void expect_stream(const kernel& what, const stream_ref& on);
 [[nodiscard]] WEIR_EXPORT launch_shape checked_shape(const kernel& what, const launch_config& config);
 /// @}
-/// Puts the launch into the queue. `arguments` are the addresses of the values, which are copied. Throws device_error.
-WEIR_EXPORT void put_launch(const kernel_code& code, const launch_shape& shape, void* const* arguments,
-                            queue_handle into);
+/// Puts the launch into the queue, and says so in `shape`. `arguments` are the addresses of the values, which are copied. Throws
+/// device_error.
+WEIR_EXPORT void put_launch(const kernel_code& code, launch_shape& shape, void* const* arguments, queue_handle into);
 
 template <class T>
 concept typed_element = requires {

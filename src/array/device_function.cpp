@@ -99,8 +99,10 @@ void put_index_space(const device_function& what, std::size_t count, std::span<v
     }
     constexpr std::size_t most_blocks = std::numeric_limits<int>::max();
     const std::size_t blocks = std::min((count - 1) / what.threads + 1, most_blocks);
-    gpu::launch(*what.in, what.handle, {{static_cast<unsigned>(blocks), 1, 1}, {what.threads, 1, 1}, 0},
-                arguments.data(), {native_queue_handle()});
+    launch_shape shape;
+    shape.grid[0] = static_cast<unsigned>(blocks);
+    shape.block[0] = what.threads;
+    gpu::launch(*what.in, what.handle, shape, arguments.data(), {native_queue_handle()});
 }
 
 }  // namespace weir::detail

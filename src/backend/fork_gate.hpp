@@ -55,7 +55,7 @@ private:
     [[gnu::always_inline]] static void enter(presence& self) noexcept {
         const unsigned depth = self.depth.load(std::memory_order_relaxed);
         self.depth.store(depth + 1, std::memory_order_relaxed);
-        if (depth == 0) {
+        if (depth == 0) [[likely]] {
             std::atomic_signal_fence(std::memory_order_seq_cst);
             if (gate_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
                 enter_slowly(self);

@@ -32,16 +32,22 @@ public:
         }
     }
     [[gnu::always_inline]] void unlock() noexcept {
-        state_.store(0, std::memory_order_release);
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (sleepers_.load(std::memory_order_relaxed) != 0) {
+        if (let_go()) {
             wake_one();
         }
     }
+    /// @{
+    /// `unlock` in two steps: whether somebody sleeps, whom the caller wakes then.
+    [[nodiscard, gnu::always_inline]] bool let_go() noexcept {
+        state_.store(0, std::memory_order_release);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        return sleepers_.load(std::memory_order_relaxed) != 0;
+    }
+    [[gnu::cold]] void wake_one() noexcept;
+    /// @}
 
 private:
     [[gnu::cold]] void lock_slowly() noexcept;
-    [[gnu::cold]] void wake_one() noexcept;
 
     std::atomic<std::uint32_t> state_{0};  ///< 1: held
     std::atomic<std::uint32_t> sleepers_{0};

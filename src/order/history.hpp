@@ -111,6 +111,18 @@ public:
         is_covered = covered;
         return true;
     }
+    /// The same for an operation that does nothing besides, and the plan's `resolve`.
+    template <class Watermarks>
+    [[nodiscard, gnu::always_inline]] bool require_alone(short_plan& into, const footprint& where, access_mode mode,
+                                                         bool& is_covered, const Watermarks& completed) const noexcept {
+        const past_access* const past = accesses_.data();
+        if (accesses_.size() == 1 && mode == access_mode::write && !where.shape && where.begin <= past->where.begin &&
+            past->where.end <= where.end && !past->former_owner) [[likely]] {
+            is_covered = true;
+            return into.need_alone(past->when, completed);
+        }
+        return require(into, where, mode, is_covered) && into.resolve(completed);
+    }
     /// `record` for a write that comes after all that is kept and covers it, of which there is some: `require` says so. Does
     /// what that does.
     void record_covering(const footprint& where, mark&& when) noexcept {

@@ -47,7 +47,7 @@ public:
             return false;
         }
         const epoch at = target.at.at;
-        if (at <= (known_ == nullptr ? 0 : known_->at_first(of))) {
+        if (is_known(of, at)) {
             return true;
         }
         const std::uint64_t bit = std::uint64_t{1} << of;
@@ -57,6 +57,24 @@ public:
             needed_[of].known = target.known.get();
         }
         return true;
+    }
+
+    /// `need` and `resolve` where this is all that the operation must come after.
+    template <class Watermarks>
+    [[nodiscard, gnu::always_inline]] bool need_alone(const mark& target, const Watermarks& completed) noexcept {
+        const timeline_id of = target.at.timeline;
+        if (of == self_) {
+            return true;
+        }
+        if (of >= frontier::direct) [[unlikely]] {
+            detail::rare();
+            return false;
+        }
+        const epoch at = target.at.at;
+        if (is_known(of, at)) {
+            return true;
+        }
+        return add_unless_over(completed, of, {at, target.known.get()}) && can_raise_known();
     }
 
     /// Drops what is over, and what others imply. Once, after the last `need`.
@@ -114,6 +132,16 @@ public:
     }
 
 private:
+    /// Whether the stream is ordered after that.
+    [[nodiscard, gnu::always_inline]] bool is_known(timeline_id of, epoch at) const noexcept {
+        return at <= (known_ == nullptr ? 0 : known_->at_first(of));
+    }
+
+    struct need_of_one {
+        epoch at = 0;
+        const shared_frontier* known = nullptr;
+    };
+
     template <class Watermarks>
     [[nodiscard, gnu::noinline, gnu::hot]] bool resolve_named(const Watermarks& completed) noexcept {
         for (std::uint64_t left = named_; left != 0; left &= left - 1) {
@@ -128,7 +156,11 @@ private:
     }
     template <class Watermarks>
     [[nodiscard, gnu::always_inline]] bool resolve_one(const Watermarks& completed, timeline_id of) noexcept {
-        const need_of_one& latest = needed_[of];
+        return add_unless_over(completed, of, needed_[of]);
+    }
+    template <class Watermarks>
+    [[nodiscard, gnu::always_inline]] bool add_unless_over(const Watermarks& completed, timeline_id of,
+                                                           const need_of_one& latest) noexcept {
         if (latest.at <= completed.completed(of)) {
             return true;
         }
@@ -167,11 +199,6 @@ private:
         }
         count_ = kept;
     }
-
-    struct need_of_one {
-        epoch at = 0;
-        const shared_frontier* known = nullptr;
-    };
 
     const shared_frontier* known_ = nullptr;
     timeline_id self_ = 0;

@@ -43,6 +43,13 @@ void pending_operations::add(frontiers::epoch at, const site& from, pending_kind
     }
 }
 
+void pending_operations::add_with_waits(frontiers::epoch at, const detail::operation& what,
+                                        const access_request& access, std::span<const order::wait> waits) noexcept {
+    addition noted = begin(at, what);
+    noted.add(access);
+    noted.end(waits, {});
+}
+
 std::uint64_t pending_operations::position_of(frontiers::epoch at) const noexcept {
     std::uint64_t low = operations_.first();
     std::uint64_t high = operations_.end();

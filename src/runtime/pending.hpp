@@ -26,6 +26,7 @@ struct pending_access {
     bool overwrites = false;
 
     [[nodiscard]] bool writes() const noexcept { return mode == order::access_mode::write; }
+    void assign(const access_request& access) noexcept;
 };
 
 enum class pending_kind : std::uint8_t {
@@ -125,6 +126,9 @@ public:
     };
     /// Begins to add an epoch, later than all before.
     [[nodiscard, gnu::always_inline]] addition begin(frontiers::epoch at, const detail::operation& what) noexcept;
+    /// `begin`, `add` and `end` of one with one access, which depends on nothing besides.
+    [[gnu::always_inline]] void add_one(frontiers::epoch at, const detail::operation& what,
+                                        const access_request& access, std::span<const order::wait> waits) noexcept;
     /// Adds one that touches nothing and waits for `target`, or for nothing if that is null.
     void add(frontiers::epoch at, const site& from, pending_kind kind, const frontiers::point* target) noexcept;
 
@@ -147,35 +151,47 @@ public:
 private:
     /// The number of the first entry that is not before `at`.
     [[nodiscard]] std::uint64_t position_of(frontiers::epoch at) const noexcept;
+    [[nodiscard, gnu::always_inline]] operation& start(frontiers::epoch at, const detail::operation& what) noexcept;
+    [[gnu::hot, gnu::noinline]] void add_with_waits(frontiers::epoch at, const detail::operation& what,
+                                                    const access_request& access,
+                                                    std::span<const order::wait> waits) noexcept;
     [[gnu::cold]] void make_room(std::size_t cells, frontiers::epoch completed);
 
     backend::ring<operation> operations_;
     backend::ring<cell> cells_;
 };
 
-inline pending_operations::addition pending_operations::begin(frontiers::epoch at,
-                                                              const detail::operation& what) noexcept {
+inline pending_operations::operation& pending_operations::start(frontiers::epoch at,
+                                                                const detail::operation& what) noexcept {
     // Fields one by one: what lies there is of an operation that is over, and most of it needs no destruction.
     operation& one = operations_.push();
     one.at = at;
     one.from = what.from;
     one.first = cells_.end();
     one.kind = what.kind == work_kind::host_task ? pending_kind::host_task : pending_kind::operation;
-    return {*this, one};
+    return one;
+}
+inline pending_operations::addition pending_operations::begin(frontiers::epoch at,
+                                                              const detail::operation& what) noexcept {
+    return {*this, start(at, what)};
+}
+
+/// Field by field, as above.
+[[gnu::always_inline]] inline void pending_access::assign(const access_request& access) noexcept {
+    of = &access.target->lifetime();
+    resource = access.target->id();
+    where.begin = access.where.begin;
+    where.end = access.where.end;
+    if (where.shape || access.where.shape) [[unlikely]] {
+        detail::rare();
+        order::set_shape(where, access.where);
+    }
+    mode = access.mode;
+    overwrites = access.overwrites;
 }
 
 [[gnu::always_inline]] inline void pending_operations::addition::add(const access_request& access) noexcept {
-    pending_access& noted = in_->cells_[next_++].access;
-    noted.of = &access.target->lifetime();
-    noted.resource = access.target->id();
-    noted.where.begin = access.where.begin;
-    noted.where.end = access.where.end;
-    if (noted.where.shape || access.where.shape) [[unlikely]] {
-        detail::rare();
-        order::set_shape(noted.where, access.where);
-    }
-    noted.mode = access.mode;
-    noted.overwrites = access.overwrites;
+    in_->cells_[next_++].access.assign(access);
 }
 
 [[gnu::always_inline]] inline void pending_operations::addition::end(std::span<const order::wait> waits,
@@ -195,6 +211,23 @@ inline pending_operations::addition pending_operations::begin(frontiers::epoch a
         end = std::max(end, point);
     }
     in_->cells_.push_until(end);
+}
+
+inline void pending_operations::add_one(frontiers::epoch at, const detail::operation& what,
+                                        const access_request& access, std::span<const order::wait> waits) noexcept {
+    if (waits.size() > 1) [[unlikely]] {
+        add_with_waits(at, what, access, waits);
+        return;
+    }
+    operation& one = start(at, what);
+    cell& its = cells_.push();
+    one.accesses = 1;
+    one.waits = static_cast<std::uint32_t>(waits.size());
+    one.dependencies = 0;
+    its.access.assign(access);
+    if (!waits.empty()) [[likely]] {
+        its.point = waits.front().target.at;
+    }
 }
 
 }  // namespace weir::runtime

@@ -144,11 +144,19 @@ template <std::size_t Count>
                                               std::uint32_t& covering) {
     order::short_plan& plan = stream.needs;
     plan.begin(stream.timeline(), stream.sequence.known());
+    const auto& completed = backend::timeline_table::instance();
     std::uint32_t bit = 1;
     for (const access_request& access : accesses) {
         resource& target = *access.target;
         bool covers = false;
-        if (target.has_others() || !target.history.require(plan, access.where, access.mode, covers)) [[unlikely]] {
+        const auto is_told = [&] {
+            if constexpr (Count == 1) {
+                return target.history.require_alone(plan, access.where, access.mode, covers, completed);
+            } else {
+                return target.history.require(plan, access.where, access.mode, covers);
+            }
+        };
+        if (target.has_others() || !is_told()) [[unlikely]] {
             detail::rare();
             return false;
         }
@@ -159,7 +167,7 @@ template <std::size_t Count>
         }
         bit <<= 1;
     }
-    return plan.resolve(backend::timeline_table::instance());
+    return Count == 1 || plan.resolve(completed);
 }
 
 /// States that the operation whose end is `end` has made the access.
@@ -218,7 +226,7 @@ template <std::size_t Count>
     const std::span<const order::wait> waits = plan.waits();
     // What can fail comes first and changes nothing.
     stream.reserve_pending(accesses.size(), waits.size());
-    if (!waits.empty()) {
+    if (!waits.empty()) [[likely]] {
         // Where there is nothing to wait for it does not matter who orders it.
         if (any_ordering_was_set.load(std::memory_order_relaxed) && !all_automatic(stream, accesses)) {
             return 0;
@@ -235,13 +243,18 @@ template <std::size_t Count>
     // What follows cannot fail.
     const order::epoch at = waits.empty() ? stream.sequence.reserve_next() : stream.sequence.reserve(plan);
     detail::all_shares clocks(stream.sequence.known(), accesses.size() + 1, !waits.empty());
-    pending_operations::addition noted = stream.pending.begin(at, what);
-    for (const access_request& access : accesses) {
-        record(access, (covering & 1) != 0, {{stream.timeline(), at}, clocks.take()});
-        noted.add(access);
-        covering >>= 1;
+    if constexpr (Count == 1) {
+        record(accesses.front(), covering != 0, {{stream.timeline(), at}, clocks.take()});
+        stream.pending.add_one(at, what, accesses.front(), waits);
+    } else {
+        pending_operations::addition noted = stream.pending.begin(at, what);
+        for (const access_request& access : accesses) {
+            record(access, (covering & 1) != 0, {{stream.timeline(), at}, clocks.take()});
+            noted.add(access);
+            covering >>= 1;
+        }
+        noted.end(waits, {});
     }
-    noted.end(waits, {});
     known = clocks.take();
     if (!is_straight) [[unlikely]] {
         enqueue(*stream.queue, at, what, waits);

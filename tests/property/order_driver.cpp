@@ -197,13 +197,17 @@ bool driver::launch_shortly(const step& at, int index) {
     for (const touch& t : at.touches) {
         bool is_covered = false;
         const auto& past = histories_[static_cast<std::size_t>(t.buffer)];
-        if (!past.require(found, bytes(t), t.write ? access_mode::write : access_mode::read, is_covered)) {
+        const access_mode mode = t.write ? access_mode::write : access_mode::read;
+        const bool is_told = at.touches.size() == 1
+                                 ? past.require_alone(found, bytes(t), mode, is_covered, device_)
+                                 : past.require(found, bytes(t), mode, is_covered);
+        if (!is_told) {
             return false;
         }
         covers.push_back(is_covered);
         buffers.push_back(t.buffer);
     }
-    if (!found.resolve(device_)) {
+    if (at.touches.size() != 1 && !found.resolve(device_)) {
         return false;
     }
     plan waits = mine.next(device_);

@@ -362,6 +362,18 @@ TEST(HistoryAfterAll, RecordsWhatTheClocksShow) {
     EXPECT_GT(overwritten, 1000);
 }
 
+using named_waits = std::vector<std::pair<timeline_id, epoch>>;
+
+template <class Plan>
+named_waits waits_of(const Plan& found) {
+    named_waits named;
+    for (const wait& one : found.waits()) {
+        named.emplace_back(one.target.at.timeline, one.target.at.at);
+    }
+    std::sort(named.begin(), named.end());
+    return named;
+}
+
 TEST(HistoryCovering, RecordsWhatRecordDoes) {
     const set_watermarks nothing_is_over;
     const std::array<footprint, 4> places{whole, left, right, footprint{}};
@@ -384,6 +396,12 @@ TEST(HistoryCovering, RecordsWhatRecordDoes) {
             short_plan found(when.at.timeline, when.known);
             bool covers = false;
             ASSERT_TRUE(by_covering.require(found, where, mode, covers));
+            ASSERT_TRUE(found.resolve(nothing_is_over));
+            short_plan alone(when.at.timeline, when.known);
+            bool covers_alone = false;
+            ASSERT_TRUE(by_covering.require_alone(alone, where, mode, covers_alone, nothing_is_over));
+            ASSERT_EQ(covers_alone, covers) << "program " << program << ", epoch " << at;
+            ASSERT_EQ(waits_of(alone), waits_of(found)) << "program " << program << ", epoch " << at;
             by_record.reserve(1);
             by_record.record(where, mode, when, nothing_is_over, accessor::weir, true);
             if (covers) {
@@ -405,6 +423,10 @@ TEST(HistoryCovering, IsForWritesThatCoverAllThatIsKept) {
         short_plan found(9, {});
         bool is_covered = true;
         EXPECT_TRUE(memory.past.require(found, where, mode, is_covered));
+        short_plan alone(9, {});
+        bool is_covered_alone = true;
+        EXPECT_TRUE(memory.past.require_alone(alone, where, mode, is_covered_alone, memory.completed));
+        EXPECT_EQ(is_covered_alone, is_covered);
         return is_covered;
     };
     EXPECT_FALSE(covers(whole, access_mode::write)) << "there is nothing in whose place it could be";
@@ -421,18 +443,6 @@ TEST(HistoryCovering, IsForWritesThatCoverAllThatIsKept) {
 }
 
 // What a short plan cannot tell it says, and what it tells is what a plan says.
-
-using named_waits = std::vector<std::pair<timeline_id, epoch>>;
-
-template <class Plan>
-named_waits waits_of(const Plan& found) {
-    named_waits named;
-    for (const wait& one : found.waits()) {
-        named.emplace_back(one.target.at.timeline, one.target.at.at);
-    }
-    std::sort(named.begin(), named.end());
-    return named;
-}
 
 TEST(ShortPlan, FindsTheWaitsOfAPlan) {
     std::mt19937 random(11);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same programs each time
@@ -488,7 +498,10 @@ TEST(ShortPlan, CannotTellOfLaterTimelines) {
     const timeline_id far = frontier::direct;
     const auto tells_of = [&](const clock& known, const mark& target) {
         short_plan made(1, known);
-        return made.need(target) && made.resolve(completed);
+        const bool is_told = made.need(target) && made.resolve(completed);
+        short_plan alone(1, known);
+        EXPECT_EQ(alone.need_alone(target, completed), is_told);
+        return is_told;
     };
     EXPECT_TRUE(tells_of({}, mark_at(far - 1, 3)));
     EXPECT_FALSE(tells_of({}, mark_at(far, 3)));

@@ -194,7 +194,7 @@ void small_launch::run(const std::uint64_t* its_words, detail::queue_handle into
     if (what != call::launch) {
         return fill(its_words, into);
     }
-    backend::cuda::launch_shape shape;
+    detail::launch_shape shape;
     shape.grid[0] = blocks;
     shape.block[0] = threads;
     void* const arguments[] = {const_cast<std::uint64_t*>(its_words)};  // is read alone

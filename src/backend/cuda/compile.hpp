@@ -5,7 +5,6 @@
 #include <string>
 
 #include "backend/cuda/driver_api.hpp"
-#include "weir/detail/launch_shape.hpp"
 
 namespace weir::backend::cuda {
 
@@ -17,7 +16,5 @@ class context;
 /// under no lock. Throws missing_library (no NVRTC), device_error (with the compiler's log), out_of_memory.
 [[nodiscard]] function_handle compiled(const context& in, const std::string& source, const char* name,
                                        std::span<const std::string> options = {});
-
-using detail::launch_shape;
 
 }  // namespace weir::backend::cuda

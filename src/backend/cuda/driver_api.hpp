@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 
+#include "weir/detail/launch_shape.hpp"
+
 namespace weir::backend::cuda {
 
 // The driver's types and values, in our own words (CUDA Driver API reference manual, 13.0). Handles are opaque.
@@ -120,15 +122,8 @@ struct access_permission {
 inline constexpr int granularity_minimum = 0;
 
 /// CUlaunchConfig: how a kernel is launched, and where.
-struct launch_settings {
-    std::array<unsigned, 3> grid;
-    std::array<unsigned, 3> block;
-    unsigned shared_bytes;
-    stream_handle stream;
-    const void* attributes = nullptr;
-    unsigned attribute_count = 0;
-};
-static_assert(sizeof(launch_settings) == 56);
+using detail::launch_shape;
+static_assert(offsetof(launch_shape, stream) == 32 && sizeof(launch_shape) == 56);
 
 /// The functions of the CUDA driver. Names are the driver's, without the prefix "cu" and the version at the end, which
 /// says which of several interfaces of one name is meant: "_v2" is the one with 64-bit sizes, or the later semantics.
@@ -136,7 +131,7 @@ static_assert(sizeof(launch_settings) == 56);
 /// What may be null is said so; all else is there. Tests bring a library of their own (WEIR_CUDA_DRIVER).
 struct alignas(64) driver_api {
     // What operations call again and again: on one cache line
-    result (*launch_as)(const launch_settings*, function_handle, void** arguments,
+    result (*launch_as)(const launch_shape*, function_handle, void** arguments,
                         void** extra) = nullptr;  ///< driver 11.8 and later; may be null
     result (*event_record)(event_handle, stream_handle) = nullptr;
     result (*stream_wait_event)(stream_handle, event_handle, unsigned flags) = nullptr;

@@ -203,6 +203,17 @@ public:
     /// to wait, who fills in `end`, but for `of`. If it leaves that to the caller, `must_record`. Under the lock.
     [[nodiscard, gnu::always_inline]] bool has_entered(epoch at, awaited_end& end, bool& must_record) noexcept;
 
+    /// The same where `at` entered the stream last and has no event yet, as with streams in turn, and there is one to be used again:
+    /// that, which the caller records (`record_plainly`), then `leave_some_out` if `is_full`. Else null: nothing has changed.
+    [[nodiscard, gnu::always_inline]] pooled_event* new_end(epoch at, bool& is_full) noexcept {
+        return submitted() != at || is_adopted_ ? nullptr : events_.next_behind_all(at, is_full);
+    }
+    void leave_some_out() noexcept { events_.leave_some_out(); }
+    /// As the driver answers whichever context is current: see by_handle. The stream is not adopted.
+    [[nodiscard, gnu::always_inline]] result record_plainly(event_handle event) const noexcept {
+        return in_->api().event_record(event, stream_);
+    }
+
     /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is.
     void prepare(epoch at) noexcept;
     /// Completes all that is over, as far as there are events.

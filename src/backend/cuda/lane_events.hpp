@@ -48,23 +48,29 @@ public:
     /// half of them are left out, but never a mark; who waits for the epoch of one gets the next later one. Null if there is no
     /// event to use again: nothing was added then.
     [[nodiscard, gnu::always_inline]] pooled_event* next(epoch at, bool is_mark) noexcept {
-        if (!ring_.has_room_for(1) && !leave_some_out()) [[unlikely]] {
+        if (!has_room() && !leave_some_out()) [[unlikely]] {
             detail::rare();
             return nullptr;
         }
         recorded& place = ring_[ring_.end()];
-        pooled_event* const again = place.event.get();
-        if (again == nullptr || again->users.load(std::memory_order_acquire) != 1 ||
-            !again->is_recorded.load(std::memory_order_acquire)) [[unlikely]] {
+        if (!is_free(place)) [[unlikely]] {
             detail::rare();
             return nullptr;
         }
-        again->is_recorded.store(false, std::memory_order_relaxed);
-        place.at = at;
-        place.is_mark = is_mark;
-        static_cast<void>(ring_.push());
-        return again;
+        return use_again(place, at, is_mark);
     }
+    /// The same for who waits for `at`, where none stands behind that yet and there is room; else null. Whether there is none left.
+    [[nodiscard, gnu::always_inline]] pooled_event* next_behind_all(epoch at, bool& is_full) noexcept {
+        recorded& place = ring_[ring_.end()];
+        if (!has_room() || (!ring_.empty() && ring_[ring_.end() - 1].at >= at) || !is_free(place)) {
+            return nullptr;
+        }
+        is_full = !ring_.has_room_for(2);
+        return use_again(place, at, false);
+    }
+    [[nodiscard]] bool has_room() const noexcept { return ring_.has_room_for(1); }
+    /// The first one stays, so that progress is seen, and so do the last ones. Whether there is room now.
+    bool leave_some_out() noexcept;
     static void was_recorded(pooled_event& one) noexcept { one.is_recorded.store(true, std::memory_order_release); }
     /// Takes out one that `next` answered and that was not recorded.
     void forget(const pooled_event& one) noexcept;
@@ -90,8 +96,20 @@ private:
     [[nodiscard]] recorded if_recorded(std::uint64_t place) const noexcept {
         return ring_[place].event.is_recorded() ? ring_[place] : recorded();
     }
-    /// The first one stays, so that progress is seen, and so do the last ones. Whether there is room now.
-    [[nodiscard]] bool leave_some_out() noexcept;
+    /// Whether the event that lies where the next one will is there and nobody else has it.
+    [[nodiscard, gnu::always_inline]] static bool is_free(const recorded& place) noexcept {
+        const pooled_event* const again = place.event.get();
+        return again != nullptr && again->users.load(std::memory_order_acquire) == 1 &&
+               again->is_recorded.load(std::memory_order_acquire);
+    }
+    [[gnu::always_inline]] pooled_event* use_again(recorded& place, epoch at, bool is_mark) noexcept {
+        pooled_event* const again = place.event.get();
+        again->is_recorded.store(false, std::memory_order_relaxed);
+        place.at = at;
+        place.is_mark = is_mark;
+        static_cast<void>(ring_.push());
+        return again;
+    }
     void move(std::uint64_t from, std::uint64_t to) noexcept;
     void take_out(std::uint64_t place) noexcept;
 

@@ -3,7 +3,6 @@
 
 #include "backend/cuda/context.hpp"
 #include "backend/cuda/driver_api.hpp"
-#include "weir/detail/launch_shape.hpp"
 #include "weir/detail/rare.hpp"
 #include "weir/detail/task.hpp"
 
@@ -11,27 +10,26 @@ namespace weir::backend::cuda {
 
 /// Where the driver has no cuLaunchKernelEx.
 [[gnu::cold, gnu::noinline]] inline void launch_by_parts(const context& in, function_handle what,
-                                                         const launch_settings& as, void* const* arguments) {
+                                                         const launch_shape& as, void* const* arguments) {
     const auto call = [&] {
         return in.api().launch(what, as.grid[0], as.grid[1], as.grid[2], as.block[0], as.block[1], as.block[2],
-                               as.shared_bytes, as.stream, const_cast<void**>(arguments), nullptr);
+                               as.shared_bytes, static_cast<stream_handle>(as.stream), const_cast<void**>(arguments), nullptr);
     };
     in.expect(by_handle(in, call), "cuLaunchKernel");
 }
 
-/// Puts a launch into a queue; the context need be current only where that is a default stream. `arguments` are addresses of the
-/// values, which are copied. Throws device_error.
-[[gnu::always_inline]] inline void launch(const context& in, function_handle what, const detail::launch_shape& as,
+/// Puts a launch into a queue, and says so in `as`; the context need be current only where that is a default stream. `arguments`
+/// are addresses of the values, which are copied. Throws device_error.
+[[gnu::always_inline]] inline void launch(const context& in, function_handle what, launch_shape& as,
                                           void* const* arguments, detail::queue_handle into) {
-    const launch_settings settings{as.grid, as.block, as.shared_bytes, static_cast<stream_handle>(into.value)};
-    const auto launch_as = in.api().launch_as;
-    if (launch_as == nullptr) [[unlikely]] {
+    as.stream = into.value;
+    if (in.api().launch_as == nullptr) [[unlikely]] {
         detail::rare();
-        launch_by_parts(in, what, settings, arguments);
+        launch_by_parts(in, what, as, arguments);
         return;
     }
-    const auto call = [&settings, launch_as, what, arguments] {
-        return launch_as(&settings, what, const_cast<void**>(arguments), nullptr);
+    const auto call = [&in, what, &as, arguments] {
+        return in.api().launch_as(&as, what, const_cast<void**>(arguments), nullptr);
     };
     in.expect(by_handle(in, call), "cuLaunchKernelEx");
 }

@@ -14,6 +14,7 @@
 #include "backend/cuda/event_pool.hpp"
 #include "backend/cuda/host_bodies.hpp"
 #include "backend/cuda/lane.hpp"
+#include "backend/cuda/submissions.hpp"
 #include "backend/recorded_queue.hpp"
 #include "backend/task_threads.hpp"
 #include "frontier/point.hpp"
@@ -88,6 +89,9 @@ private:
     void wait_straight(straight_wait& one) noexcept;
     void wait_for_claimed(bool is_plain) noexcept;
     [[nodiscard]] bool is_plain(const operation& what) const noexcept;
+    void record_and_wait() noexcept;
+    [[nodiscard]] bool claim_with_one(epoch at, std::span<const order::wait> waits) noexcept;
+    [[nodiscard]] bool claim_with_wait(submissions::place& locked, epoch at, point target) noexcept;
     [[nodiscard]] bool claim_with_waits(epoch at, std::span<const order::wait> waits) noexcept;
     [[nodiscard]] bool claim_if_free(epoch at, std::span<const order::wait> waits) noexcept;
     [[nodiscard]] bool claim_for_code(epoch at, const operation& what, std::span<const order::wait> waits) noexcept;
@@ -131,7 +135,7 @@ private:
     std::atomic<bool> unclaimed_{false};  ///< there are records and nobody passes them on
     std::atomic<bool> held_{false};       ///< what is ahead waits for something that is not in a stream of the driver's
     bool host_waits_ = false;             ///< what is ahead waits on the host; of the thread that passes on
-    std::uint8_t straight_waits_ = 0;     ///< so many; of the thread that passes on
+    std::uint8_t straight_waits_ = 0;     ///< so many, or one_to_record; of the thread that passes on
 
     /// What `carry_out` has the stream wait for.
     struct straight_wait {
@@ -139,6 +143,8 @@ private:
         lane::awaited_end end;
     };
     static constexpr std::size_t most_straight = 8;
+    /// There is one wait, and an event to be recorded for it where `end.of` says, which is not adopted.
+    static constexpr std::uint8_t one_to_record = most_straight + 1;
     std::array<straight_wait, most_straight> straight_;  ///< of the thread that passes on
     std::vector<point> targets_;  ///< what the next operation waits for; of the thread that submits
 };

@@ -21,23 +21,40 @@ namespace weir::backend::cuda {
 
 namespace {
 
-/// Whether `target` is in a stream of the driver's, for somebody who is about to have a stream wait for it: lane::has_entered.
-inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
-    submissions::place* const here = submissions::find_place(target.timeline);
-    if (here == nullptr) [[unlikely]] {
-        detail::rare();
-        return false;
-    }
-    const std::lock_guard lock(here->mutex.within_section());
-    const detail::owner<lane>& theirs = here->on;
+/// Whether `at` is in a stream of the driver's, for somebody who is about to have a stream wait for it: lane::has_entered. The
+/// place of its timeline is locked before, and free afterwards.
+[[gnu::always_inline]] inline bool is_in_a_stream(submissions::place& here, epoch at, lane::awaited_end& known) noexcept {
+    const std::lock_guard lock(here.mutex.within_section(), std::adopt_lock);
+    const detail::owner<lane>& theirs = here.on;
     bool must_record = false;
-    if (!theirs || !theirs->has_entered(target.at, known, must_record)) [[unlikely]] {
+    if (!theirs || !theirs->has_entered(at, known, must_record)) [[unlikely]] {
         detail::rare();
         return false;
     }
     if (must_record) {
         known.record_in(theirs);
     }
+    return true;
+}
+[[gnu::always_inline]] inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
+    submissions::place* const here = submissions::find_place(target.timeline);
+    if (here == nullptr) [[unlikely]] {
+        detail::rare();
+        return false;
+    }
+    here->mutex.within_section().lock();
+    return is_in_a_stream(*here, target.at, known);
+}
+
+/// Has a stream's events have room again, under the lock of its place, and lets go of that.
+[[gnu::hot, gnu::noinline]] bool leave_some_out(submissions::place& here) noexcept {
+    here.on->leave_some_out();
+    here.mutex.within_section().unlock();
+    return true;
+}
+
+[[gnu::cold, gnu::noinline]] bool wake_one(submissions::place& here) noexcept {
+    here.mutex.within_section().wake_one();
     return true;
 }
 
@@ -59,6 +76,44 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
     return true;
 }
 
+/// The same of an operation that waits for one alone, whose timeline's place is `locked`; afterwards it is free.
+[[gnu::hot, gnu::noinline]] bool submission::claim_with_wait(submissions::place& locked, epoch at,
+                                                             point target) noexcept {
+    straight_wait& one = straight_.front();
+    if (!is_in_a_stream(locked, target.at, one.end)) [[unlikely]] {
+        detail::rare();
+        return cancel_waits();
+    }
+    one.target = target;
+    straight_waits_ = 1;
+    claim_plainly(at);
+    return true;
+}
+/// The common case of that, without a frame, as claim is: an event is recorded for the one in the stream that the last wait of this kind was for.
+[[gnu::always_inline]] inline bool submission::claim_with_one(epoch at, std::span<const order::wait> waits) noexcept {
+    const point target = waits.front().target.at;
+    submissions::place* const here = submissions::find_place(target.timeline);
+    if (here == nullptr || !here->mutex.within_section().try_lock()) [[unlikely]] {
+        return claim_with_waits(at, waits);
+    }
+    straight_wait& one = straight_.front();
+    lane* const theirs = here->on.get();
+    bool is_full = false;
+    pooled_event* fresh = nullptr;
+    if (theirs == nullptr || theirs != one.end.of.get() ||
+        (fresh = theirs->new_end(target.at, is_full)) == nullptr) [[unlikely]] {
+        return claim_with_wait(*here, at, target);
+    }
+    one.target = target;
+    one.end.again = fresh;
+    straight_waits_ = one_to_record;
+    claim_plainly(at);
+    if (is_full) [[unlikely]] {
+        return leave_some_out(*here);
+    }
+    return here->mutex.within_section().let_go() ? wake_one(*here) : true;
+}
+
 /// They are not waited for so.
 [[gnu::cold, gnu::noinline]] bool submission::cancel_waits() noexcept {
     std::for_each(straight_.begin(), straight_.end(), [](straight_wait& one) { one.end.cancel(); });
@@ -72,10 +127,12 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
 
 [[gnu::always_inline]] inline bool submission::claim_if_free(epoch at, std::span<const order::wait> waits) noexcept {
     if (is_pending() || !has_straight_way_.load(std::memory_order_relaxed)) [[unlikely]] {
-        detail::rare();
         return false;
     }
     // Nobody else has the queue, nor can anybody get it but by what is submitted under this lock.
+    if (waits.size() == 1) {
+        return claim_with_one(at, waits);
+    }
     if (!waits.empty()) {
         return claim_with_waits(at, waits);
     }
@@ -127,7 +184,9 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
 
 /// Has the stream wait for what was claimed with the operation.
 [[gnu::hot, gnu::noinline]] void submission::wait_for_claimed(bool is_plain) noexcept {
-    for (straight_wait& one : std::span(straight_.data(), std::exchange(straight_waits_, std::uint8_t{0}))) {
+    const std::size_t waits = straight_waits_ == one_to_record ? 1 : straight_waits_;
+    straight_waits_ = 0;
+    for (straight_wait& one : std::span(straight_.data(), waits)) {
         wait_straight(one);
         if (!is_plain) [[unlikely]] {
             detail::rare();
@@ -136,10 +195,29 @@ inline bool is_in_a_stream(point target, lane::awaited_end& known) noexcept {
     }
 }
 
+/// The same for `one_to_record`. What the driver refuses is done again at length, in the context.
+[[gnu::always_inline]] inline void submission::record_and_wait() noexcept {
+    lane::awaited_end& end = straight_.front().end;
+    pooled_event& fresh = *end.again;
+    const auto wait = [this, &fresh] { return lane_->in().api().stream_wait_event(lane_->stream(), fresh.handle, 0); };
+    if (end.of->record_plainly(fresh.handle) != success || wait() != success) [[unlikely]] {
+        detail::rare();
+        wait_for_claimed(true);
+        return;
+    }
+    straight_waits_ = 0;
+    end.again = nullptr;
+    lane_events::was_recorded(fresh);
+}
+
 [[gnu::hot]] void submission::carry_out(epoch at, const operation& what) noexcept {
     const bool plain = is_plain(what);
     if (straight_waits_ != 0) {
-        wait_for_claimed(plain);
+        if (straight_waits_ == one_to_record && plain) {
+            record_and_wait();
+        } else {
+            wait_for_claimed(plain);
+        }
     }
     if (!plain) [[unlikely]] {
         detail::rare();
