@@ -154,6 +154,102 @@ TEST(CudaStream, O2EachOfTwoStreamsThatOneWaitsForInTurnIsWaitedFor) {
     }
 }
 
+// A stream that waits for the same one as before goes by a shorter way.
+
+class CudaStreamThatWaitsAgain : public ::testing::Test {
+protected:
+    void SetUp() override {
+        WEIR_NEEDS_FAKE();
+        step_in_place(writes, x);
+        step(reads, z, x);
+        cuda().synchronize();
+    }
+    /// Does what `other` puts into the driver's stream without waiting for what is held.
+    static void settle(const stream& other) { fake_cuda::settle(handle_of(other)); }
+
+    const stream writes{cuda()};
+    const stream reads{cuda()};
+    const stream others{cuda()};
+    const array x = make(writes, 0);
+    const array z = make(reads, 0);
+    const array y = make(reads, 0);
+    const array u = make(others, 0);
+};
+
+TEST_F(CudaStreamThatWaitsAgain, O2ItWaitsForEachOperationOnce) {
+    double expected = 11;
+    for (int i = 0; i < 12; ++i) {  // more often than events are kept
+        expected = expected * 10 + 1;
+        fake_gate held(handle_of(writes));
+        step_in_place(writes, x);
+        fake_cuda::forget_calls();
+        step(reads, z, x);
+        step_in_place(reads, y);  // has nothing to wait for
+        EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 1U);
+        settle(reads);
+        held.open();
+        EXPECT_THAT(values_of<double>(z), Each(expected)) << "time " << i;
+    }
+}
+
+TEST_F(CudaStreamThatWaitsAgain, OthersGetItsEvent) {
+    fake_gate held(handle_of(writes));
+    step_in_place(writes, x);
+    step(reads, z, x);
+    fake_cuda::forget_calls();
+    step(others, u, x);
+    EXPECT_EQ(fake_cuda::calls("cuEventRecord"), 0U);
+    EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 1U);
+    settle(others);
+    held.open();
+    EXPECT_THAT(values_of<double>(u), Each(111));
+}
+
+TEST_F(CudaStreamThatWaitsAgain, ItGetsTheEventOfOthers) {
+    step_in_place(others, u);
+    fake_gate held(handle_of(writes));
+    step_in_place(writes, x);
+    step(others, u, x);
+    fake_cuda::forget_calls();
+    step(reads, z, x);
+    EXPECT_EQ(fake_cuda::calls("cuEventRecord"), 0U);
+    EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 1U);
+    settle(reads);
+    held.open();
+    EXPECT_THAT(values_of<double>(z), Each(111));
+}
+
+TEST_F(CudaStreamThatWaitsAgain, ItWaitsForWhatIsNotInTheDriversStreamYet) {
+    testing::gate held;
+    held.hold(writes);
+    step_in_place(writes, x);
+    step(reads, z, x);
+    settle(reads);
+    held.open();
+    EXPECT_THAT(values_of<double>(z), Each(111));
+}
+
+TEST_F(CudaStreamThatWaitsAgain, TheEventStaysWhereALaterWaitComesToNothing) {
+    fake_gate held(handle_of(writes));
+    step_in_place(writes, x);
+    step(reads, z, x);
+    {
+        testing::gate later;
+        const stream held_too(cuda());
+        const array w = make(held_too, 0);
+        held_too.synchronize();
+        later.hold(held_too);
+        step_in_place(held_too, w);
+        step(reads, y, w);  // cannot go into the driver's stream at once
+        fake_cuda::forget_calls();
+        step(others, u, x);
+        EXPECT_EQ(fake_cuda::calls("cuEventRecord"), 0U);
+    }
+    held.open();
+    EXPECT_THAT(values_of<double>(u), Each(111));
+    EXPECT_THAT(values_of<double>(y), Each(11));
+}
+
 TEST(CudaStream, TenThousandStreamsAndEventsComeAndGo) {
     const stream s(cuda());
     const array x = make(s, 0);

@@ -1,6 +1,8 @@
 // What a stream remembers of what it has not done yet.
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "runtime/pending.hpp"
@@ -82,6 +84,40 @@ TEST_F(Pending, AfterABurstItComesBackToItsSize) {
     }
     EXPECT_LE(pending.size(), 40000U);
     expect_entry(1000000);
+}
+
+TEST_F(Pending, AnOperationWithOneAccessIsNotedAsAnyOther) {
+    const std::vector<order::wait> waits{
+        {{{6, 1}, nullptr}, {}}, {{{7, 2}, nullptr}, {}}, {{{8, 3}, nullptr}, {}}};
+    frontiers::epoch at = 0;
+    for (const std::size_t count : std::initializer_list<std::size_t>{0, 1, 3, 1, 0}) {
+        const std::span<const order::wait> some = std::span(waits).first(count);
+        for (const bool alone : {false, true}) {
+            const detail::operation what{{}, {"label", {"file", "function", 3}}};
+            ++at;
+            pending.reserve(1, count, [&] { return completed; });
+            if (alone) {
+                pending.add_one(at, what, y.reads(2, 9), some);
+            } else {
+                pending_operations::addition added = pending.begin(at, what);
+                added.add(y.reads(2, 9));
+                added.end(some, {});
+            }
+            const auto found = pending.find(at);
+            ASSERT_TRUE(found) << at;
+            EXPECT_STREQ(found->from().label, "label");
+            EXPECT_EQ(found->kind(), pending_kind::operation);
+            ASSERT_EQ(found->accesses(), 1U);
+            EXPECT_EQ(found->access(0).of->owner, y.id());
+            EXPECT_EQ(found->access(0).where, (order::footprint{2, 9}));
+            EXPECT_FALSE(found->access(0).writes());
+            EXPECT_EQ(found->dependencies(), 0U);
+            ASSERT_EQ(found->waits(), count);
+            for (std::size_t i = 0; i < count; ++i) {
+                EXPECT_EQ(found->wait(i), waits[i].target.at) << at;
+            }
+        }
+    }
 }
 
 TEST_F(Pending, EntriesAreVisitedFromTheFirstThatIsNotOver) {
