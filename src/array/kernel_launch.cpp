@@ -169,8 +169,7 @@ bool has_right_sizes(const kernel& what, const kernel_arguments& arguments) noex
     return what.code().shape_of(config);
 }
 
-[[gnu::hot]] void put_launch(const kernel_code& code, launch_shape& shape, void* const* arguments,
-                             queue_handle into) {
+[[gnu::hot]] void put_launch(const kernel_code& code, launch_shape& shape, void* const* arguments, queue_handle into) {
     backend::cuda::launch(code.in(), code.function(), shape, arguments, into);
 }
 

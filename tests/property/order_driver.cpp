@@ -198,9 +198,8 @@ bool driver::launch_shortly(const step& at, int index) {
         bool is_covered = false;
         const auto& past = histories_[static_cast<std::size_t>(t.buffer)];
         const access_mode mode = t.write ? access_mode::write : access_mode::read;
-        const bool is_told = at.touches.size() == 1
-                                 ? past.require_alone(found, bytes(t), mode, is_covered, device_)
-                                 : past.require(found, bytes(t), mode, is_covered);
+        const bool is_told = at.touches.size() == 1 ? past.require_alone(found, bytes(t), mode, is_covered, device_)
+                                                    : past.require(found, bytes(t), mode, is_covered);
         if (!is_told) {
             return false;
         }

@@ -87,8 +87,7 @@ TEST_F(Pending, AfterABurstItComesBackToItsSize) {
 }
 
 TEST_F(Pending, AnOperationWithOneAccessIsNotedAsAnyOther) {
-    const std::vector<order::wait> waits{
-        {{{6, 1}, nullptr}, {}}, {{{7, 2}, nullptr}, {}}, {{{8, 3}, nullptr}, {}}};
+    const std::vector<order::wait> waits{{{{6, 1}, nullptr}, {}}, {{{7, 2}, nullptr}, {}}, {{{8, 3}, nullptr}, {}}};
     frontiers::epoch at = 0;
     for (const std::size_t count : std::initializer_list<std::size_t>{0, 1, 3, 1, 0}) {
         const std::span<const order::wait> some = std::span(waits).first(count);

@@ -13,7 +13,8 @@ namespace weir::backend::cuda {
                                                          const launch_shape& as, void* const* arguments) {
     const auto call = [&] {
         return in.api().launch(what, as.grid[0], as.grid[1], as.grid[2], as.block[0], as.block[1], as.block[2],
-                               as.shared_bytes, static_cast<stream_handle>(as.stream), const_cast<void**>(arguments), nullptr);
+                               as.shared_bytes, static_cast<stream_handle>(as.stream), const_cast<void**>(arguments),
+                               nullptr);
     };
     in.expect(by_handle(in, call), "cuLaunchKernel");
 }

@@ -23,7 +23,8 @@ namespace {
 
 /// Whether `at` is in a stream of the driver's, for somebody who is about to have a stream wait for it: lane::has_entered. The
 /// place of its timeline is locked before, and free afterwards.
-[[gnu::always_inline]] inline bool is_in_a_stream(submissions::place& here, epoch at, lane::awaited_end& known) noexcept {
+[[gnu::always_inline]] inline bool is_in_a_stream(submissions::place& here, epoch at,
+                                                  lane::awaited_end& known) noexcept {
     const std::lock_guard lock(here.mutex.within_section(), std::adopt_lock);
     const detail::owner<lane>& theirs = here.on;
     bool must_record = false;
@@ -100,8 +101,8 @@ namespace {
     lane* const theirs = here->on.get();
     bool is_full = false;
     pooled_event* fresh = nullptr;
-    if (theirs == nullptr || theirs != one.end.of.get() ||
-        (fresh = theirs->new_end(target.at, is_full)) == nullptr) [[unlikely]] {
+    if (theirs == nullptr || theirs != one.end.of.get() || (fresh = theirs->new_end(target.at, is_full)) == nullptr)
+        [[unlikely]] {
         return claim_with_wait(*here, at, target);
     }
     one.target = target;
