@@ -14,6 +14,7 @@
 #include "backend/cuda/launch.hpp"
 #include "backend/cuda/loaded_module.hpp"
 #include "runtime/device_state.hpp"
+#include "weir/detail/launch_shape.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"

@@ -13,6 +13,7 @@
 #include "backend/cuda/launch.hpp"
 #include "backend/own_variable.hpp"
 #include "runtime/device_state.hpp"
+#include "weir/detail/launch_shape.hpp"
 #include "weir/detail/mutex.hpp"
 
 namespace weir::array_kernels {

@@ -61,8 +61,11 @@ public:
     }
     /// The same for who waits for `at`, where none stands behind that yet and there is room; else null. Whether there is none left.
     [[nodiscard, gnu::always_inline]] pooled_event* next_behind_all(epoch at, bool& is_full) noexcept {
+        if (!has_room() || (!ring_.empty() && ring_[ring_.end() - 1].at >= at)) {
+            return nullptr;
+        }
         recorded& place = ring_[ring_.end()];
-        if (!has_room() || (!ring_.empty() && ring_[ring_.end() - 1].at >= at) || !is_free(place)) {
+        if (!is_free(place)) {
             return nullptr;
         }
         is_full = !ring_.has_room_for(2);
