@@ -6,6 +6,7 @@
 #include "backend/cuda/launch.hpp"
 #include "runtime/stream_state.hpp"
 #include "weir/detail/footprint.hpp"
+#include "weir/detail/launch_shape.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/device.hpp"
 #include "weir/dtype.hpp"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "backend/cuda/context.hpp"
+#include "backend/cuda/lane_events.hpp"
 #include "backend/cuda/queue.hpp"
 #include "backend/cuda/submissions.hpp"
 #include "order/plan.hpp"
