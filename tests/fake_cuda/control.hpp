@@ -7,12 +7,17 @@
 
 /// How often a function of the driver was called by its name, or all of them if it is null.
 WEIR_FAKE_EXPORT unsigned long long weir_fake_calls(const char* name);
+/// How often the calling thread did: not by what watches the streams, say.
+WEIR_FAKE_EXPORT unsigned long long weir_fake_own_calls(const char* name);
+/// Begins to count anew: all calls, and those of the calling thread.
 WEIR_FAKE_EXPORT void weir_fake_forget_calls();
 
 /// The nth call from now (1: the next) of the function, or of any if the name is null, returns the error and does nothing
 /// else; then also all later ones, if it is for good. "Any" leaves out what does not fail in practice: the current context,
 /// the capture mode, versions and texts.
 WEIR_FAKE_EXPORT void weir_fake_fail(const char* name, unsigned long long nth, int error, int for_good);
+/// The calling thread's next call of the function returns the error and does nothing else.
+WEIR_FAKE_EXPORT void weir_fake_fail_own(const char* name, int error);
 WEIR_FAKE_EXPORT void weir_fake_fail_no_more();
 
 /// The calling thread's next call of the function waits before it does anything.

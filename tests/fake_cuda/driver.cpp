@@ -22,11 +22,14 @@ struct fault {
     unsigned long long left = 0;
     CUresult error = success;
     bool for_good = false;
+    std::thread::id whose;  ///< the thread whose calls are meant; none: of any
 };
+
+using call_counts = std::map<std::string, unsigned long long, std::less<>>;
 
 struct call_book {
     std::mutex lock;
-    std::map<std::string, unsigned long long, std::less<>> counts;
+    call_counts counts;
     unsigned long long all = 0;
     std::vector<fault> faults;
 };
@@ -34,6 +37,17 @@ struct call_book {
 call_book& calls() {
     static auto* const book = new call_book;
     return *book;
+}
+
+/// Those of the calling thread.
+call_counts& own_calls() {
+    thread_local call_counts counts;
+    return counts;
+}
+
+unsigned long long count_in(const call_counts& counts, const char* name) {
+    const auto found = counts.find(name);
+    return found == counts.end() ? 0 : found->second;
 }
 
 /// NVIDIA's driver does what it likes in the child of a fork; this one says so.
@@ -74,10 +88,12 @@ CUresult count(const char* name, bool by_any) {
     call_book& book = calls();
     const std::lock_guard held(book.lock);
     ++book.counts[name];
+    ++own_calls()[name];
     ++book.all;
     CUresult error = success;
     for (fault& each : book.faults) {
-        if (each.name.empty() ? !by_any : each.name != name) {
+        const bool is_of_another = each.whose != std::thread::id() && each.whose != std::this_thread::get_id();
+        if (is_of_another || (each.name.empty() ? !by_any : each.name != name)) {
             continue;
         }
         if (each.left > 0) {
@@ -215,21 +231,29 @@ unsigned long long weir_fake_calls(const char* name) {
     if (name == nullptr) {
         return book.all;
     }
-    const auto found = book.counts.find(name);
-    return found == book.counts.end() ? 0 : found->second;
+    return count_in(book.counts, name);
 }
+
+unsigned long long weir_fake_own_calls(const char* name) { return count_in(own_calls(), name); }
 
 void weir_fake_forget_calls() {
     call_book& book = calls();
     const std::lock_guard held(book.lock);
     book.counts.clear();
+    own_calls().clear();
     book.all = 0;
 }
 
 void weir_fake_fail(const char* name, unsigned long long nth, int error, int for_good) {
     call_book& book = calls();
     const std::lock_guard held(book.lock);
-    book.faults.push_back({name != nullptr ? name : "", std::max(nth, 1ULL), error, for_good != 0});
+    book.faults.push_back({name != nullptr ? name : "", std::max(nth, 1ULL), error, for_good != 0, {}});
+}
+
+void weir_fake_fail_own(const char* name, int error) {
+    call_book& book = calls();
+    const std::lock_guard held(book.lock);
+    book.faults.push_back({name, 1, error, false, std::this_thread::get_id()});
 }
 
 void weir_fake_stop(const char* name) {

@@ -29,10 +29,14 @@ public:
 
     /// How often the function was called; null: all of them.
     [[nodiscard]] static unsigned long long calls(const char* name = nullptr);
+    /// How often the calling thread did.
+    [[nodiscard]] static unsigned long long own_calls(const char* name);
     static void forget_calls();
 
     /// The nth call from now of the function (null: of any that can fail) returns the error; then all later ones, if for good.
     static void fail(const char* name, unsigned long long nth, int error, bool for_good = false);
+    /// The calling thread's next call of the function returns the error.
+    static void fail_own(const char* name, int error);
     static void fail_no_more();
 
     /// The calling thread's next call of the function waits, until another thread has it go on: to the next function where it

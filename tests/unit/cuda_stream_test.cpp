@@ -154,6 +154,25 @@ TEST(CudaStream, O2EachOfTwoStreamsThatOneWaitsForInTurnIsWaitedFor) {
     }
 }
 
+TEST(CudaStream, O4OneEventServesAllWhoWaitForAnOperation) {
+    WEIR_NEEDS_FAKE();
+    const stream writes(cuda());
+    const stream reads(cuda());
+    const stream others(cuda());
+    const array x = make(writes, 0);
+    const array z = make(reads, 0);
+    const array u = make(others, 0);
+    cuda().synchronize();
+    for (int i = 0; i < 40; ++i) {  // new events, then those that were used before
+        step_in_place(writes, x);
+        step(reads, z, x);
+        fake_cuda::forget_calls();
+        step(others, u, x);
+        ASSERT_EQ(fake_cuda::own_calls("cuEventRecord"), 0U) << "time " << i;
+        cuda().synchronize();
+    }
+}
+
 // A stream that waits for the same one as before goes by a shorter way.
 
 class CudaStreamThatWaitsAgain : public ::testing::Test {
@@ -161,6 +180,12 @@ protected:
     void SetUp() override {
         WEIR_NEEDS_FAKE();
         // Until its stream's events are used again: only then is there one without asking the driver.
+        cuda().synchronize();
+        for (int i = 0; i < 20; ++i) {
+            step(others, u, y);
+            step(reads, z, u);
+        }
+        cuda().synchronize();  // else what is awaited next has others behind it, and those get an event each
         for (int i = 0; i < 20; ++i) {
             step(writes, x, y);
             step(reads, z, x);
@@ -175,8 +200,8 @@ protected:
         step(first, of_first, x);
         fake_cuda::forget_calls();
         step(second, of_second, x);
-        EXPECT_EQ(fake_cuda::calls("cuEventRecord"), 0U);
-        EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 1U);
+        EXPECT_EQ(fake_cuda::own_calls("cuEventRecord"), 0U);
+        EXPECT_EQ(fake_cuda::own_calls("cuStreamWaitEvent"), 1U);
         settle(second);
         held.open();
         EXPECT_THAT(values_of<double>(of_second), Each(111));
@@ -202,7 +227,7 @@ TEST_F(CudaStreamThatWaitsAgain, O2ItWaitsForEachOperationOnce) {
         fake_cuda::forget_calls();
         step(reads, z, x);
         step_in_place(reads, y);  // has nothing to wait for
-        EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 1U);
+        EXPECT_EQ(fake_cuda::own_calls("cuStreamWaitEvent"), 1U);
         settle(reads);
         held.open();
         EXPECT_THAT(values_of<double>(z), Each(expected)) << "time " << i;
@@ -223,18 +248,53 @@ TEST_F(CudaStreamThatWaitsAgain, ItWaitsForWhatIsNotInTheDriversStreamYet) {
     EXPECT_THAT(values_of<double>(z), Each(111));
 }
 
-TEST_F(CudaStreamThatWaitsAgain, WhatTheDriverRefusesIsAskedForAgain) {
-    const time_limit limit(20, "a stream whose wait was refused");
-    fake_gate held(handle_of(writes));
-    step_in_place(writes, x);
-    fake_cuda::forget_calls();
-    fake_cuda::fail("cuEventRecord", 1, 1);
-    step(reads, z, x);
-    EXPECT_EQ(fake_cuda::calls("cuEventRecord"), 2U);
-    EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 1U);
+TEST_F(CudaStreamThatWaitsAgain, ItWaitsForAnotherThanBefore) {
+    fake_gate held(handle_of(others));
+    step_in_place(others, u);
+    step(reads, z, u);
+    settle(writes);  // where an event may be that it waits for by mistake
     settle(reads);
     held.open();
     EXPECT_THAT(values_of<double>(z), Each(111));
+}
+
+TEST_F(CudaStreamThatWaitsAgain, WhatTheDriverRefusesIsAskedForAgain) {
+    const time_limit limit(20, "a stream whose wait was refused");
+    double expected = 11;
+    for (const char* const call : {"cuEventRecord", "cuStreamWaitEvent"}) {
+        expected = expected * 10 + 1;
+        fake_gate held(handle_of(writes));
+        step_in_place(writes, x);
+        fake_cuda::forget_calls();
+        fake_cuda::fail_own(call, 1);
+        step(reads, z, x);
+        EXPECT_EQ(fake_cuda::own_calls("cuEventRecord"), 2U) << call;
+        EXPECT_EQ(fake_cuda::own_calls(call), 2U);
+        settle(reads);
+        held.open();
+        EXPECT_THAT(values_of<double>(z), Each(expected)) << call;
+    }
+}
+
+TEST_F(CudaStreamThatWaitsAgain, AWaitThatIsCalledOffLeavesTheEventsThatThereAre) {
+    const stream third(cuda());
+    const array v = make(third, 0);
+    fake_gate runs(handle_of(writes));
+    step_in_place(writes, x);
+    step(reads, z, x);
+    testing::gate held;
+    held.hold(others);
+    step_in_place(others, u);
+    compute(reads, binary_operation::add, x, u,
+            z);  // for `writes`, and for what no wait of the driver's can be for yet
+    fake_cuda::forget_calls();
+    step(third, v, x);
+    EXPECT_EQ(fake_cuda::own_calls("cuEventRecord"), 0U);
+    settle(third);
+    held.open();
+    runs.open();
+    EXPECT_THAT(values_of<double>(v), Each(111));
+    EXPECT_THAT(values_of<double>(z), Each(22));
 }
 
 TEST(CudaStream, TenThousandStreamsAndEventsComeAndGo) {

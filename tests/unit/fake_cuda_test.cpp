@@ -68,6 +68,24 @@ TEST_F(fake_cuda_test, calls_are_counted_and_fail_on_purpose) {
     EXPECT_EQ(api.stream_query(nullptr), success);
 }
 
+TEST_F(fake_cuda_test, calls_of_one_thread_are_counted_and_fail_on_purpose) {
+    constexpr result chosen = 999;
+    fake_cuda::fail_own("cuDriverGetVersion", chosen);
+    int version = 0;
+    std::thread other([&] {
+        EXPECT_EQ(api.driver_version(&version), success) << "the fault is for another thread";
+        EXPECT_EQ(fake_cuda::own_calls("cuDriverGetVersion"), 1U);
+    });
+    other.join();
+    EXPECT_EQ(fake_cuda::own_calls("cuDriverGetVersion"), 0U);
+    EXPECT_EQ(api.driver_version(&version), chosen);
+    EXPECT_EQ(api.driver_version(&version), success) << "once";
+    EXPECT_EQ(fake_cuda::own_calls("cuDriverGetVersion"), 2U);
+    EXPECT_EQ(fake_cuda::calls("cuDriverGetVersion"), 3U);
+    fake_cuda::forget_calls();
+    EXPECT_EQ(fake_cuda::own_calls("cuDriverGetVersion"), 0U);
+}
+
 TEST_F(fake_cuda_test, what_is_alive_is_counted) {
     const auto live = [] {
         std::vector<std::size_t> counts;

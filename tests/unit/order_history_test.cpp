@@ -419,6 +419,8 @@ TEST(HistoryCovering, RecordsWhatRecordDoes) {
 
 TEST(HistoryCovering, IsForWritesThatCoverAllThatIsKept) {
     tracked memory;
+    const level every_second_word[] = {{16, 10}};
+    const footprint every_second = strided(0, every_second_word, 8);
     const auto covers = [&](const footprint& where, access_mode mode) {
         short_plan found(9, {});
         bool is_covered = true;
@@ -435,6 +437,7 @@ TEST(HistoryCovering, IsForWritesThatCoverAllThatIsKept) {
     EXPECT_TRUE(covers(whole, access_mode::write));
     EXPECT_FALSE(covers(left, access_mode::read));
     EXPECT_FALSE(covers(right, access_mode::write));
+    EXPECT_FALSE(covers(every_second, access_mode::write));
     memory.read(right, mark_at(2, 1));
     EXPECT_FALSE(covers(left, access_mode::write));
     EXPECT_TRUE(covers(whole, access_mode::write));
