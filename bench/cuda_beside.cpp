@@ -1,4 +1,4 @@
-// What a launch by hand costs beside other work of the same thread: how much of Weir's price is its own, how much that of code and
+// What launches by hand cost beside other work of the same thread: how much of Weir's price is its own, how much that of code and
 // data that are not in the caches after a driver's call.
 #include <array>
 #include <atomic>
@@ -19,6 +19,9 @@ namespace {
 constexpr std::size_t launches = 500;
 
 struct setting : launch_setting {
+    raw_stream r2{*in};
+    raw_event e1{*in};
+    raw_event e2{*in};
     std::atomic<std::size_t> counter{0};
     std::array<char, std::size_t{40} * 64> lines{};
     std::array<std::uint64_t, 8> numbers{};
@@ -36,6 +39,31 @@ make_contestant contestant_of(const char* name, bool launching, Work work) {
                 if (launching) {
                     with->r1.launch(with->empty_kernel, {&with->address});
                 }
+            }
+        };
+        return contestant{name, launches, turn, settle, settle};
+    };
+}
+
+/// Launches by hand on two streams in turn, each of which waits for the other, with `work(setting)` before each launch.
+template <class Work>
+make_contestant in_turn(const char* name, Work work) {
+    return [=] {
+        const auto with = std::make_shared<setting>();
+        const auto settle = [with] {
+            with->synchronize();
+            with->r2.synchronize();
+        };
+        const auto launch_and_hold = [with, work](const raw_stream& on, const raw_event& over, const raw_stream& next) {
+            work(*with);
+            on.launch(with->empty_kernel, {&with->address});
+            over.record(on);
+            over.hold(next);
+        };
+        const auto turn = [with, launch_and_hold] {
+            for (std::size_t i = 0; i < launches / 2; ++i) {
+                launch_and_hold(with->r1, with->e1, with->r2);
+                launch_and_hold(with->r2, with->e2, with->r1);
             }
         };
         return contestant{name, launches, turn, settle, settle};
@@ -89,6 +117,14 @@ const contest beside(
      contestant_of("1 empty operation of Weir's", true, submit_empty<1>),
      contestant_of("2 of them", true, submit_empty<2>), contestant_of("3 of them", true, submit_empty<3>),
      contestant_of("1 of them alone", false, submit_empty<1>)});
+
+// Weir goes through some 70 lines for such a launch (`./run bench instructions`).
+const contest beside_in_turn("cuda/beside_in_turn", "two streams in turn by hand, and code before each launch",
+                             comparison::with_first,
+                             {in_turn("nothing", nothing), in_turn("35 lines of code", run_lines<35>),
+                              in_turn("70 lines of code", run_lines<70>),
+                              contestant_of("70 lines of code alone", false, run_lines<70>),
+                              in_turn("140 lines of code", run_lines<140>)});
 
 }  // namespace
 
