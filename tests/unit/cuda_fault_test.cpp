@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "support/messages.hpp"
+#include "support/time_limit.hpp"
 #include "unit/cuda_support.hpp"
 
 namespace weir::test {
@@ -224,6 +225,53 @@ TEST_F(CudaFault, ABrokenContextFailsEverythingAndHangsNothing) {
             const std::string later = message_of<error>([&] { static_cast<void>(make(s, 2).read<double>()); });
             std::fprintf(stderr, "%s\n%s\n", told.c_str(), later.c_str());
             std::exit(told.find("is lost") != std::string::npos && later != "nothing was thrown" ? 0 : 1);
+        },
+        ::testing::ExitedWithCode(0), "start it again");
+}
+
+/// What a program sees whose kernel traps. Whether that is as it should be; the messages go to the standard error output.
+bool sees_a_trap() {
+    const kernel trap =
+        kernel::from_source("extern \"C\" __global__ void trap(double*, int n) { if (n > 0) { __trap(); } }", "trap");
+    static_cast<void>(step_kernel());
+    const stream s(cuda());
+    const stream other(cuda());
+    const array x = make(s, 1);
+    const array y = make(other, 2);
+    launch(s, trap, {1, 32}, inout<double>(x), 0);
+    s.synchronize();  // the control: it does not trap
+    bool did_run = false;
+    launch(on(s).label("the kernel that traps"), trap, {1, 32}, inout<double>(x), 1);
+    step(other, y, x);
+    host_task(
+        other, [&did_run](auto...) { did_run = true; }, in<double>(y));
+    const std::string of_other = message_of<operation_error>([&] { other.synchronize(); });
+    const std::string of_stream = message_of<operation_error>([&] { s.synchronize(); });
+    const std::string of_launch = message_of<error>([&] {
+        step_in_place(s, x);
+        s.synchronize();
+    });
+    const std::string of_read = message_of<error>([&] { static_cast<void>(y.read<double>()); });
+    const std::string of_kernel = message_of<error>(
+        [] { static_cast<void>(kernel::from_source("extern \"C\" __global__ void late() {}", "late")); });
+    bool do_all_say_so = true;
+    for (const std::string& message : {of_other, of_stream, of_launch, of_read, of_kernel}) {
+        std::fprintf(stderr, "%s\n", message.c_str());
+        do_all_say_so = do_all_say_so && message.find("An earlier kernel failed") != std::string::npos;
+    }
+    // Whatever is no work of that device goes on.
+    const array here = full(elements, 3.0, dtype::float64, stream(cpu()));
+    return do_all_say_so && !did_run && values_of<double>(here).front() == 3;
+}
+
+/// In a process of its own, which ends by itself: what is pending is given up, and memory, streams and kernels go.
+TEST(CudaTrapDeathTest, AKernelThatTrapsIsAClearErrorAndTheProcessEnds) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            const time_limit limit(60, "a process whose kernel trapped");
+            const bool is_right = sees_a_trap();
+            std::exit(is_right ? 0 : 1);
         },
         ::testing::ExitedWithCode(0), "start it again");
 }

@@ -11,14 +11,6 @@ constexpr auto base_lasts = std::chrono::seconds(2);
 constexpr int most_tries = 4;
 constexpr auto close_enough = std::chrono::microseconds(20);
 
-/// Whether every later call of the context answers the same: what cuGetErrorName calls ECC_UNCORRECTABLE (214),
-/// ILLEGAL_ADDRESS (700), LAUNCH_TIMEOUT (702), CONTEXT_IS_DESTROYED (709), ASSERT (710), HARDWARE_STACK_ERROR to
-/// LAUNCH_FAILED (714 to 719), DEINITIALIZED (4) and UNKNOWN (999).
-constexpr bool is_sticky(result what) noexcept {
-    return what == 214 || what == 700 || what == 702 || what == 709 || what == 710 || (what >= 714 && what <= 719) ||
-           what == error_deinitialized || what == 999;
-}
-
 }  // namespace
 
 device_context::device_context(const driver_api& api, int number)
@@ -76,9 +68,7 @@ bool device_context::note_error(result what) const noexcept {
 
 std::string device_context::why_broken() const {
     return "the CUDA context of device " + std::to_string(number()) + " is lost: " + describe(api(), error_.load()) +
-           ". An earlier kernel failed (out-of-bounds access, trap); nothing more can run on the device in this "
-           "process: "
-           "start it again, with compute-sanitizer to find the kernel";
+           what_a_sticky_error_means;
 }
 
 }  // namespace weir::backend::cuda

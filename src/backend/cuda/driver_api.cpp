@@ -192,8 +192,14 @@ std::string describe(const driver_api& api, result what) {
     return std::string(name) + (text != nullptr ? " (" + std::string(text) + ")" : "");
 }
 
+bool is_sticky(result what) noexcept {
+    return what == 214 || what == 700 || what == 702 || what == 709 || what == 710 || (what >= 714 && what <= 719) ||
+           what == error_deinitialized || what == 999;
+}
+
 void refuse(const driver_api& api, result what, const char* call) {
-    const std::string message = std::string(call) + " failed: " + describe(api, what);
+    const std::string message =
+        std::string(call) + " failed: " + describe(api, what) + (is_sticky(what) ? what_a_sticky_error_means : "");
     if (what == error_out_of_memory) {
         throw out_of_memory(message);
     }

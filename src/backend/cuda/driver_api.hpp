@@ -257,6 +257,15 @@ inline void expect(const driver_api& api, result what, const char* call) {
         refuse(api, what, call);
     }
 }
+/// Whether every later call of the context answers the same: what cuGetErrorName calls ECC_UNCORRECTABLE (214),
+/// ILLEGAL_ADDRESS (700), LAUNCH_TIMEOUT (702), CONTEXT_IS_DESTROYED (709), ASSERT (710), HARDWARE_STACK_ERROR to
+/// LAUNCH_FAILED (714 to 719), DEINITIALIZED (4) and UNKNOWN (999).
+[[nodiscard]] bool is_sticky(result what) noexcept;
+/// What to do then. Comes behind what failed.
+inline constexpr const char* what_a_sticky_error_means =
+    ". An earlier kernel failed (out-of-bounds access, trap); nothing more can run on the device in this process: "
+    "start it "
+    "again, with compute-sanitizer to find the kernel";
 /// "CUDA_ERROR_INVALID_VALUE (invalid argument)".
 [[nodiscard]] std::string describe(const driver_api& api, result what);
 

@@ -31,12 +31,13 @@ implicit_order order_of(const context& in, stream_handle stream) noexcept {
 
 lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& lock, int priority, unsigned flags)
     : in_(&in),
-      owner_(&owner),
       submitted_(line.completed()),
       passed_on_(line.completed()),
       last_(line.completed()),
+      next_mark_(line.completed() + marked_each),
       ordered_as_(order_of(flags)),
       line_(&line),
+      owner_(&owner),
       mutex_(lock),
       reached_(line.completed()),
       completed_(line.completed()) {
@@ -46,14 +47,15 @@ lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& l
 
 lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& lock, stream_handle adopted) noexcept
     : in_(&in),
-      owner_(&owner),
       stream_(adopted),
       submitted_(line.completed()),
       passed_on_(line.completed()),
       last_(line.completed()),
+      next_mark_(line.completed() + marked_each),
       is_adopted_(true),
       ordered_as_(order_of(in, adopted)),
       line_(&line),
+      owner_(&owner),
       mutex_(lock),
       thread_(std::this_thread::get_id()),
       reached_(line.completed()),
@@ -147,6 +149,42 @@ void lane::mark_for_others() {
     }
     lane_events::was_recorded(*again);
 }
+
+[[gnu::hot]] void lane::record_due_mark(epoch at) {
+    const int left = finely_awaited_.load(std::memory_order_relaxed);
+    if (left <= 1 && !is_mark_missing(at)) [[unlikely]] {
+        return;
+    }
+    if (left > 0) {
+        finely_awaited_.store(left - 1, std::memory_order_relaxed);  // a wait that comes just now counts next time
+    }
+    record_fresh_end(false);
+}
+
+/// Says when the next mark is due, where the next operation need not have one. Whether this one is to have one.
+bool lane::is_mark_missing(epoch at) noexcept {
+    // Who waits for a single operation says so before it sets next_mark_ to 0: that is seen here, or the next operation sees it.
+    epoch next = at + marked_each;
+    next_mark_.exchange(next, std::memory_order_acq_rel);
+    if (finely_awaited_.load(std::memory_order_relaxed) > 0) {
+        return true;
+    }
+    const epoch last = last_event();
+    if (last + marked_each <= at) {
+        return true;
+    }
+    next_mark_.compare_exchange_strong(next, last + marked_each, std::memory_order_relaxed);
+    return false;
+}
+
+/// Behind what the last event stands that there is, or soon is; 0 if there is none.
+epoch lane::last_event() noexcept {
+    const std::lock_guard lock(mutex_.within_section());
+    return events_.last_epoch();
+}
+
+/// Whether a call that adds to the stream may have to wait for the device, and its progress will be seen without that.
+bool lane::may_be_full() noexcept { return submitted() > line_->completed() + far_ahead && has_events(); }
 
 void lane::record_in_context(event_handle event) const {
     const in_context here(*in_);
@@ -276,6 +314,14 @@ void lane::look() noexcept {
     settle(reached);
 }
 
+void lane::look_at_end() noexcept {
+    if (may_be_full()) {
+        look();
+    }
+    prepare(submitted());
+    look();
+}
+
 void lane::glance() noexcept {
     epoch reached = 0;
     {
@@ -305,7 +351,7 @@ bool lane::has_events() noexcept {
 }
 
 void lane::prepare(epoch at) noexcept {
-    if (at <= line_->completed() || at > submitted()) {
+    if (at <= line_->completed() || at > submitted() || may_be_full()) {
         return;
     }
     const in_relaxed_context here(*in_);
@@ -317,7 +363,10 @@ void lane::prepare(epoch at) noexcept {
 }
 
 void lane::look_for(epoch at) noexcept {
-    if (at <= line_->completed()) {
+    if (may_be_full()) {
+        look();
+    }
+    if (at <= line_->completed() || may_be_full()) {
         return;
     }
     epoch reached = 0;

@@ -33,6 +33,10 @@ namespace weir::backend::cuda {
 /// (`mark`). Where somebody waits for an operation that has others behind it already, as in a pipeline, the event comes too
 /// late to tell them apart; from then on each operation gets one of its own, as long as such waits come (`awaited`).
 ///
+/// To record an event is to add to the driver's queue, which waits for the device where that is full. So whoever only looks records
+/// none in a stream that is far ahead of the device, and the thread that submits records one now and then (`mark_if_due`): the
+/// progress of such a stream is seen by those.
+///
 /// Shared: whoever looks keeps it. Any thread, under no lock, but for `submitted`, the marks, `keep` and `time`, which
 /// belong to the thread that submits.
 class lane final : public detail::counted<lane> {
@@ -107,6 +111,7 @@ public:
                 fine_after_.store(submitted, std::memory_order_relaxed);
             }
             finely_awaited_.store(stays_fine, std::memory_order_relaxed);
+            next_mark_.store(0, std::memory_order_release);
         }
     }
     /// The host is about to do so: once for each wait.
@@ -114,15 +119,11 @@ public:
     [[nodiscard]] bool is_finely_awaited() const noexcept {
         return finely_awaited_.load(std::memory_order_relaxed) > 0;
     }
-    /// Records an event behind what was submitted last, if single operations are waited for. Throws device_error,
+    /// Whether that is the turn of the operation at `at`, which was submitted last: `record_due_mark` follows.
+    [[nodiscard]] bool is_mark_due(epoch at) const noexcept { return at >= next_mark_.load(std::memory_order_relaxed); }
+    /// Records an event behind it if single operations are waited for, or if it is far from the last one. Throws device_error,
     /// std::bad_alloc.
-    void mark_if_finely_awaited() {
-        const int left = finely_awaited_.load(std::memory_order_relaxed);
-        if (left > 0) {
-            finely_awaited_.store(left - 1, std::memory_order_relaxed);  // a wait that comes just now counts next time
-            record_fresh_end(false);
-        }
-    }
+    void record_due_mark(epoch at);
     /// Keeps what an operation owns until it is over: moves it to where the answer points. Throws std::bad_alloc: then nothing
     /// was moved.
     [[nodiscard]] void* keep(epoch at, const detail::task_ref& object);
@@ -214,14 +215,17 @@ public:
         return in_->api().event_record(event, stream_);
     }
 
-    /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is.
+    /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is. Not where the stream is
+    /// far ahead of the device: then those that there are must get over first.
     void prepare(epoch at) noexcept;
     /// Completes all that is over, as far as there are events.
     void look() noexcept;
+    /// The same with one behind all that is in the stream, unless that is far ahead of the device.
+    void look_at_end() noexcept;
     /// The same with few questions to the driver, each of which takes its locks from those who submit: whether the last event is
     /// over, else one in the middle. Records one for the next time, if there is none.
     void glance() noexcept;
-    /// Completes what is over if `at` is: for who waits for just that, and asks again and again.
+    /// Completes what is over if `at` is, where the stream is not far ahead: for who waits for just that, and asks again and again.
     void look_for(epoch at) noexcept;
     /// Whether anything may be in the stream that is not known to be over.
     [[nodiscard]] bool has_pending() const noexcept { return line_->completed() < submitted(); }
@@ -239,6 +243,11 @@ private:
     };
     /// As many operations get an event each after the last wait for a single one.
     static constexpr int stays_fine = 64;
+    /// One of so many has an event in any case.
+    static constexpr epoch marked_each = 128;
+    /// The driver's queue may be full if so many are not known to be over. CUDA's holds 1024 calls, and an operation is a launch and
+    /// its waits.
+    static constexpr epoch far_ahead = 256;
 
     [[nodiscard]] bool lacks_mark(epoch covered) noexcept;
     void record(event_handle event) const;
@@ -248,6 +257,9 @@ private:
     void add_end(epoch covered, event_ref&& event) noexcept;
     void forget(const pooled_event& one) noexcept;
     void record_fresh_end(bool is_mark);
+    [[nodiscard]] bool is_mark_missing(epoch at) noexcept;
+    [[nodiscard]] epoch last_event() noexcept;
+    [[nodiscard]] bool may_be_full() noexcept;
     [[nodiscard]] const lane_events::recorded* event_behind(epoch at) noexcept;
     [[nodiscard]] const lane_events::recorded* event_of_its_own(epoch at, const lane_events::recorded& later) noexcept;
     [[nodiscard]] lane_events::recorded recorded_for(epoch at);
@@ -269,11 +281,11 @@ private:
 
     // What each operation needs, on one cache line.
     alignas(64) device_context* in_;
-    queue_events* owner_;
     stream_handle stream_ = nullptr;
     std::atomic<epoch> submitted_;
     std::atomic<epoch> passed_on_;
-    std::atomic<epoch> last_;  ///< enqueued
+    std::atomic<epoch> last_;       ///< enqueued
+    std::atomic<epoch> next_mark_;  ///< operations from here on are to get an event
 
 public:                            // the watcher's
     std::atomic<epoch> wanted{0};  ///< somebody waits for it
@@ -288,6 +300,7 @@ private:
 
     // What those need that wait, or are waited for, on one more.
     timeline* line_;
+    queue_events* owner_;
     hot_mutex& mutex_;  ///< guards what follows; a leaf in the lock order
     lane_events events_;
     std::deque<kept> kept_;

@@ -34,6 +34,9 @@ public:
     /// The last one; without an event if there is none.
     [[nodiscard]] recorded last() const noexcept { return ring_.empty() ? recorded() : if_recorded(ring_.end() - 1); }
 
+    /// Behind what the last one stands, which may be recorded presently; 0 if there is none.
+    [[nodiscard]] epoch last_epoch() const noexcept { return ring_.empty() ? 0 : ring_[ring_.end() - 1].at; }
+
     /// The first that stands behind `at` or a later epoch; null if there is none. Until the next change.
     [[nodiscard]] const recorded* behind(epoch at) const noexcept {
         return ring_.empty() || ring_[ring_.end() - 1].at < at ? nullptr : find_behind(at);

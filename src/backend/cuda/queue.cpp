@@ -312,8 +312,8 @@ void submission::submit_ahead() noexcept {
     try {
         if (what == entered::foreign_work || is_shared_.load(std::memory_order_relaxed)) {
             lane_->mark();
-        } else {
-            lane_->mark_if_finely_awaited();
+        } else if (lane_->is_mark_due(at)) {
+            lane_->record_due_mark(at);
         }
     } catch (...) {
         // Without the event, waits for this operation may last longer than they need to.

@@ -273,9 +273,9 @@ void submission::remember_passed(point target) noexcept {
     }
     lane& on = *lane_;
     on.entered(at);
-    if (on.is_finely_awaited()) {
+    if (on.is_mark_due(at)) {
         try {
-            on.mark_if_finely_awaited();
+            on.record_due_mark(at);
         } catch (...) {
             // Without the event, waits for this operation may last longer than they need to.
         }

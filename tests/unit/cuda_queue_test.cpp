@@ -1,0 +1,163 @@
+// The driver's queues are full: a call that adds to one blocks until the device has gone on. Host tasks need locks that the
+// calling threads have, as Python's interpreter has one: nobody waits for anybody in a circle.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "support/effort.hpp"
+#include "support/time_limit.hpp"
+#include "unit/cuda_support.hpp"
+
+namespace weir::test {
+namespace {
+
+using ::testing::Each;
+
+/// More than the driver takes for a stream (1024), and so does the fake one.
+constexpr int launches = 3000;
+
+void add_one_often(const stream& s, const array& x) {
+    static const auto* const add_one = new kernel(kernel::from_source(R"(
+extern "C" __global__ void add_one(double* x, int n) {
+    for (int i = threadIdx.x; i < n; i += blockDim.x) {
+        x[i] += 1;
+    }
+}
+)",
+                                                                      "add_one"));
+    for (int i = 0; i < launches; ++i) {
+        launch(s, *add_one, {1, 32}, inout<double>(x), static_cast<int>(elements));
+    }
+}
+
+class CudaQueue : public ::testing::Test {
+protected:
+    const time_limit limit{sanitized ? 120U : 15U, "a program that fills the driver's queues"};
+    std::mutex of_program;
+    const stream a{cuda()};
+    const stream b{cuda()};
+    const array x = make(a, 0);
+    const array y = make(b, 0);
+};
+
+TEST_F(CudaQueue, WhatIsBehindAHostTaskThatNeedsTheCallersLockDoesNotFillIt) {
+    add_one_often(a, make(a, 0));  // loads the kernel
+    bool was_there = false;
+    {
+        const std::lock_guard held(of_program);
+        host_task(
+            a,
+            [&](auto...) {
+                const std::lock_guard mine(of_program);
+                was_there = true;
+            },
+            inout<double>(x));
+        add_one_often(a, x);  // with the driver's own host functions the queue would be full, and this would not return
+        add_one_often(b, x);  // comes after all that
+        EXPECT_FALSE(was_there);
+    }
+    a.synchronize();
+    EXPECT_TRUE(was_there);
+    EXPECT_THAT(values_of<double>(x), Each(2 * launches));
+}
+
+TEST_F(CudaQueue, AThreadThatWaitsForRoomHasALockThatAHostTaskNeeds) {
+    add_one_often(a, x);
+    static_cast<void>(make(a, 3));  // to load a kernel may take until nothing is held
+    a.synchronize();
+    device_flag flag;
+    flag.hold(static_cast<gpu::stream_handle>(handle_of(a)));
+    std::atomic<bool> has_lock{false};
+    std::thread fills([&] {
+        const std::lock_guard held(of_program);
+        has_lock.store(true);
+        add_one_often(a, x);
+    });
+    while (!has_lock.load()) {
+        std::this_thread::yield();
+    }
+    if (fake_cuda::in_use()) {
+        while (fake_cuda::pending(handle_of(a)) < 1024) {
+            std::this_thread::yield();
+        }
+    }
+    std::atomic<bool> was_there{false};
+    host_task(
+        b,
+        [&](auto...) {
+            const std::lock_guard mine(of_program);
+            was_there.store(true);
+        },
+        inout<double>(y));
+    add_one_often(b, y);  // is held for the host task
+    const event over = b.record();
+    EXPECT_FALSE(over.done());
+    if (fake_cuda::in_use()) {
+        EXPECT_FALSE(was_there.load()) << "the thread that fills the queue has the lock";
+        // Other streams go on.
+        const stream c(cuda());
+        EXPECT_THAT(values_of<double>(make(c, 3)), Each(3));
+    }
+    flag.raise();
+    fills.join();
+    over.synchronize();
+    a.synchronize();
+    EXPECT_TRUE(was_there.load());
+    EXPECT_THAT(values_of<double>(x), Each(2 * launches));
+    EXPECT_THAT(values_of<double>(y), Each(launches));
+}
+
+TEST_F(CudaQueue, AFullStreamGoesOnByAHostTaskBehindWorkOfAnother) {
+    add_one_often(a, x);
+    step_in_place(b, y);
+    cuda().synchronize();
+    device_flag flag;
+    flag.hold(static_cast<gpu::stream_handle>(handle_of(a)));
+    std::atomic<bool> has_begun{false};
+    std::thread fills([&] {
+        has_begun.store(true);
+        add_one_often(a, x);
+    });
+    while (!has_begun.load()) {
+        std::this_thread::yield();
+    }
+    if (fake_cuda::in_use()) {
+        while (fake_cuda::pending(handle_of(a)) < 1024) {
+            std::this_thread::yield();
+        }
+    }
+    // Nobody waits for `b`: that its work is over is found by Weir's own thread, which has looked at `a` as well.
+    step_in_place(b, y);
+    host_task(
+        b, [&](auto...) { flag.raise(); }, inout<double>(y));
+    fills.join();
+    a.synchronize();
+    EXPECT_THAT(values_of<double>(x), Each(2 * launches));
+    EXPECT_THAT(values_of<double>(y), Each(11));
+}
+
+/// The control: the queue does get full.
+TEST_F(CudaQueue, ControlTheDriverTakesNoMoreUntilTheDeviceGoesOn) {
+    WEIR_NEEDS_FAKE();
+    add_one_often(a, x);
+    a.synchronize();
+    fake_gate held(handle_of(a));
+    std::atomic<bool> is_done{false};
+    std::thread fills([&] {
+        add_one_often(a, x);
+        is_done.store(true);
+    });
+    while (fake_cuda::pending(handle_of(a)) < 1024) {
+        std::this_thread::yield();
+    }
+    EXPECT_FALSE(is_done.load());
+    held.open();
+    fills.join();
+    EXPECT_THAT(values_of<double>(x), Each(2 * launches));
+}
+
+}  // namespace
+}  // namespace weir::test
