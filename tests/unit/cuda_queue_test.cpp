@@ -139,6 +139,18 @@ TEST_F(CudaQueue, AFullStreamGoesOnByAHostTaskBehindWorkOfAnother) {
     EXPECT_THAT(values_of<double>(y), Each(11));
 }
 
+/// By which others see how far the stream is.
+TEST_F(CudaQueue, OneOperationInManyGetsAnEventWhereNobodyWaits) {
+    WEIR_NEEDS_FAKE();
+    add_one_often(a, x);
+    a.synchronize();
+    fake_cuda::forget_calls();
+    add_one_often(a, x);
+    EXPECT_GE(fake_cuda::own_calls("cuEventRecord"), 5U);
+    EXPECT_LE(fake_cuda::own_calls("cuEventRecord"), 12U);
+    EXPECT_EQ(fake_cuda::own_calls("cuStreamWaitEvent"), 0U);
+}
+
 /// The control: the queue does get full.
 TEST_F(CudaQueue, ControlTheDriverTakesNoMoreUntilTheDeviceGoesOn) {
     WEIR_NEEDS_FAKE();

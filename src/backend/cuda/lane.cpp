@@ -34,7 +34,7 @@ lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& l
       submitted_(line.completed()),
       passed_on_(line.completed()),
       last_(line.completed()),
-      next_mark_(line.completed() + marked_each),
+      next_mark_(line.completed() + far_ahead),
       ordered_as_(order_of(flags)),
       line_(&line),
       owner_(&owner),
@@ -51,7 +51,7 @@ lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& l
       submitted_(line.completed()),
       passed_on_(line.completed()),
       last_(line.completed()),
-      next_mark_(line.completed() + marked_each),
+      next_mark_(line.completed() + far_ahead),
       is_adopted_(true),
       ordered_as_(order_of(in, adopted)),
       line_(&line),
@@ -164,16 +164,16 @@ void lane::mark_for_others() {
 /// Says when the next mark is due, where the next operation need not have one. Whether this one is to have one.
 bool lane::is_mark_missing(epoch at) noexcept {
     // Who waits for a single operation says so before it sets next_mark_ to 0: that is seen here, or the next operation sees it.
-    epoch next = at + marked_each;
+    epoch next = at + far_ahead;
     next_mark_.exchange(next, std::memory_order_acq_rel);
     if (finely_awaited_.load(std::memory_order_relaxed) > 0) {
         return true;
     }
     const epoch last = last_event();
-    if (last + marked_each <= at) {
+    if (last + far_ahead <= at) {
         return true;
     }
-    next_mark_.compare_exchange_strong(next, last + marked_each, std::memory_order_relaxed);
+    next_mark_.compare_exchange_strong(next, last + far_ahead, std::memory_order_relaxed);
     return false;
 }
 

@@ -243,10 +243,8 @@ private:
     };
     /// As many operations get an event each after the last wait for a single one.
     static constexpr int stays_fine = 64;
-    /// One of so many has an event in any case.
-    static constexpr epoch marked_each = 128;
-    /// The driver's queue may be full if so many are not known to be over. CUDA's holds 1024 calls, and an operation is a launch and
-    /// its waits.
+    /// The driver's queue may be full if more are not known to be over. CUDA's holds 1024 calls, and an operation is a launch and its
+    /// waits. One of so many has an event in any case.
     static constexpr epoch far_ahead = 256;
 
     [[nodiscard]] bool lacks_mark(epoch covered) noexcept;
