@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
 import weakref
 from collections.abc import Callable
 
@@ -299,3 +302,46 @@ def test_a_launcher_takes_no_keywords_and_says_what_does(fill: weir.Kernel) -> N
     assert x.tolist() == [7, 7, 7, 7]
     with pytest.raises(weir.ArgumentError, match="3 parameters, and got 1"):
         fill[1, 32].__call__(x)
+
+
+TRAPS = """
+import weir
+trap = weir.Kernel(
+    'extern "C" __global__ void trap(float* x, int n) { if (n > 0) { __trap(); } }', "trap", "inout float* x, int n"
+)
+x = weir.ones(32, "float32", device="cuda:0")
+trap.launch(1, 32, x, 0, wait=True)
+pending = [weir.ones(1000, "float32", device="cuda:0") for _ in range(10)]
+trap.launch(1, 32, x, 1)
+"""
+
+
+def run_traps(then: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own: nothing runs on the device any more. It must end."""
+    command = [sys.executable, "-c", TRAPS + textwrap.dedent(then)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_a_kernel_that_traps_is_an_error_that_says_what_to_do(cuda: weir.Device) -> None:
+    done = run_traps(
+        """
+        try:
+            x.numpy()
+        except weir.Error as error:
+            print(error)
+        print(weir.ones(3, "float32", device="cpu").numpy().tolist())
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    assert "An earlier kernel failed" in done.stdout
+    assert done.stdout.endswith("[1.0, 1.0, 1.0]\n")
+
+
+def test_where_nobody_catches_that_the_interpreter_ends_with_it(cuda: weir.Device) -> None:
+    done = run_traps("x.numpy()")
+    assert done.returncode == 1, done.stderr
+    assert "start it again, with compute-sanitizer to find the kernel" in done.stderr.splitlines()[-1]
+
+
+def test_where_nobody_looks_the_interpreter_ends(cuda: weir.Device) -> None:
+    assert run_traps("").returncode == 0
