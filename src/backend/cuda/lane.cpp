@@ -166,7 +166,10 @@ bool lane::is_mark_missing(epoch at) noexcept {
     // Who waits for a single operation says so before it sets next_mark_ to 0: that is seen here, or the next operation sees it.
     epoch next = at + far_ahead;
     next_mark_.exchange(next, std::memory_order_acq_rel);
-    if (finely_awaited_.load(std::memory_order_relaxed) > 0) {
+    if (const int left = finely_awaited_.load(std::memory_order_relaxed); left > 0) {
+        if (left > 1) {
+            next_mark_.store(0, std::memory_order_relaxed);
+        }
         return true;
     }
     const epoch last = last_event();

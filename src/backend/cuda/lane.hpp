@@ -34,7 +34,7 @@ namespace weir::backend::cuda {
 /// late to tell them apart; from then on each operation gets one of its own, as long as such waits come (`awaited`).
 ///
 /// To record an event is to add to the driver's queue, which waits for the device where that is full. So whoever only looks records
-/// none in a stream that is far ahead of the device, and the thread that submits records one now and then (`mark_if_due`): the
+/// none in a stream that is far ahead of the device, and the thread that submits records one now and then (`record_due_mark`): the
 /// progress of such a stream is seen by those.
 ///
 /// Shared: whoever looks keeps it. Any thread, under no lock, but for `submitted`, the marks, `keep` and `time`, which
