@@ -37,6 +37,11 @@ class CudaDriver:
     def open(self, held: int) -> None:
         self._library.weir_fake_open(ctypes.c_ulonglong(held))
 
+    def pending(self, stream: int) -> int:
+        """What is in the stream and not done (of the fake)."""
+        self._library.weir_fake_pending.restype = ctypes.c_size_t
+        return int(self._library.weir_fake_pending(ctypes.c_void_p(stream)))
+
     def create_stream(self, *, blocking: bool = False) -> int:
         self._call("cuCtxSetCurrent", self._context)
         stream = ctypes.c_void_p()

@@ -8,8 +8,10 @@ import threading
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 import weir
-from test_interpreter import run
+from cuda_driver import CudaDriver
+from test_interpreter import expect_clean, run
 
 THREADS = 8
 ROUNDS = 1000
@@ -144,3 +146,38 @@ def test_a_check_is_entered_by_one() -> None:
     assert [len(texts) for texts in refused] == [THREADS - 1] * ROUNDS
     assert all("entered before" in text for texts in refused for text in texts)
     assert all(len(report) == 0 for report in reports)
+
+
+def test_a_launch_that_waits_for_room_in_the_drivers_queue_leaves_the_interpreter_to_others(cuda: weir.Device) -> None:
+    if not CudaDriver().is_fake:
+        pytest.skip("only the fake driver has gates in its own streams")
+    done = run(
+        """
+        import threading
+        import weir
+        from cuda_driver import CudaDriver
+
+        code = 'extern "C" __global__ void add_one(float* x, int n) { if (threadIdx.x < n) { x[threadIdx.x] += 1; } }'
+        add_one = weir.Kernel(code, "add_one", "inout float* x, int n")
+        driver = CudaDriver()
+        s = weir.Stream("cuda:0")
+        x = weir.zeros(32, "float32", stream=s)
+        handle = s.handle
+        s.synchronize()
+        held = driver.hold(handle)
+
+        def launch():
+            for _ in range(3000):
+                add_one.launch(1, 32, x, 32, stream=s)
+
+        thread = threading.Thread(target=launch)
+        thread.start()
+        while driver.pending(handle) < 1024:
+            pass
+        assert thread.is_alive()
+        driver.open(held)
+        thread.join()
+        print(x.numpy().tolist() == [3000.0] * 32)
+        """
+    )
+    expect_clean(done, "True\n")
