@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "support/effort.hpp"
 #include "support/messages.hpp"
 #include "support/time_limit.hpp"
 #include "unit/cuda_support.hpp"
@@ -225,6 +226,23 @@ TEST_F(CudaFault, ABrokenContextFailsEverythingAndHangsNothing) {
             const std::string later = message_of<error>([&] { static_cast<void>(make(s, 2).read<double>()); });
             std::fprintf(stderr, "%s\n%s\n", told.c_str(), later.c_str());
             std::exit(told.find("is lost") != std::string::npos && later != "nothing was thrown" ? 0 : 1);
+        },
+        ::testing::ExitedWithCode(0), "start it again");
+}
+
+/// To look how far a stream is takes an event, and none can be made any more.
+TEST_F(CudaFault, ABrokenContextWithoutEventsHangsNothing) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            const time_limit limit(sanitized ? 120 : 10, "a process whose context broke early");
+            const stream s(cuda());
+            const fake_gate held(handle_of(s));  // nobody finds before that anything is over
+            const array x = make(s, 1);
+            fake_cuda::break_context(0, 719);
+            const std::string told = message_of<operation_error>([&] { s.synchronize(); });
+            std::fprintf(stderr, "%s\n", told.c_str());
+            std::exit(told.find("is lost") != std::string::npos ? 0 : 1);
         },
         ::testing::ExitedWithCode(0), "start it again");
 }

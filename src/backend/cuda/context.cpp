@@ -24,4 +24,22 @@ std::string context::device_name() const {
     return api_->device_name(text.data(), static_cast<int>(text.size()) - 1, device_) == success ? text.data() : "";
 }
 
+void context::refuse(result what, const char* call) const {
+    note_error(what);
+    cuda::refuse(*api_, what, call);
+}
+
+bool context::note_error(result what) const noexcept {
+    if (is_sticky(what)) {
+        result none = success;
+        error_.compare_exchange_strong(none, what);
+    }
+    return is_broken();
+}
+
+std::string context::why_broken() const {
+    return "the CUDA context of device " + std::to_string(number_) + " is lost: " + describe(*api_, error_.load()) +
+           what_a_sticky_error_means;
+}
+
 }  // namespace weir::backend::cuda

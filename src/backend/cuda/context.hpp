@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "backend/cuda/driver_api.hpp"
@@ -24,14 +25,27 @@ public:
     [[nodiscard]] std::string architecture() const;
     [[nodiscard]] std::string device_name() const;
 
-    /// Throws device_error or out_of_memory, which names the call, unless `what` is success.
-    void expect(result what, const char* call) const { cuda::expect(*api_, what, call); }
+    /// Throws device_error or out_of_memory, which names the call, unless `what` is success; and notes it (`note_error`).
+    void expect(result what, const char* call) const {
+        if (what != success) [[unlikely]] {
+            refuse(what, call);
+        }
+    }
+    [[noreturn, gnu::cold, gnu::noinline]] void refuse(result what, const char* call) const;
+    /// Notes that the driver answered `what` where only a broken context can be the reason. Whether it is broken: nothing
+    /// runs in it any more, and every call fails.
+    bool note_error(result what) const noexcept;
+    [[nodiscard]] bool is_broken() const noexcept { return error_.load(std::memory_order_relaxed) != success; }
+    /// Why, for messages.
+    [[nodiscard]] std::string why_broken() const;
 
 private:
     const driver_api* api_;
     int number_;
     device_number device_ = 0;
     context_handle handle_ = nullptr;
+    mutable std::atomic<result> error_{
+        success};  ///< what is noted: no one changes the context. Asked by each operation
 };
 
 /// Makes a context current on the calling thread while it lives. Every call of the driver that needs one is made in such

@@ -58,17 +58,4 @@ std::optional<std::chrono::steady_clock::time_point> device_context::time_of(con
                               std::chrono::duration<double, std::milli>(static_cast<double>(milliseconds)));
 }
 
-bool device_context::note_error(result what) const noexcept {
-    if (is_sticky(what)) {
-        result none = success;
-        error_.compare_exchange_strong(none, what);
-    }
-    return is_broken();
-}
-
-std::string device_context::why_broken() const {
-    return "the CUDA context of device " + std::to_string(number()) + " is lost: " + describe(api(), error_.load()) +
-           what_a_sticky_error_means;
-}
-
 }  // namespace weir::backend::cuda

@@ -1,11 +1,9 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 
 #include "backend/cuda/context.hpp"
 #include "backend/cuda/event_pool.hpp"
@@ -22,9 +20,6 @@ struct clock_base {
 
 /// What all streams of one device share.
 class alignas(64) device_context : public context {
-    mutable std::atomic<result> error_{
-        success};  ///< what is noted: no one changes the context. Asked by each operation
-
 public:
     /// Throws device_error.
     device_context(const driver_api& api, int number);
@@ -43,23 +38,6 @@ public:
 
     /// A stream for what Weir itself does on the device.
     [[nodiscard]] stream_handle own_stream() const noexcept { return own_stream_; }
-
-    /// Notes that the driver answered `what` where only a broken context can be the reason. Whether it is broken: nothing
-    /// runs in it any more, and every call fails.
-    bool note_error(result what) const noexcept;
-    /// The same as the context's, and notes the error.
-    void expect(result what, const char* call) const {
-        if (what != success) [[unlikely]] {
-            refuse(what, call);
-        }
-    }
-    [[noreturn, gnu::cold, gnu::noinline]] void refuse(result what, const char* call) const {
-        note_error(what);
-        cuda::refuse(api(), what, call);
-    }
-    [[nodiscard]] bool is_broken() const noexcept { return error_.load(std::memory_order_relaxed) != success; }
-    /// Why, for messages.
-    [[nodiscard]] std::string why_broken() const;
 
 private:
     stream_handle own_stream_ = nullptr;
