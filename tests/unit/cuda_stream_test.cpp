@@ -164,11 +164,14 @@ TEST(CudaStream, O4OneEventServesAllWhoWaitForAnOperation) {
     const array u = make(others, 0);
     cuda().synchronize();
     for (int i = 0; i < 40; ++i) {  // new events, then those that were used before
+        fake_gate held(handle_of(writes));  // else it may be over before the second asks
         step_in_place(writes, x);
         step(reads, z, x);
         fake_cuda::forget_calls();
         step(others, u, x);
         ASSERT_EQ(fake_cuda::own_calls("cuEventRecord"), 0U) << "time " << i;
+        ASSERT_EQ(fake_cuda::own_calls("cuStreamWaitEvent"), 1U) << "time " << i;
+        held.open();
         cuda().synchronize();
     }
 }
