@@ -163,7 +163,7 @@ TEST(CudaStream, O4OneEventServesAllWhoWaitForAnOperation) {
     const array z = make(reads, 0);
     const array u = make(others, 0);
     cuda().synchronize();
-    for (int i = 0; i < 40; ++i) {  // new events, then those that were used before
+    for (int i = 0; i < 40; ++i) {          // new events, then those that were used before
         fake_gate held(handle_of(writes));  // else it may be over before the second asks
         step_in_place(writes, x);
         step(reads, z, x);

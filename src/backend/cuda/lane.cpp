@@ -1,5 +1,6 @@
 #include "backend/cuda/lane.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <utility>
@@ -109,6 +110,7 @@ void lane::mark() {
 }
 
 void lane::mark_for_others() {
+    others_enter_.store(true, std::memory_order_relaxed);
     const epoch covered = submitted();
     if (lacks_mark(covered)) {
         static_cast<void>(record_for(covered, covered, true));
@@ -163,7 +165,7 @@ void lane::mark_for_others() {
 
 /// Says when the next mark is due, where the next operation need not have one. Whether this one is to have one.
 bool lane::is_mark_missing(epoch at) noexcept {
-    // Who waits for a single operation says so before it sets next_mark_ to 0: that is seen here, or the next operation sees it.
+    // Who waits for an operation says so before it sets next_mark_ to 0: that is seen here, or the next operation sees it.
     epoch next = at + far_ahead;
     next_mark_.exchange(next, std::memory_order_acq_rel);
     if (const int left = finely_awaited_.load(std::memory_order_relaxed); left > 0) {
@@ -173,7 +175,7 @@ bool lane::is_mark_missing(epoch at) noexcept {
         return true;
     }
     const epoch last = last_event();
-    if (last + far_ahead <= at) {
+    if (last + far_ahead <= at || last < asked_for_.load(std::memory_order_relaxed)) {
         return true;
     }
     next_mark_.compare_exchange_strong(next, last + far_ahead, std::memory_order_relaxed);
@@ -182,7 +184,7 @@ bool lane::is_mark_missing(epoch at) noexcept {
 
 /// Behind what the last event stands that there is, or soon is; 0 if there is none.
 epoch lane::last_event() noexcept {
-    const std::lock_guard lock(mutex_.within_section());
+    const std::lock_guard lock(mutex_);
     return events_.last_epoch();
 }
 
@@ -295,6 +297,7 @@ void lane::look() noexcept {
     {
         const in_relaxed_context here(*in_);
         lane_events::recorded last;
+        bool is_at_end = false;
         for (;;) {
             // The oldest, then one in the middle: as a rule nearly all are over, or none.
             lane_events::recorded first;
@@ -306,23 +309,57 @@ void lane::look() noexcept {
                 }
                 middle = events_.middle_of_those_behind(last.at + 1);
             }
-            if (!first.event || !is_over(first.event)) {
+            is_at_end = !first.event;
+            if (is_at_end || !is_over(first.event)) {
                 break;
             }
             const bool is_further = middle.event && middle.at != first.at && is_over(middle.event);
             last = std::move(is_further ? middle : first);
         }
-        reached = reached_with(last);
+        reached = std::max(reached_with(last), is_at_end ? end_if_idle() : 0);
     }
     settle(reached);
 }
 
-void lane::look_at_end() noexcept {
-    if (may_be_full()) {
-        look();
+/// Up to where everything is over if the stream has nothing to do, else 0. In the context.
+epoch lane::end_if_idle() noexcept {
+    const epoch all = submitted();
+    if (all <= line_->completed()) {
+        return 0;
     }
-    prepare(submitted());
-    look();
+    if (is_adopted_ || ordered_as_ != implicit_order::none || others_enter_.load(std::memory_order_relaxed)) {
+        // To ask for the stream would be to ask for what others put in, too, but not for what it comes after implicitly. Where others
+        // enter there is an event, unless one could not be had.
+        prepare(all);
+        return 0;
+    }
+    const result answer = in_->api().stream_query(stream_);
+    if (answer != success && answer != error_not_ready) {
+        in_->note_error(answer);
+    }
+    return answer == success ? all : 0;
+}
+
+void lane::prepare(epoch at) noexcept {
+    if (at <= line_->completed() || at > submitted()) {
+        return;
+    }
+    const in_relaxed_context here(*in_);
+    try {
+        static_cast<void>(recorded_for(at));
+    } catch (...) {
+        // No memory for an event, or a broken context, which is noted: somebody looks again.
+    }
+}
+
+void lane::ask(epoch at) noexcept {
+    if (at <= line_->completed() || last_event() >= at) {
+        return;
+    }
+    epoch known = asked_for_.load(std::memory_order_relaxed);
+    while (known < at && !asked_for_.compare_exchange_weak(known, at, std::memory_order_relaxed)) {
+    }
+    next_mark_.store(0, std::memory_order_release);
 }
 
 void lane::glance() noexcept {
@@ -336,33 +373,19 @@ void lane::glance() noexcept {
             last = events_.last();
             middle = events_.middle_of_those_behind(0);
         }
-        if (last.event && !is_over(last.event)) {
+        const bool is_at_end = !last.event || is_over(last.event);
+        if (!is_at_end) {
             const bool is_any_over = middle.event && middle.at != last.at && is_over(middle.event);
             last = is_any_over ? std::move(middle) : lane_events::recorded();
         }
-        reached = reached_with(last);
+        reached = std::max(reached_with(last), is_at_end ? end_if_idle() : 0);
     }
     settle(reached);
-    if (!has_events()) {
-        prepare(submitted());
-    }
 }
 
 bool lane::has_events() noexcept {
     const std::lock_guard lock(mutex_);
     return !events_.empty();
-}
-
-void lane::prepare(epoch at) noexcept {
-    if (at <= line_->completed() || at > submitted() || may_be_full()) {
-        return;
-    }
-    const in_relaxed_context here(*in_);
-    try {
-        static_cast<void>(recorded_for(at));
-    } catch (...) {
-        // No memory for an event, or a broken context, which is noted: somebody looks again.
-    }
 }
 
 void lane::look_for(epoch at) noexcept {

@@ -34,8 +34,8 @@ namespace weir::backend::cuda {
 /// late to tell them apart; from then on each operation gets one of its own, as long as such waits come (`awaited`).
 ///
 /// To record an event is to add to the driver's queue, which waits for the device where that is full. So whoever only looks records
-/// none in a stream that is far ahead of the device, and the thread that submits records one now and then (`record_due_mark`): the
-/// progress of such a stream is seen by those.
+/// none, but asks whether the stream has anything left to do, and the thread that submits records one now and then, or where it is
+/// asked to (`record_due_mark`): the progress of a stream that is never done is seen by those.
 ///
 /// Shared: whoever looks keeps it. Any thread, under no lock, but for `submitted`, the marks, `keep` and `time`, which
 /// belong to the thread that submits.
@@ -215,17 +215,19 @@ public:
         return in_->api().event_record(event, stream_);
     }
 
-    /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is. Not where the stream is
-    /// far ahead of the device: then those that there are must get over first.
+    /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is. May wait until there is room
+    /// for it.
     void prepare(epoch at) noexcept;
-    /// Completes all that is over, as far as there are events.
+    /// Somebody looks again and again whether the operation at `at` is over. The next one that enters the stream gets an event, if there
+    /// is none for `at` yet; without a next one the stream has nothing to do some day, which is seen, too.
+    void ask(epoch at) noexcept;
+    /// Completes all that is over, as far as there are events, or else if there is nothing left to do. Never waits.
     void look() noexcept;
-    /// The same with one behind all that is in the stream, unless that is far ahead of the device.
-    void look_at_end() noexcept;
     /// The same with few questions to the driver, each of which takes its locks from those who submit: whether the last event is
-    /// over, else one in the middle. Records one for the next time, if there is none.
+    /// over, else one in the middle.
     void glance() noexcept;
-    /// Completes what is over if `at` is, where the stream is not far ahead: for who waits for just that, and asks again and again.
+    /// Completes what is over if `at` is, where the stream is not far ahead: for a thread that waits for just that, and looks again and
+    /// again. It records an event if there is none, and may wait until there is room for it.
     void look_for(epoch at) noexcept;
     /// Whether anything may be in the stream that is not known to be over.
     [[nodiscard]] bool has_pending() const noexcept { return line_->completed() < submitted(); }
@@ -257,6 +259,7 @@ private:
     void record_fresh_end(bool is_mark);
     [[nodiscard]] bool is_mark_missing(epoch at) noexcept;
     [[nodiscard]] epoch last_event() noexcept;
+    [[nodiscard]] epoch end_if_idle() noexcept;
     [[nodiscard]] bool may_be_full() noexcept;
     [[nodiscard]] const lane_events::recorded* event_behind(epoch at) noexcept;
     [[nodiscard]] const lane_events::recorded* event_of_its_own(epoch at, const lane_events::recorded& later) noexcept;
@@ -305,6 +308,9 @@ private:
     std::deque<times> times_;
 
     std::thread::id thread_;  ///< that made this
+
+    std::atomic<epoch> asked_for_{0};        ///< an event is to be behind it
+    std::atomic<bool> others_enter_{false};  ///< the handle is known to others
 
     std::atomic<std::size_t> untold_{0};  ///< times that are not told yet: in times_, or on their way
 

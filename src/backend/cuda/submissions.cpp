@@ -57,7 +57,7 @@ void submissions::look_at_all(const device_context& in) noexcept {
     for (timeline_id next = 0; next < end_.load(std::memory_order_acquire); ++next) {
         const std::shared_ptr<submission> one = find(next);
         if (one && &one->of()->in() == &in && one->of()->has_pending()) {
-            one->of()->look_at_end();
+            one->of()->look();
         }
     }
 }

@@ -76,6 +76,7 @@ void watcher::add(context_end& one) noexcept {
 
 void watcher::hurry(lane& one, epoch at) noexcept {
     one.awaited(at);
+    one.ask(at);
     epoch known = one.wanted.load(std::memory_order_relaxed);
     while (known < at && !one.wanted.compare_exchange_weak(known, at, std::memory_order_acq_rel)) {
     }
@@ -92,7 +93,6 @@ bool watcher::look_at_all() noexcept {
         lane& one = *lanes_[i];
         const epoch asked_for = one.wanted.load(std::memory_order_acquire);
         if (asked_for > one.line().completed()) {
-            one.prepare(std::min(asked_for, one.submitted()));
             one.look();  // others may wait for less
         } else {
             one.glance();
