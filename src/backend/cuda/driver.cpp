@@ -130,6 +130,7 @@ std::chrono::steady_clock::time_point cuda_driver::now() const noexcept {
 
 void cuda_driver::look(point wanted) const noexcept {
     if (const auto of = submissions::find(wanted.timeline)) {
+        of->of()->prepare(wanted.at);
         of->of()->ask(wanted.at);
         of->of()->look();
     } else if (wanted.timeline == end_.number()) {
@@ -167,6 +168,7 @@ bool cuda_driver::await(point wanted) const noexcept {
 
 void cuda_driver::hurry(point wanted) const noexcept {
     if (const auto of = submissions::find(wanted.timeline)) {
+        of->of()->prepare(wanted.at);
         watcher::instance().hurry(*of->of(), wanted.at);
     }
 }

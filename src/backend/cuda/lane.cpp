@@ -75,7 +75,10 @@ void lane::find_watcher(epoch at) noexcept {
     if (!is_busy_.load(std::memory_order_seq_cst)) {
         stay_until(at);
     }
-    if (wanted.load(std::memory_order_seq_cst) >= at) {
+    if (const epoch known = wanted.load(std::memory_order_seq_cst); known >= at) {
+        if (known == at) {
+            prepare(at);  // before something comes behind it
+        }
         watcher::instance().hurry(*this, at);
     } else if (!watched.load(std::memory_order_seq_cst)) {
         watcher::instance().add(*this);
@@ -341,7 +344,7 @@ epoch lane::end_if_idle() noexcept {
 }
 
 void lane::prepare(epoch at) noexcept {
-    if (at <= line_->completed() || at > submitted()) {
+    if (at <= line_->completed() || at > submitted() || may_be_full()) {
         return;
     }
     const in_relaxed_context here(*in_);

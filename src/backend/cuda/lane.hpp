@@ -215,8 +215,8 @@ public:
         return in_->api().event_record(event, stream_);
     }
 
-    /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is. May wait until there is room
-    /// for it.
+    /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is. Not where the driver's queue
+    /// may be full; if another thread fills it just then, this waits until there is room.
     void prepare(epoch at) noexcept;
     /// Somebody looks again and again whether the operation at `at` is over. The next one that enters the stream gets an event, if there
     /// is none for `at` yet; without a next one the stream has nothing to do some day, which is seen, too.
