@@ -230,13 +230,12 @@ TEST_F(CudaFault, ABrokenContextFailsEverythingAndHangsNothing) {
         ::testing::ExitedWithCode(0), "start it again");
 }
 
-/// To look how far a stream is takes an event, and none can be made any more.
-TEST_F(CudaFault, ABrokenContextWithoutEventsHangsNothing) {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
+/// No event was made before, and none can be made any more.
+void expect_told_of_an_early_end(const stream_options& of) {
     EXPECT_EXIT(
         {
             const time_limit limit(sanitized ? 120 : 10, "a process whose context broke early");
-            const stream s(cuda());
+            const stream s(cuda(), of);
             const fake_gate held(handle_of(s));  // nobody finds before that anything is over
             const array x = make(s, 1);
             fake_cuda::break_context(0, 719);
@@ -245,6 +244,12 @@ TEST_F(CudaFault, ABrokenContextWithoutEventsHangsNothing) {
             std::exit(told.find("is lost") != std::string::npos ? 0 : 1);
         },
         ::testing::ExitedWithCode(0), "start it again");
+}
+
+TEST_F(CudaFault, ABrokenContextWithoutEventsHangsNothing) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    expect_told_of_an_early_end({});
+    expect_told_of_an_early_end({.blocking = true});  // its progress is told by events alone
 }
 
 /// What a program sees whose kernel traps. Whether that is as it should be; the messages go to the standard error output.

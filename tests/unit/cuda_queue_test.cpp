@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "support/effort.hpp"
@@ -137,6 +138,32 @@ TEST_F(CudaQueue, AFullStreamGoesOnByAHostTaskBehindWorkOfAnother) {
     a.synchronize();
     EXPECT_THAT(values_of<double>(x), Each(2 * launches));
     EXPECT_THAT(values_of<double>(y), Each(11));
+}
+
+TEST_F(CudaQueue, WhoAsksForWhatIsInAFullOneDoesNotWait) {
+    WEIR_NEEDS_FAKE();
+    fake_gate held(handle_of(a));
+    std::mutex of_latest;
+    std::optional<completion> latest;
+    std::thread fills([&] {
+        for (int i = 0; i < launches; ++i) {
+            const completion one = step_in_place(a, x);
+            const std::lock_guard lock(of_latest);
+            latest = one;
+        }
+    });
+    while (fake_cuda::pending(handle_of(a)) < 1024) {
+        std::this_thread::yield();
+    }
+    const auto is_over = [&] {
+        const std::lock_guard lock(of_latest);
+        return latest->done();
+    };
+    EXPECT_FALSE(is_over());
+    held.open();
+    fills.join();
+    a.synchronize();
+    EXPECT_TRUE(is_over());
 }
 
 /// By which others see how far the stream is.
