@@ -54,17 +54,14 @@ make_contestant in_turn(const char* name, Work work) {
             with->synchronize();
             with->r2.synchronize();
         };
-        const auto launch_and_hold = [with, work](const raw_stream& on, const raw_event& over, const raw_stream& next) {
+        const auto launch = [with, work](const raw_stream& on) {
             work(*with);
             on.launch(with->empty_kernel, {&with->address});
-            over.record(on);
-            over.hold(next);
         };
-        const auto turn = [with, launch_and_hold] {
-            for (std::size_t i = 0; i < launches / 2; ++i) {
-                launch_and_hold(with->r1, with->e1, with->r2);
-                launch_and_hold(with->r2, with->e2, with->r1);
-            }
+        const auto turn = [with, launch] {
+            alternate_by_hand(
+                launches / 2, with->r1, with->r2, launch, [&]() -> const raw_event& { return with->e1; },
+                [&]() -> const raw_event& { return with->e2; });
         };
         return contestant{name, launches, turn, settle, settle};
     };

@@ -1,6 +1,7 @@
 // What the benchmarks on CUDA devices share: a device, kernels, and the driver itself, to compare with.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -119,5 +120,22 @@ struct launch_setting {
         r1.synchronize();
     }
 };
+
+/// So many times a launch on each of two streams, which wait for each other: `put(stream)` launches; `first()` and `second()` are the
+/// events that each stream records next.
+template <class Put, class First, class Second>
+void alternate_by_hand(std::size_t times, const raw_stream& r1, const raw_stream& r2, const Put& put,
+                       const First& first, const Second& second) {
+    for (std::size_t i = 0; i < times; ++i) {
+        put(r1);
+        const raw_event& e1 = first();
+        e1.record(r1);
+        e1.hold(r2);
+        put(r2);
+        const raw_event& e2 = second();
+        e2.record(r2);
+        e2.hold(r1);
+    }
+}
 
 }  // namespace weir::bench

@@ -132,25 +132,12 @@ void alternate_tracked(const setting& with) {
     }
 }
 
-/// `put(stream)` launches; `first()` and `second()` are the events that each stream records next.
-template <class Put, class First, class Second>
-void alternate_by_hand(setting& with, Put&& put, First&& first, Second&& second) {
-    for (std::size_t i = 0; i < launches / 2; ++i) {
-        put(with.r1);
-        const raw_event& e1 = first();
-        e1.record(with.r1);
-        e1.hold(with.r2);
-        put(with.r2);
-        const raw_event& e2 = second();
-        e2.record(with.r2);
-        e2.hold(with.r1);
-    }
-}
-/// The same with one event for each stream.
+/// With one event for each stream.
 template <class Put>
 void alternate_by_hand(setting& with, Put&& put) {
-    alternate_by_hand(
-        with, put, [&]() -> const raw_event& { return with.e1; }, [&]() -> const raw_event& { return with.e2; });
+    bench::alternate_by_hand(
+        launches / 2, with.r1, with.r2, put, [&]() -> const raw_event& { return with.e1; },
+        [&]() -> const raw_event& { return with.e2; });
 }
 
 void alternate_raw(setting& with) {
@@ -162,8 +149,8 @@ void alternate_raw_as(setting& with) {
 }
 
 void alternate_with_many_events(setting& with) {
-    alternate_by_hand(
-        with, [&](const raw_stream& on) { on.launch(with.empty_kernel, {&with.address}); },
+    bench::alternate_by_hand(
+        launches / 2, with.r1, with.r2, [&](const raw_stream& on) { on.launch(with.empty_kernel, {&with.address}); },
         [&]() -> const raw_event& { return with.many1.next(); },
         [&]() -> const raw_event& { return with.many2.next(); });
 }
