@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -33,6 +34,37 @@ extern "C" __global__ void add_one(double* x, int n) {
         launch(s, *add_one, {1, 32}, inout<double>(x), static_cast<int>(elements));
     }
 }
+
+/// Calls `fill`, which fills a stream that is held, on a thread of its own. Made once that has begun, and with the fake driver once
+/// the queue is full.
+class filling {
+public:
+    template <class Fill>
+    filling(const stream& held, Fill fill)
+        : thread_([this, fill] {
+              has_begun_.store(true);
+              fill();
+              is_done_.store(true);
+          }) {
+        while (!has_begun_.load() || (fake_cuda::in_use() && fake_cuda::pending(handle_of(held)) < 1024)) {
+            std::this_thread::yield();
+        }
+    }
+    ~filling() { end(); }
+    filling(const filling&) = delete;
+    filling& operator=(const filling&) = delete;
+    void end() {
+        if (thread_.joinable()) {
+            thread_.join();
+        }
+    }
+    [[nodiscard]] bool is_done() const noexcept { return is_done_.load(); }
+
+private:
+    std::atomic<bool> has_begun_{false};
+    std::atomic<bool> is_done_{false};
+    std::thread thread_;
+};
 
 class CudaQueue : public ::testing::Test {
 protected:
@@ -71,20 +103,13 @@ TEST_F(CudaQueue, AThreadThatWaitsForRoomHasALockThatAHostTaskNeeds) {
     a.synchronize();
     device_flag flag;
     flag.hold(static_cast<gpu::stream_handle>(handle_of(a)));
-    std::atomic<bool> has_lock{false};
-    std::thread fills([&] {
+    std::promise<void> has_lock;
+    filling fills(a, [&] {
         const std::lock_guard held(of_program);
-        has_lock.store(true);
+        has_lock.set_value();
         add_one_often(a, x);
     });
-    while (!has_lock.load()) {
-        std::this_thread::yield();
-    }
-    if (fake_cuda::in_use()) {
-        while (fake_cuda::pending(handle_of(a)) < 1024) {
-            std::this_thread::yield();
-        }
-    }
+    has_lock.get_future().wait();
     std::atomic<bool> was_there{false};
     host_task(
         b,
@@ -103,7 +128,7 @@ TEST_F(CudaQueue, AThreadThatWaitsForRoomHasALockThatAHostTaskNeeds) {
         EXPECT_THAT(values_of<double>(make(c, 3)), Each(3));
     }
     flag.raise();
-    fills.join();
+    fills.end();
     over.synchronize();
     a.synchronize();
     EXPECT_TRUE(was_there.load());
@@ -117,24 +142,12 @@ TEST_F(CudaQueue, AFullStreamGoesOnByAHostTaskBehindWorkOfAnother) {
     cuda().synchronize();
     device_flag flag;
     flag.hold(static_cast<gpu::stream_handle>(handle_of(a)));
-    std::atomic<bool> has_begun{false};
-    std::thread fills([&] {
-        has_begun.store(true);
-        add_one_often(a, x);
-    });
-    while (!has_begun.load()) {
-        std::this_thread::yield();
-    }
-    if (fake_cuda::in_use()) {
-        while (fake_cuda::pending(handle_of(a)) < 1024) {
-            std::this_thread::yield();
-        }
-    }
+    filling fills(a, [&] { add_one_often(a, x); });
     // Nobody waits for `b`: that its work is over is found by Weir's own thread, which has looked at `a` as well.
     step_in_place(b, y);
     host_task(
         b, [&](auto...) { flag.raise(); }, inout<double>(y));
-    fills.join();
+    fills.end();
     a.synchronize();
     EXPECT_THAT(values_of<double>(x), Each(2 * launches));
     EXPECT_THAT(values_of<double>(y), Each(11));
@@ -145,23 +158,20 @@ TEST_F(CudaQueue, WhoAsksForWhatIsInAFullOneDoesNotWait) {
     fake_gate held(handle_of(a));
     std::mutex of_latest;
     std::optional<completion> latest;
-    std::thread fills([&] {
+    filling fills(a, [&] {
         for (int i = 0; i < launches; ++i) {
             const completion one = step_in_place(a, x);
             const std::lock_guard lock(of_latest);
             latest = one;
         }
     });
-    while (fake_cuda::pending(handle_of(a)) < 1024) {
-        std::this_thread::yield();
-    }
     const auto is_over = [&] {
         const std::lock_guard lock(of_latest);
         return latest->done();
     };
     EXPECT_FALSE(is_over());
     held.open();
-    fills.join();
+    fills.end();
     a.synchronize();
     EXPECT_TRUE(is_over());
 }
@@ -184,17 +194,10 @@ TEST_F(CudaQueue, ControlTheDriverTakesNoMoreUntilTheDeviceGoesOn) {
     add_one_often(a, x);
     a.synchronize();
     fake_gate held(handle_of(a));
-    std::atomic<bool> is_done{false};
-    std::thread fills([&] {
-        add_one_often(a, x);
-        is_done.store(true);
-    });
-    while (fake_cuda::pending(handle_of(a)) < 1024) {
-        std::this_thread::yield();
-    }
-    EXPECT_FALSE(is_done.load());
+    filling fills(a, [&] { add_one_often(a, x); });
+    EXPECT_FALSE(fills.is_done());
     held.open();
-    fills.join();
+    fills.end();
     EXPECT_THAT(values_of<double>(x), Each(2 * launches));
 }
 
