@@ -10,6 +10,10 @@
 #include <thread>
 #include <vector>
 
+#include "backend/cuda/lane.hpp"
+#include "backend/cuda/queue.hpp"
+#include "backend/cuda/submissions.hpp"
+#include "support/effort.hpp"
 #include "support/messages.hpp"
 #include "support/time_limit.hpp"
 #include "unit/cuda_support.hpp"
@@ -152,6 +156,40 @@ TEST(CudaStream, O2EachOfTwoStreamsThatOneWaitsForInTurnIsWaitedFor) {
         EXPECT_THAT(values_of<double>(z), Each(11));
         step(waits, z, z);  // something else, until the next
     }
+}
+
+/// The host waits for an operation that Weir holds, and what enters the driver's stream right behind it ends only after that wait.
+TEST(CudaStream, O7TheHostWaitsForAnOperationAndNotForWhatEntersTheStreamRightBehindIt) {
+    const time_limit limit(sanitized ? 120 : 10, "a host that waits for an operation with a longer one behind it");
+    const kernel spin = kernel::from_source(R"(
+extern "C" __global__ void spin(unsigned long long flag, double* y) {
+    while (*reinterpret_cast<volatile unsigned long long*>(flag) == 0) {
+    }
+    y[0] = 7;
+}
+)",
+                                            "spin");
+    const stream a(cuda());
+    const array x = make(a, 1);
+    const array y = make(a, 0);
+    a.synchronize();
+    device_flag until;
+    testing::gate held;
+    held.hold(a);
+    const completion wanted = step_in_place(a, x);
+    std::thread waits([&] { wanted.synchronize(); });
+    const auto lane = gpu::submissions::find(a.state().timeline())->of();
+    while (lane->wanted.load() < wanted.epoch()) {
+        std::this_thread::yield();
+    }
+    const completion longer = launch(a, spin, {1, 1}, until.address(), out<double>(y));
+    held.open();
+    waits.join();
+    EXPECT_TRUE(wanted.done());
+    EXPECT_FALSE(longer.done());
+    until.raise();
+    longer.synchronize();
+    EXPECT_THAT(values_of<double>(x), Each(11));
 }
 
 TEST(CudaStream, O4OneEventServesAllWhoWaitForAnOperation) {

@@ -67,6 +67,8 @@ public:
                    "cuStreamWaitValue64");
     }
     void raise() { word_->store(1); }
+    /// Where it is for the device: 1 once it is raised.
+    [[nodiscard]] std::uint64_t address() const noexcept { return reinterpret_cast<std::uint64_t>(memory_); }
 
 private:
     const gpu::context& in_;

@@ -130,9 +130,7 @@ std::chrono::steady_clock::time_point cuda_driver::now() const noexcept {
 
 void cuda_driver::look(point wanted) const noexcept {
     if (const auto of = submissions::find(wanted.timeline)) {
-        of->of()->prepare(wanted.at);
-        of->of()->ask(wanted.at);
-        of->of()->look();
+        of->of()->look_for(wanted.at);
     } else if (wanted.timeline == end_.number()) {
         end_.look();
     }

@@ -75,10 +75,7 @@ void lane::find_watcher(epoch at) noexcept {
     if (!is_busy_.load(std::memory_order_seq_cst)) {
         stay_until(at);
     }
-    if (const epoch known = wanted.load(std::memory_order_seq_cst); known >= at) {
-        if (known == at) {
-            prepare(at);  // before something comes behind it
-        }
+    if (wanted.load(std::memory_order_seq_cst) >= at) {
         watcher::instance().hurry(*this, at);
     } else if (!watched.load(std::memory_order_seq_cst)) {
         watcher::instance().add(*this);
@@ -178,10 +175,12 @@ bool lane::is_mark_missing(epoch at) noexcept {
         return true;
     }
     const epoch last = last_event();
-    if (last + far_ahead <= at || last < asked_for_.load(std::memory_order_relaxed)) {
+    const epoch asked_for = asked_for_.load(std::memory_order_relaxed);
+    const epoch due = last < asked_for ? std::min(asked_for, last + far_ahead) : last + far_ahead;
+    if (due <= at) {
         return true;
     }
-    next_mark_.compare_exchange_strong(next, last + far_ahead, std::memory_order_relaxed);
+    next_mark_.compare_exchange_strong(next, due, std::memory_order_relaxed);
     return false;
 }
 

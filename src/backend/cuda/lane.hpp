@@ -218,16 +218,16 @@ public:
     /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is. Not where the driver's queue
     /// may be full; if another thread fills it just then, this waits until there is room.
     void prepare(epoch at) noexcept;
-    /// Somebody looks again and again whether the operation at `at` is over. The next one that enters the stream gets an event, if there
-    /// is none for `at` yet; without a next one the stream has nothing to do some day, which is seen, too.
+    /// Somebody looks again and again whether the operation at `at` is over. It gets an event when it enters the stream; if it did and has
+    /// none, the next one does. Without a next one the stream has nothing to do some day, which is seen, too.
     void ask(epoch at) noexcept;
     /// Completes all that is over, as far as there are events, or else if there is nothing left to do. Never waits.
     void look() noexcept;
     /// The same with few questions to the driver, each of which takes its locks from those who submit: whether the last event is
     /// over, else one in the middle.
     void glance() noexcept;
-    /// Completes what is over if `at` is, where the stream is not far ahead: for a thread that waits for just that, and looks again and
-    /// again. It records an event if there is none, and may wait until there is room for it.
+    /// Completes what is over if `at` is, and records an event if there is none: for who wants just that. Where the driver's queue may be
+    /// full it completes what is over, and records nothing (as `prepare`).
     void look_for(epoch at) noexcept;
     /// Whether anything may be in the stream that is not known to be over.
     [[nodiscard]] bool has_pending() const noexcept { return line_->completed() < submitted(); }
