@@ -209,6 +209,19 @@ TEST_F(S6Cuda, HostTasksTakePart) {
     EXPECT_TRUE(ran);
 }
 
+TEST_F(S6Cuda, AStreamWithNothingInItIsNotOverBeforeWhatItComesAfter) {
+    const array x = make(legacy_, 1);
+    cuda().synchronize();
+    fake_gate held(handle_of(legacy_));
+    const completion written = step_in_place(legacy_, x);
+    const event behind = blocking_.record();
+    cuda().state().driver().look_at_all();
+    EXPECT_FALSE(behind.done());
+    held.open();
+    behind.synchronize();
+    EXPECT_TRUE(written.done());
+}
+
 TEST_F(S6Cuda, WorkThatIsHeldInWeirIsOrderedAsWell) {
     const ordering_scope manual(ordering_mode::manual);
     const array x = make(blocking_, 1);

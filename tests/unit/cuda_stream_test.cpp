@@ -116,6 +116,18 @@ TEST(CudaStream, S4ABusyStreamThatIsDroppedEndsItsWorkAndGoes) {
     EXPECT_TRUE(streams_get_down_to(before));
 }
 
+TEST(CudaStream, S4ADroppedStreamGoesThoughNobodyAsksForWhatItDid) {
+    WEIR_NEEDS_FAKE();
+    static_cast<void>(step_kernel());
+    cuda().synchronize();
+    const std::size_t before = fake_cuda::live(fake_thing::streams);
+    {
+        const stream lonely(cuda());
+        step_in_place(lonely, make(lonely, 1));
+    }
+    EXPECT_TRUE(streams_get_down_to(before));
+}
+
 /// Who waits for a stream again and again keeps its handle meanwhile, and no more than that one.
 TEST(CudaStream, S4AStreamThatIsGoneIsKeptByNobodyWhoWaitsForAnother) {
     WEIR_NEEDS_FAKE();
@@ -183,7 +195,15 @@ extern "C" __global__ void spin(unsigned long long flag, double* y) {
         std::this_thread::yield();
     }
     const completion longer = launch(a, spin, {1, 1}, until.address(), out<double>(y));
+    std::optional<fake_gate> until_both_are_there;  // else the first one may be over before the second is there
+    if (fake_cuda::in_use()) {
+        until_both_are_there.emplace(handle_of(a));
+    }
     held.open();
+    while (lane->submitted() < longer.epoch()) {
+        std::this_thread::yield();
+    }
+    until_both_are_there.reset();
     waits.join();
     EXPECT_TRUE(wanted.done());
     EXPECT_FALSE(longer.done());
