@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "array/kernel_code.hpp"
@@ -10,6 +11,7 @@
 #include "backend/cuda/compiler.hpp"
 #include "backend/cuda/context.hpp"
 #include "backend/cuda/driver.hpp"
+#include "backend/cuda/loaded_module.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/fork.hpp"
 #include "weir/error.hpp"
@@ -54,6 +56,10 @@ std::uint64_t number_at(std::span<const std::byte> bytes, std::size_t at) {
     return value;
 }
 
+std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b) {
+    return a + b < a ? std::numeric_limits<std::uint64_t>::max() : a + b;
+}
+
 /// How many bytes the code says it has: the driver reads as far as that, whatever there is. 0 if it is none of the two
 /// forms that have lengths: an ELF file, with its table of sections at the end, and a fat binary.
 std::uint64_t stated_size(std::span<const std::byte> code) {
@@ -63,11 +69,11 @@ std::uint64_t stated_size(std::span<const std::byte> code) {
     constexpr std::size_t fat_header = 16;
     const std::uint64_t magic = code.size() >= sizeof(std::uint32_t) ? number_at<std::uint32_t>(code, 0) : 0;
     if (magic == elf_magic && code.size() >= elf_header) {
-        const std::uint64_t sections = number_at<std::uint64_t>(code, 40);
-        return sections + number_at<std::uint16_t>(code, 58) * number_at<std::uint16_t>(code, 60);
+        return saturated_sum(number_at<std::uint64_t>(code, 40),
+                             number_at<std::uint16_t>(code, 58) * number_at<std::uint16_t>(code, 60));
     }
     if (magic == fat_magic && code.size() >= fat_header) {
-        return number_at<std::uint16_t>(code, 6) + number_at<std::uint64_t>(code, 8);
+        return saturated_sum(number_at<std::uint64_t>(code, 8), number_at<std::uint16_t>(code, 6));
     }
     return magic == elf_magic || magic == fat_magic ? elf_header : 0;
 }
@@ -161,9 +167,10 @@ kernel kernel::from_function(void* handle, weir::device on) {
     }
     auto* const function = static_cast<gpu::function_handle>(handle);
     const char* name = nullptr;
-    if (in.api().function_name != nullptr) {
-        const gpu::in_context scope(in);
-        if (in.api().function_name(&name, function) != gpu::success) {
+    {
+        const gpu::in_relaxed_context scope(in);
+        gpu::load_function(in, function);
+        if (in.api().function_name != nullptr && in.api().function_name(&name, function) != gpu::success) {
             name = nullptr;
         }
     }

@@ -6,6 +6,8 @@
 #include "backend/cuda/driver_api.hpp"
 #include "backend/native.hpp"
 #include "weir/detail/mutex.hpp"
+#include "weir/error.hpp"
+#include "weir/memory.hpp"
 
 namespace weir::calls {
 
@@ -69,6 +71,16 @@ cufft_handle cufft_plan::make(std::size_t* workspace) const {
         const std::lock_guard lock(mutex_);
         idle_.reserve(++made_);
     }
+    try {
+        return make_once(workspace);
+    } catch (const out_of_memory&) {
+        // The library asks the driver, which does not know what Weir keeps for later (rule L6).
+        memory::trim(cuda(in_->number()));
+        return make_once(workspace);
+    }
+}
+
+cufft_handle cufft_plan::make_once(std::size_t* workspace) const {
     const backend::cuda::in_relaxed_context here(*in_);
     cufft_handle handle = 0;
     expect_cufft(library_->create(&handle), "cufftCreate");

@@ -41,6 +41,7 @@ private:
     class lent;
     /// One more of the library's plans.
     [[nodiscard]] cufft_handle make(std::size_t* workspace) const;
+    [[nodiscard]] cufft_handle make_once(std::size_t* workspace) const;
     void run(cufft_handle handle, const execution& one, int direction) const;
 
     const backend::cuda::context* in_;

@@ -101,7 +101,11 @@ void fft_plan::plan(const on& where) {
     state& s = expect_operand("plan");
     s.call(main_direction(s.what.kind())).prepare(where, *s.operand, s.workspace);
     if (s.what.kind() == fft_kind::complex_to_complex) {
-        s.call(fft_direction::inverse).prepare(where, *s.operand, s.workspace);
+        try {
+            s.call(fft_direction::inverse).prepare(where, *s.operand, s.workspace);
+        } catch (const missing_library&) {
+            // Its factor needs a kernel. A program that executes it is told so.
+        }
     }
     s.planned = true;
 }

@@ -262,12 +262,28 @@ TEST_F(FftOnCuda, APlanThatIsRefusedIsAnErrorBeforeAnythingIsEnqueued) {
                 AllOf(HasSubstr("cufftMakePlanMany64 failed (status 5, CUFFT_INTERNAL_ERROR)"), HasSubstr("driver")));
     EXPECT_THROW(static_cast<void>(f.execute(fft_direction::forward, s1)), state_error) << "it is not planned";
     fake_cufft::fail("cufftCreate", 1, 2);
+    fake_cufft::fail("cufftMakePlanMany64", 1, 2);  // of the second try
     EXPECT_THAT(message_of<out_of_memory>([&] { static_cast<void>(fft::fft(s1, a)); }),
                 AllOf(HasSubstr("CUFFT_ALLOC_FAILED"), HasSubstr("memory::trim")));
     fake_cufft::fail("cufftSetAutoAllocation", 1, 7);
     EXPECT_THROW(static_cast<void>(fft::fft(s1, a)), device_error);
     EXPECT_EQ(fake_cufft::plans(), plans) << "nothing is left over";
     f.plan(s1);
+    EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, s1))[0], complex(static_cast<double>(a.size())));
+}
+
+TEST_F(FftOnCuda, L6WhereTheLibraryFindsNoMemoryWeirsIsGivenBackAndItTriesAgain) {
+    const array a = fresh();
+    {
+        const array large = empty(std::size_t{1} << 22, dtype::float64, s1);
+    }
+    s1.synchronize();
+    const auto before = memory::stats(cuda()).cached;
+    ASSERT_GE(before, std::size_t{1} << 25);
+    fft_plan f(a);
+    fake_cufft::fail("cufftMakePlanMany64", 1, 2);
+    f.plan(s1);
+    EXPECT_LT(memory::stats(cuda()).cached, before);
     EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, s1))[0], complex(static_cast<double>(a.size())));
 }
 

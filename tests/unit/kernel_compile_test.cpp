@@ -16,6 +16,7 @@
 #include "backend/cuda/compile.hpp"
 #include "backend/cuda/compiler.hpp"
 #include "backend/cuda/driver.hpp"
+#include "backend/cuda/included_files.hpp"
 #include "backend/cuda/nvidia_library.hpp"
 #include "runtime/device_state.hpp"
 #include "support/scratch_folder.hpp"
@@ -88,18 +89,47 @@ TEST_F(kernel_compile_test, WhatDependsOnFilesIsNotCached) {
     if (!fake_cuda::in_use()) {
         GTEST_SKIP() << "counts what the fake NVRTC compiles";
     }
-    std::ofstream(folder / "value.h") << "#define VALUE 1\n";
-    const std::string source =
-        "  # include \"value.h\"\nextern \"C\" __global__ void fill(int* y, int n) { for (int i = 0; i < n; ++i) y[i] "
-        "= VALUE; }";
+    const std::string rest =
+        "\nextern \"C\" __global__ void fill(int* y, int n) { for (int i = 0; i < n; ++i) y[i] = VALUE; }";
+    const std::string file = (folder / "value.h").string();
     const std::vector<std::string> options = {"-I" + folder.string()};
     const stream on(cuda());
     const array y = empty({8}, dtype::int32, on);
-    launch(on, kernel::from_source(source, "fill", options), {1, 1}, out(y.view<std::int32_t>()), 8);
-    EXPECT_THAT(values_of<std::int32_t>(y), Each(1));
-    std::ofstream(folder / "value.h") << "#define VALUE 2\n";
-    launch(on, kernel::from_source(source, "fill", options), {1, 1}, out(y.view<std::int32_t>()), 8);
-    EXPECT_THAT(values_of<std::int32_t>(y), Each(2));
+    int value = 0;
+    const auto use = [&](const std::string& start, const std::vector<std::string>& with) {
+        ++value;
+        std::ofstream(folder / "value.h") << "#define VALUE " << value << "\n";
+        launch(on, kernel::from_source(start + rest, "fill", with), {1, 1}, out(y.view<std::int32_t>()), 8);
+        EXPECT_THAT(values_of<std::int32_t>(y), Each(value)) << start;
+    };
+    for (int twice = 0; twice < 2; ++twice) {
+        use("  # include \"value.h\"", options);
+        use("#include <value.h>", options);
+        for (const std::string& start :
+             {"#include <" + file + ">", "#include \"" + file + "\"", "#/**/include \"" + file + "\"",
+              "%:include \"" + file + "\"", "#inc\\\nlude \"" + file + "\"",
+              "#define FILE <" + file + ">\n#include FILE"}) {
+            use(start, {});
+        }
+    }
+}
+
+TEST_F(kernel_compile_test, ASourceMayIncludeFilesUnlessTheCompilersHeadersAreAllThatItCanMean) {
+    using backend::cuda::may_include_files;
+    for (const char* const source :
+         {"#include \"a.h\"", "#include </a.h>", "#include <../a.h>", "#include HERE", "#/**/include <a.h>",
+          "# /* two\nlines */ include <a.h>", "%:include <a.h>", "\?\?=include <a.h>", "#inc\\\nlude \"a.h\"",
+          "#\\ \r\ninclude \"a.h\"", "#include", "#include <a.h", "#include <a\n.h>", "#include_next \"a.h\"",
+          "#import \"a.h\"", "#embed \"a.bin\"", "#if __has_include(<a.h>)\n#endif", "#if __has_embed(<a.h>)\n#endif",
+          "#include <cuda_fp16.h>\n#include \"a.h\""}) {
+        EXPECT_TRUE(may_include_files(source)) << source;
+    }
+    for (const char* const source :
+         {"", "#include <cuda_fp16.h>", "  #\tinclude\t<cuda/std/array>", "#include<cuda_fp16.h>",
+          "// we include \"this\"\nint include;", "int includes = 1; // #1 include", "/* includes \"a.h\" */ int a;",
+          "#define include_all 1"}) {
+        EXPECT_FALSE(may_include_files(source)) << source;
+    }
 }
 
 TEST_F(kernel_compile_test, ADamagedCacheIsNoError) {
@@ -212,6 +242,8 @@ TEST_F(kernel_compile_test, KernelsAreLoadedWhenTheyAreMade) {
     const auto before = fake_cuda::calls("cuFuncLoad");
     const kernel nothing = kernel::from_source(kernel_source, "nothing");
     EXPECT_EQ(fake_cuda::calls("cuFuncLoad"), before + 1);
+    const kernel same = kernel::from_function(nothing.handle());
+    EXPECT_EQ(fake_cuda::calls("cuFuncLoad"), before + 2) << "that may be a handle that nothing was loaded for so far";
     const stream on(cuda());
     fake_cuda::forget_calls();
     launch(on, nothing, {1, 1});
@@ -282,7 +314,7 @@ TEST_F(kernel_compile_test, WhatFailsInTheDriverOrTheCompilerIsADeviceError) {
                 HasSubstr("nvrtcCompileProgram failed: NVRTC_ERROR_INTERNAL_ERROR"));
     const std::size_t modules = fake_cuda::live(fake_thing::modules);
     for (const char* const call : {"cuModuleLoadDataEx", "cuModuleGetFunction", "cuFuncLoad", "cuFuncGetAttribute"}) {
-        fake_cuda::fail(call, 1, 999);
+        fake_cuda::fail(call, 1, 801);
         EXPECT_THAT(refusal<device_error>(kernel_source, "axpy"), HasSubstr(call));
         EXPECT_EQ(fake_cuda::live(fake_thing::modules), modules) << "nothing is left behind by " << call;
     }

@@ -1,4 +1,5 @@
 // Traces of streams of a CUDA device: the times are the device's, and what is written of them is what happened.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "backend/cuda/device_context.hpp"
+#include "backend/cuda/driver.hpp"
+#include "runtime/device_state.hpp"
+#include "support/arrays.hpp"
 #include "support/evidence.hpp"
 #include "support/fake_cuda.hpp"
 #include "support/scratch_folder.hpp"
@@ -21,6 +26,8 @@
 
 namespace weir::test {
 namespace {
+
+using ::testing::Each;
 
 /// Adds one, each thread to its element, after it has spun for so many of its clock's ticks.
 const kernel& add_one() {
@@ -113,6 +120,43 @@ TEST(TraceCuda, V2_times_of_a_stream_follow_each_other_and_lie_within_the_run) {
     }
     EXPECT_LE(ran.back().end - ran.front().start, whole + clocks_differ);
     EXPECT_TRUE(is_proved(audited(log, {}), log));
+}
+
+TEST(TraceCuda, V2_an_operation_whose_times_cannot_be_had_runs_without_them) {
+    if (!fake_cuda::in_use()) {
+        GTEST_SKIP() << "needs a driver that fails when it is told to";
+    }
+    const stream s(cuda());
+    const array x = zeros({threads}, dtype::float32, s);
+    const noted trace;
+    for (const char* const call : {"cuEventCreate", "cuEventRecord", "cuEventSynchronize", "cuEventElapsedTime"}) {
+        for (unsigned long long nth = 1; nth <= 4; ++nth) {
+            const array y = zeros({threads}, dtype::float32, s);
+            s.synchronize();
+            fake_cuda::fail(call, nth, 2);
+            add(s, x, y, 0);
+            s.synchronize();
+            fake_cuda::fail_no_more();
+            EXPECT_THAT(values_of<float>(y), Each(1.0F)) << call << " " << nth;
+        }
+    }
+    const auto all = executions(trace.text()).size();
+    EXPECT_GE(all, records(trace.text(), "operation").size() / 2) << "most have times";
+}
+
+TEST(TraceCuda, V2_nobody_waits_long_to_compare_the_clocks) {
+    if (!fake_cuda::in_use()) {
+        GTEST_SKIP() << "needs the gates of the fake driver";
+    }
+    backend::cuda::device_context& device = backend::cuda::context_of(cuda().state().driver());
+    const backend::cuda::in_context here(device);
+    const auto first = device.base();
+    EXPECT_EQ(device.base(), first) << "it is new";
+    {
+        const fake_gate held(device.own_stream());
+        EXPECT_EQ(device.base({}), first) << "that stream has got stuck";
+    }
+    EXPECT_NE(device.base({}), first);
 }
 
 TEST(TraceCuda, V2_waits_are_seen_in_the_times) {

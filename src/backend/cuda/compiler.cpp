@@ -4,10 +4,12 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "backend/cuda/context.hpp"
+#include "backend/cuda/included_files.hpp"
 #include "backend/cuda/kernel_cache.hpp"
 #include "backend/cuda/nvrtc_api.hpp"
 #include "weir/error.hpp"
@@ -123,28 +125,27 @@ void check_text(const compile_request& what) {
 }
 
 /// Whether what comes out may depend on files, of which the cache knows nothing. Headers that come with the compiler are
-/// told apart by its version.
+/// told apart by its version, and by headers_stamp.
 bool depends_on_files(const compile_request& what) {
     for (const std::string& option : what.options) {
-        for (const char* const start : {"-I", "--include", "-include", "--pre-include", "--options-file", "-optf"}) {
+        for (const char* const start : {"-I", "--include", "-include", "--pre-include", "--options-file", "-optf", "--pch", "-pch", "--use-pch",
+                                         "-use-pch", "--create-pch", "-create-pch"}) {
             if (option.starts_with(start)) {
                 return true;
             }
         }
     }
-    // `#include <...>` finds the compiler's headers alone where no option names a folder.
-    const std::string& text = what.source;
-    for (std::size_t at = text.find('#'); at != std::string::npos; at = text.find('#', at + 1)) {
-        const std::size_t word = text.find_first_not_of(" \t", at + 1);
-        if (word != std::string::npos &&
-            (text.compare(word, 7, "include") == 0 || text.compare(word, 5, "embed") == 0)) {
-            const std::size_t after = text.find_first_not_of(" \t", text.find_first_of(" \t<\"/\\\n", word));
-            if (after == std::string::npos || text[after] != '<') {
-                return true;
-            }
-        }
-    }
-    return text.find("__has_include") != std::string::npos;
+    return may_include_files(what.source);
+}
+
+/// Tells apart the headers that were found beside the compiler, which may be replaced without it.
+std::string headers_stamp(const std::string& folder) {
+    const std::filesystem::path one = std::filesystem::path(folder) / "cuda_runtime.h";
+    std::error_code failed;
+    const auto bytes = std::filesystem::file_size(one, failed);
+    const auto written = failed ? std::filesystem::file_time_type() : std::filesystem::last_write_time(one, failed);
+    return failed ? std::string("unknown")
+                  : std::to_string(bytes) + " " + std::to_string(written.time_since_epoch().count());
 }
 
 /// All on which the result depends.
@@ -153,6 +154,9 @@ std::string cache_key(const nvrtc_api& api, int driver_version, const std::vecto
     std::string key = std::string("weir ") + WEIR_VERSION + "\nNVRTC " + std::to_string(api.major) + "." +
                       std::to_string(api.minor) + " " + std::filesystem::path(api.file).filename().string() +
                       "\ndriver " + std::to_string(driver_version) + "\n";
+    if (!api.headers.empty()) {
+        key += "headers " + headers_stamp(api.headers) + "\n";
+    }
     for (const std::string& option : options) {
         key += "option " + option + "\n";  // no line breaks in it
     }

@@ -3,13 +3,16 @@
 #include <chrono>
 #include <utility>
 
+#include "backend/spin.hpp"
+
 namespace weir::backend::cuda {
 
 namespace {
 
-constexpr auto base_lasts = std::chrono::seconds(2);
 constexpr int most_tries = 4;
 constexpr auto close_enough = std::chrono::microseconds(20);
+/// Weir's own stream may share a hardware queue with one that waits for something: then an older base has to do.
+constexpr auto patience = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -19,13 +22,32 @@ device_context::device_context(const driver_api& api, int number)
     expect(api.stream_create(&own_stream_, stream_non_blocking, 0), "cuStreamCreateWithPriority");
 }
 
-std::shared_ptr<const clock_base> device_context::base() {
-    const auto now = std::chrono::steady_clock::now();
+/// Waits for an event in Weir's own stream; if there is another base, not for long. Whether it is over.
+bool device_context::await(event_handle event, bool has_another) {
+    if (!has_another) {
+        expect(api().event_synchronize(event), "cuEventSynchronize");
+        return true;
+    }
+    const auto end = std::chrono::steady_clock::now() + patience;
+    result found = success;
+    while ((found = api().event_query(event)) == error_not_ready && std::chrono::steady_clock::now() < end) {
+        relax();
+    }
+    if (found == error_not_ready) {
+        return false;
+    }
+    expect(found, "cuEventQuery");
+    return true;
+}
+
+std::shared_ptr<const clock_base> device_context::base(std::chrono::steady_clock::duration lasts) {
+    std::shared_ptr<const clock_base> former;
     {
         const std::lock_guard lock(base_mutex_);
-        if (base_ && now - base_->on_host < base_lasts) {
-            return base_;
-        }
+        former = base_;
+    }
+    if (former && std::chrono::steady_clock::now() - former->on_host < lasts) {
+        return former;
     }
     auto fresh = std::make_shared<clock_base>();
     // The event came to pass between two times of the host's: of several tries, the one where these are closest.
@@ -34,7 +56,9 @@ std::shared_ptr<const clock_base> device_context::base() {
         event_ref event = timed_events.take();
         const auto before = std::chrono::steady_clock::now();
         expect(api().event_record(event.handle(), own_stream_), "cuEventRecord");
-        expect(api().event_synchronize(event.handle()), "cuEventSynchronize");
+        if (!await(event.handle(), former != nullptr)) {
+            return former;
+        }
         const auto taken = std::chrono::steady_clock::now() - before;
         if (taken < closest) {
             closest = taken;

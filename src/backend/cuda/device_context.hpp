@@ -29,9 +29,11 @@ public:
     event_pool timed_events;  ///< with times
     staging pieces;
 
-    /// A base for times of events that are recorded from now on: a recent one, since the driver gives differences as floats.
-    /// In the context. May wait for the device for some microseconds. Throws device_error, std::bad_alloc.
-    [[nodiscard]] std::shared_ptr<const clock_base> base();
+    static constexpr std::chrono::steady_clock::duration base_lasts = std::chrono::seconds(2);
+    /// A base for times of events that are recorded from now on: one that is not older than it `lasts`, since the driver gives
+    /// differences as floats, or else the last one. In the context. Waits for the device for some microseconds, at most for some milliseconds but the first time.
+    /// Throws device_error, std::bad_alloc.
+    [[nodiscard]] std::shared_ptr<const clock_base> base(std::chrono::steady_clock::duration lasts = base_lasts);
     /// The time of an event that is over; none if the driver does not tell, as in a broken context.
     [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> time_of(const clock_base& base,
                                                                                event_handle of) const noexcept;
@@ -40,6 +42,8 @@ public:
     [[nodiscard]] stream_handle own_stream() const noexcept { return own_stream_; }
 
 private:
+    [[nodiscard]] bool await(event_handle event, bool has_another);
+
     stream_handle own_stream_ = nullptr;
     detail::mutex base_mutex_;  ///< guards base_; a leaf in the lock order
     std::shared_ptr<const clock_base> base_;

@@ -345,13 +345,11 @@ bool submission::is_body(const operation& what) const noexcept {
     }
     lane::times told;
     told.at = at;
-    if (what.timed || is_moment) {
+    if (is_moment) {
         told.base = in.base();
         told.end = in.timed_events.take();
-    }
-    if (what.timed && !is_moment) {
-        told.start = in.timed_events.take();
-        in.expect(in.api().event_record(told.start.handle(), lane_->stream()), "cuEventRecord");
+    } else if (what.timed) {
+        begin_times(told);
     }
     const bool runs_later = is_body(what);
     void* object = what.work.object;
@@ -372,15 +370,41 @@ bool submission::is_body(const operation& what) const noexcept {
         const submitting_to stream(lane_->stream());
         type.run(object);
     }
-    if (told.end) {
-        for (const point target : passed_) {
-            if (const auto theirs = submissions::find(target.timeline)) {
-                told.after.emplace_back(theirs->lane_, target.at);
-            }
+    if (is_moment) {
+        end_times(std::move(told));
+    } else if (told.end) {
+        try {
+            end_times(std::move(told));
+        } catch (...) {
+            // The operation is in the stream: it has no times.
         }
-        in.expect(in.api().event_record(told.end.handle(), lane_->stream()), "cuEventRecord");
-        lane_->time(std::move(told));
     }
+}
+
+/// Of an operation that a trace wants the times of. Where they cannot be had it has none.
+void submission::begin_times(lane::times& told) noexcept {
+    device_context& in = lane_->in();
+    try {
+        told.base = in.base();
+        told.start = in.timed_events.take();
+        event_ref end = in.timed_events.take();
+        in.expect(in.api().event_record(told.start.handle(), lane_->stream()), "cuEventRecord");
+        told.end = std::move(end);
+    } catch (...) {
+        told.start = {};
+    }
+}
+
+/// Throws device_error, std::bad_alloc.
+void submission::end_times(lane::times&& told) {
+    for (const point target : passed_) {
+        if (const auto theirs = submissions::find(target.timeline)) {
+            told.after.emplace_back(theirs->lane_, target.at);
+        }
+    }
+    const device_context& in = lane_->in();
+    in.expect(in.api().event_record(told.end.handle(), lane_->stream()), "cuEventRecord");
+    lane_->time(std::move(told));
 }
 
 void submission::put_body(epoch at, const runtime::site& from, const detail::task_type* type, void* object) {

@@ -107,6 +107,8 @@ private:
     [[nodiscard]] bool is_body(const operation& what) const noexcept;
     void put_body(epoch at, const runtime::site& from, const detail::task_type* type, void* object);
     void put_into_stream(epoch at, const operation& what);
+    void begin_times(lane::times& told) noexcept;
+    void end_times(lane::times&& told);
 
     // What the records' owner is told.
     void failed(epoch at, const runtime::site& from, std::exception_ptr why) noexcept override {
