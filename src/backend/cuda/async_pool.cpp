@@ -38,7 +38,8 @@ void async_pool::give_back(std::byte* memory) noexcept {
 
 bool async_pool::give_back_behind(point last, std::byte* memory) noexcept {
     const std::shared_ptr<submission> theirs = submissions::find(last.timeline);
-    if (!theirs || theirs->is_shared() || &theirs->of()->in() != of_ || theirs->of()->submitted() < last.at) {
+    if (!theirs || theirs->is_shared() || &theirs->of()->in() != of_ || theirs->of()->submitted() < last.at ||
+        !theirs->of()->surely_has_room()) {
         return false;
     }
     const in_relaxed_context here(*of_);

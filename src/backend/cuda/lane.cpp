@@ -174,7 +174,7 @@ bool lane::is_mark_missing(epoch at) noexcept {
         }
         return true;
     }
-    const epoch last = last_event();
+    const epoch last = std::max(last_event(), line_->completed());
     const epoch asked_for = asked_for_.load(std::memory_order_relaxed);
     const epoch due = last < asked_for ? std::min(asked_for, last + far_ahead) : last + far_ahead;
     if (due <= at) {
@@ -190,8 +190,16 @@ epoch lane::last_event() noexcept {
     return events_.last_epoch();
 }
 
-/// Whether a call that adds to the stream may have to wait for the device, and its progress will be seen without that.
-bool lane::may_be_full() noexcept { return submitted() > line_->completed() + far_ahead && has_events(); }
+[[gnu::cold]] void lane::record_asked_mark() noexcept {
+    if (std::max(last_event(), line_->completed()) >= submitted()) {
+        return;
+    }
+    try {
+        record_fresh_end(false);
+    } catch (...) {
+        // The next operation gets one.
+    }
+}
 
 void lane::record_in_context(event_handle event) const {
     const in_context here(*in_);
@@ -329,9 +337,8 @@ epoch lane::end_if_idle() noexcept {
     if (all <= line_->completed()) {
         return 0;
     }
-    if (is_adopted_ || ordered_as_ != implicit_order::none || others_enter_.load(std::memory_order_relaxed)) {
-        // To ask for the stream would be to ask for what others put in, too, but not for what it comes after implicitly. Where others
-        // enter there is an event, unless one could not be had.
+    if (has_others()) {
+        // To ask for the stream would be to ask for what they put in, too. There is an event, unless one could not be had.
         prepare(all);
         return 0;
     }
@@ -343,7 +350,11 @@ epoch lane::end_if_idle() noexcept {
 }
 
 void lane::prepare(epoch at) noexcept {
-    if (at <= line_->completed() || at > submitted() || may_be_full()) {
+    if (!has_others()) {
+        ask(at);
+        return;
+    }
+    if (at <= line_->completed() || at > submitted() || !surely_has_room()) {
         return;
     }
     const in_relaxed_context here(*in_);
@@ -361,7 +372,7 @@ void lane::ask(epoch at) noexcept {
     epoch known = asked_for_.load(std::memory_order_relaxed);
     while (known < at && !asked_for_.compare_exchange_weak(known, at, std::memory_order_relaxed)) {
     }
-    next_mark_.store(0, std::memory_order_release);
+    next_mark_.store(before_next, std::memory_order_release);
 }
 
 void lane::glance() noexcept {
@@ -385,28 +396,24 @@ void lane::glance() noexcept {
     settle(reached);
 }
 
-bool lane::has_events() noexcept {
-    const std::lock_guard lock(mutex_);
-    return !events_.empty();
-}
-
 void lane::look_for(epoch at) noexcept {
-    if (may_be_full()) {
-        look();
-    }
-    if (at <= line_->completed() || may_be_full()) {
+    if (at <= line_->completed()) {
         return;
     }
+    prepare(at);
     epoch reached = 0;
     {
         const in_relaxed_context here(*in_);
         lane_events::recorded behind;
-        try {
-            behind = recorded_for(at);
-        } catch (...) {
-            // As in prepare.
+        {
+            const std::lock_guard lock(mutex_);
+            if (const lane_events::recorded* const found = events_.behind(at); found != nullptr) {
+                behind = *found;
+            }
         }
-        if (behind.event && is_over(behind.event)) {
+        if (!behind.event) {
+            reached = end_if_idle();
+        } else if (is_over(behind.event)) {
             reached = reached_with(behind);
         }
     }

@@ -34,8 +34,9 @@ namespace weir::backend::cuda {
 /// late to tell them apart; from then on each operation gets one of its own, as long as such waits come (`awaited`).
 ///
 /// To record an event is to add to the driver's queue, which waits for the device where that is full. So whoever only looks records
-/// none, but asks whether the stream has anything left to do, and the thread that submits records one now and then, or where it is
-/// asked to (`record_due_mark`): the progress of a stream that is never done is seen by those.
+/// none, but asks whether the stream has anything left to do, and the thread that submits records one now and then
+/// (`record_due_mark`), or before the next operation where it is asked to (`record_asked_mark`): the progress of a stream that is never
+/// done is seen by those.
 ///
 /// Shared: whoever looks keeps it. Any thread, under no lock, but for `submitted`, the marks, `keep` and `time`, which
 /// belong to the thread that submits.
@@ -215,19 +216,25 @@ public:
         return in_->api().event_record(event, stream_);
     }
 
-    /// Records an event for `at` if that is in the stream, so that it is known to be over as soon as it is. Not where the driver's queue
-    /// may be full; if another thread fills it just then, this waits until there is room.
+    /// Sees to it that the operation at `at` is known to be over soon after it is. Never waits.
     void prepare(epoch at) noexcept;
-    /// Somebody looks again and again whether the operation at `at` is over. It gets an event when it enters the stream; if it did and has
-    /// none, the next one does. Without a next one the stream has nothing to do some day, which is seen, too.
+    /// The same for a stream that nobody else puts work into. The operation gets an event when it enters the stream; if it did and has
+    /// none, one is recorded before the next one enters. Without a next one the stream has nothing to do some day, which is seen, too.
     void ask(epoch at) noexcept;
+    /// Whether `record_asked_mark` is to come before the next operation.
+    [[nodiscard, gnu::always_inline]] bool is_asked() const noexcept {
+        return next_mark_.load(std::memory_order_relaxed) == before_next;
+    }
+    /// Records an event behind all that is in the stream, unless there is one. In a fork_section, by the thread that submits.
+    void record_asked_mark() noexcept;
+    /// Whether the driver's queue has room for a call, however many each operation makes, within reason.
+    [[nodiscard]] bool surely_has_room() const noexcept { return submitted() <= line_->completed() + surely_fit; }
     /// Completes all that is over, as far as there are events, or else if there is nothing left to do. Never waits.
     void look() noexcept;
     /// The same with few questions to the driver, each of which takes its locks from those who submit: whether the last event is
     /// over, else one in the middle.
     void glance() noexcept;
-    /// Completes what is over if `at` is, and records an event if there is none: for who wants just that. Where the driver's queue may be
-    /// full it completes what is over, and records nothing (as `prepare`).
+    /// Completes what is over if `at` is: for who wants just that. Prepares that. Never waits.
     void look_for(epoch at) noexcept;
     /// Whether anything may be in the stream that is not known to be over.
     [[nodiscard]] bool has_pending() const noexcept { return line_->completed() < submitted(); }
@@ -245,9 +252,13 @@ private:
     };
     /// As many operations get an event each after the last wait for a single one.
     static constexpr int stays_fine = 64;
-    /// The driver's queue may be full if more are not known to be over. CUDA's holds 1024 calls, and an operation is a launch and its
-    /// waits. One of so many has an event in any case.
+    /// One of so many operations has an event in any case.
     static constexpr epoch far_ahead = 256;
+    /// CUDA's queue holds 1024 calls of the driver, and has room where no more operations than this are not known to be over: unless each
+    /// is 16 calls, waits included, or more.
+    static constexpr epoch surely_fit = 64;
+    /// next_mark_ where an event is to be recorded before the next operation. The first epoch is 1.
+    static constexpr epoch before_next = 1;
 
     [[nodiscard]] bool lacks_mark(epoch covered) noexcept;
     void record(event_handle event) const;
@@ -260,12 +271,14 @@ private:
     [[nodiscard]] bool is_mark_missing(epoch at) noexcept;
     [[nodiscard]] epoch last_event() noexcept;
     [[nodiscard]] epoch end_if_idle() noexcept;
-    [[nodiscard]] bool may_be_full() noexcept;
+    /// Whether others put work into the stream. Then there is an event behind what Weir put there last.
+    [[nodiscard]] bool has_others() const noexcept {
+        return is_adopted_ || others_enter_.load(std::memory_order_relaxed);
+    }
     [[nodiscard]] const lane_events::recorded* event_behind(epoch at) noexcept;
     [[nodiscard]] const lane_events::recorded* event_of_its_own(epoch at, const lane_events::recorded& later) noexcept;
     [[nodiscard]] lane_events::recorded recorded_for(epoch at);
     [[nodiscard]] lane_events::recorded record_for(epoch at, epoch covered, bool is_mark);
-    [[nodiscard]] bool has_events() noexcept;
     [[nodiscard]] bool is_over(const event_ref& event) noexcept;
     [[nodiscard]] epoch reached_with(const lane_events::recorded& last) noexcept;
     void settle(epoch reached) noexcept;

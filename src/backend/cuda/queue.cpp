@@ -182,6 +182,9 @@ bool submission::find_event(point target, event_ref& event) {
 
 /// Whether the wait is over, or in the hands of the driver; else this is told when it is over.
 bool submission::pass(point target) noexcept {
+    if (lane_->is_asked()) {
+        lane_->record_asked_mark();
+    }
     timeline& other = timeline_table::instance().at(target.timeline);
     host_waits_ = host_waits_ || &other == &line();
     if (other.completed() >= target.at) {
@@ -280,6 +283,9 @@ void submission::submit_ahead() noexcept {
 
 /// Puts an operation into the driver's stream, as far as it may run.
 [[gnu::hot]] submission::entered submission::enter_stream(epoch at, const operation& what) noexcept {
+    if (lane_->is_asked()) [[unlikely]] {
+        lane_->record_asked_mark();
+    }
     if (what.work.type == nullptr) {
         return entered::nothing;
     }
@@ -300,7 +306,7 @@ void submission::submit_ahead() noexcept {
     if (is_known) {
         events.succeeded(at);
     }
-    return how;
+    return !is_foreign && what.work.type->put != nullptr ? entered::call : how;
 }
 
 /// What the operation owns is gone, or kept by the lane.
@@ -309,8 +315,10 @@ void submission::submit_ahead() noexcept {
         passed_.clear();  // else the next work comes after these as well
     }
     lane_->submitted(at);
+    // In a stream with implicit order what put nothing there is over when other streams are, which an event behind it alone tells.
+    const bool is_hidden = what != entered::call && lane_->ordered_as() != implicit_order::none;
     try {
-        if (what == entered::foreign_work || is_shared_.load(std::memory_order_relaxed)) {
+        if (what == entered::foreign_work || is_hidden || is_shared_.load(std::memory_order_relaxed)) {
             lane_->mark();
         } else if (lane_->is_mark_due(at)) {
             lane_->record_due_mark(at);

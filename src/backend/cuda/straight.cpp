@@ -213,6 +213,10 @@ namespace {
 }
 
 [[gnu::hot]] void submission::carry_out(epoch at, const operation& what) noexcept {
+    if (lane_->is_asked()) [[unlikely]] {
+        detail::rare();
+        lane_->record_asked_mark();
+    }
     const bool plain = is_plain(what);
     if (straight_waits_ != 0) {
         if (straight_waits_ == one_to_record && plain) {
