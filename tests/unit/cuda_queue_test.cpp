@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
+#include <deque>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "support/effort.hpp"
 #include "support/time_limit.hpp"
@@ -174,6 +178,94 @@ TEST_F(CudaQueue, WhoAsksForWhatIsInAFullOneDoesNotWait) {
     fills.end();
     a.synchronize();
     EXPECT_TRUE(is_over());
+}
+
+/// Fills a stream by few operations, each of which waits for many, asks, and opens it by a host task behind work of another: nobody
+/// waits for room but who fills it.
+void expect_nobody_waits_for_room(bool is_blocking, const stream& other, const array& of_other) {
+    constexpr std::size_t width = 64;
+    constexpr std::size_t times = 20;
+    const stream full(cuda(), {.blocking = is_blocking});
+    const array z = make(full, 0);
+    step_in_place(other, of_other);
+    std::vector<stream> many;
+    std::vector<array> theirs;
+    for (std::size_t i = 0; i < width; ++i) {
+        many.emplace_back(cuda());
+        theirs.push_back(make(many.back(), 1));
+    }
+    cuda().synchronize();
+    std::deque<fake_gate> held;
+    std::vector<std::vector<event>> ends(times);
+    for (std::size_t i = 0; i < width; ++i) {
+        held.emplace_back(handle_of(many[i]));
+        for (auto& some : ends) {
+            some.emplace_back(step_in_place(many[i], theirs[i]));
+        }
+    }
+    std::mutex of_latest;
+    std::optional<completion> latest;
+    filling fills(full, [&] {
+        for (const auto& some : ends) {
+            on behind_all(full);
+            for (const event& one : some) {
+                behind_all.after(one);
+            }
+            const completion end = step_in_place(behind_all, z);
+            const std::lock_guard lock(of_latest);
+            latest = end;
+        }
+    });
+    {
+        const std::lock_guard lock(of_latest);
+        EXPECT_FALSE(latest->done());
+    }
+    step_in_place(other, of_other);
+    host_task(
+        other,
+        [&](auto...) {
+            for (fake_gate& each : held) {
+                each.open();
+            }
+        },
+        inout<double>(of_other));
+    fills.end();
+    full.synchronize();
+    EXPECT_TRUE(latest->done());
+}
+
+TEST_F(CudaQueue, FewOperationsThatWaitForManyFillIt) {
+    WEIR_NEEDS_FAKE();
+    expect_nobody_waits_for_room(false, b, y);
+}
+
+TEST_F(CudaQueue, ABlockingStreamIsFullAsWell) {
+    WEIR_NEEDS_FAKE();
+    expect_nobody_waits_for_room(true, b, y);
+}
+
+TEST_F(CudaQueue, L4MemoryThatTheDriverIsToTakeBackInAFullOneHoldsUpNoOtherRelease) {
+    WEIR_NEEDS_FAKE();
+    add_one_often(a, x);
+    step_in_place(b, y);
+    std::optional<array> of_driver;
+    {
+        const memory::use here(memory::driver_pool());
+        of_driver = make(a, 5);
+    }
+    cuda().synchronize();
+    fake_gate held(handle_of(a));
+    step(a, x, *of_driver);
+    filling fills(a, [&] { add_one_often(a, x); });
+    of_driver.reset();
+    std::promise<void> is_released;
+    keep_alive(event(step_in_place(b, y)),
+               std::shared_ptr<void>(&is_released, [&](void* /*unused*/) { is_released.set_value(); }));
+    is_released.get_future().wait();
+    held.open();
+    fills.end();
+    a.synchronize();
+    EXPECT_THAT(values_of<double>(x), Each(51 + launches));
 }
 
 /// By which others see how far the stream is.

@@ -170,17 +170,46 @@ TEST(CudaStream, O2EachOfTwoStreamsThatOneWaitsForInTurnIsWaitedFor) {
     }
 }
 
-/// The host waits for an operation that Weir holds, and what enters the driver's stream right behind it ends only after that wait.
-TEST(CudaStream, O7TheHostWaitsForAnOperationAndNotForWhatEntersTheStreamRightBehindIt) {
-    const time_limit limit(sanitized ? 120 : 10, "a host that waits for an operation with a longer one behind it");
-    const kernel spin = kernel::from_source(R"(
+/// Runs until a device_flag is raised.
+kernel spins() {
+    return kernel::from_source(R"(
 extern "C" __global__ void spin(unsigned long long flag, double* y) {
     while (*reinterpret_cast<volatile unsigned long long*>(flag) == 0) {
     }
     y[0] = 7;
 }
 )",
-                                            "spin");
+                               "spin");
+}
+
+/// Who has asked for an operation is told when it is over, not when what entered the stream later is.
+TEST(CudaStream, O7WhoAsksForAnOperationDoesNotWaitForWhatEntersTheStreamLater) {
+    const time_limit limit(sanitized ? 120 : 10, "a program that asks for an operation with a longer one behind it");
+    const kernel spin = spins();
+    const stream a(cuda());
+    const array x = make(a, 1);
+    const array y = make(a, 0);
+    a.synchronize();
+    device_flag from_then_on;
+    device_flag until;
+    from_then_on.hold(static_cast<gpu::stream_handle>(handle_of(a)));
+    const completion wanted = step_in_place(a, x);
+    EXPECT_FALSE(wanted.done());
+    const completion longer = launch(a, spin, {1, 1}, until.address(), out<double>(y));
+    from_then_on.raise();
+    while (!wanted.done()) {
+        std::this_thread::yield();
+    }
+    EXPECT_FALSE(longer.done());
+    until.raise();
+    longer.synchronize();
+    EXPECT_THAT(values_of<double>(x), Each(11));
+}
+
+/// The host waits for an operation that Weir holds, and what enters the driver's stream right behind it ends only after that wait.
+TEST(CudaStream, O7TheHostWaitsForAnOperationAndNotForWhatEntersTheStreamRightBehindIt) {
+    const time_limit limit(sanitized ? 120 : 10, "a host that waits for an operation with a longer one behind it");
+    const kernel spin = spins();
     const stream a(cuda());
     const array x = make(a, 1);
     const array y = make(a, 0);

@@ -274,9 +274,7 @@ TEST_F(FftOnCuda, APlanThatIsRefusedIsAnErrorBeforeAnythingIsEnqueued) {
 
 TEST_F(FftOnCuda, L6WhereTheLibraryFindsNoMemoryWeirsIsGivenBackAndItTriesAgain) {
     const array a = fresh();
-    {
-        const array large = empty(std::size_t{1} << 22, dtype::float64, s1);
-    }
+    { const array large = empty(std::size_t{1} << 22, dtype::float64, s1); }
     s1.synchronize();
     const auto before = memory::stats(cuda()).cached;
     ASSERT_GE(before, std::size_t{1} << 25);

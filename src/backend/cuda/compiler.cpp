@@ -128,8 +128,8 @@ void check_text(const compile_request& what) {
 /// told apart by its version, and by headers_stamp.
 bool depends_on_files(const compile_request& what) {
     for (const std::string& option : what.options) {
-        for (const char* const start : {"-I", "--include", "-include", "--pre-include", "--options-file", "-optf", "--pch", "-pch", "--use-pch",
-                                         "-use-pch", "--create-pch", "-create-pch"}) {
+        for (const char* const start : {"-I", "--include", "-include", "--pre-include", "--options-file", "-optf",
+                                        "--pch", "-pch", "--use-pch", "-use-pch", "--create-pch", "-create-pch"}) {
             if (option.starts_with(start)) {
                 return true;
             }
