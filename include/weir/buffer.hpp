@@ -162,7 +162,11 @@ class WEIR_EXPORT host_access {
 public:
     /// The host reads or, with access_mode::write, changes `where` of `of`. Blocks as said above. Throws operation_error if
     /// it reads what a failed operation was to write (rule K4), std::bad_alloc.
-    host_access(const buffer& of, const order::footprint& where, order::access_mode mode, source_location from);
+    ///
+    /// `copies`: it lives only until the host has copied what is there. A conflicting operation that another thread enqueues
+    /// meanwhile begins after that, and its call waits for it; without, it may change what this thread looks at.
+    host_access(const buffer& of, const order::footprint& where, order::access_mode mode, source_location from,
+                bool copies = false);
     /// Takes over the access of `other`.
     host_access(host_access&& other) noexcept;
     host_access& operator=(host_access&&) = delete;
@@ -173,6 +177,7 @@ private:
     buffer keep_;
     order::footprint where_;
     order::access_mode mode_;
+    bool copies_;
 };
 
 }  // namespace weir

@@ -227,7 +227,7 @@ void pack(const array& of, std::byte* to) {
 }  // namespace
 
 void copy_to_host(const array& of, std::byte* to, source_location where) {
-    const host_access access(of.buffer(), of.footprint(), order::access_mode::read, where);
+    const host_access access(of.buffer(), of.footprint(), order::access_mode::read, where, true);
     pack(of, to);
 }
 
@@ -238,8 +238,9 @@ host_window::host_window(const array& of, order::access_mode mode, source_locati
             "the host cannot change " + of.to_string() +
             " in place: write to it with weir::copy_from_host, or with weir::copy from an array on cpu");
     }
-    access_.emplace(of.buffer(), of.footprint(), mode, where);
-    if (!reachable || !of.is_contiguous()) {
+    const bool copies = !reachable || !of.is_contiguous();
+    access_.emplace(of.buffer(), of.footprint(), mode, where, copies);
+    if (copies) {
         copy_ = std::make_unique_for_overwrite<std::byte[]>(of.nbytes());
         pack(of, copy_.get());
         data_ = copy_.get();

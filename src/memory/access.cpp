@@ -72,7 +72,7 @@ bool nothing_pending(runtime::resource& of, const order::footprint& where, order
 }
 
 void wait_for_conflicts(runtime::resource& of, const order::footprint& where, order::access_mode mode,
-                        const source_location& from) {
+                        const source_location& from, bool copies) {
     runtime::fork_guard::expect_usable();
     if (of.memory_of() != nullptr) {
         of.memory_of()->expect_usable();
@@ -104,6 +104,9 @@ void wait_for_conflicts(runtime::resource& of, const order::footprint& where, or
         });
         if (pending.empty()) {
             refused = enter(of, where, mode, ordering, from);
+            if (copies) {
+                of.begin_copy(where, mode);
+            }
         }
     } while (!pending.empty());
     if (runtime::failures::any()) {

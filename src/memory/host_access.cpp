@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "memory/access.hpp"
+#include "runtime/host_copies.hpp"
 #include "runtime/resource.hpp"
 #include "weir/buffer.hpp"
 
@@ -9,15 +10,22 @@ namespace weir {
 
 namespace {
 
-void leave(runtime::resource& of, const order::footprint& where, order::access_mode mode) noexcept {
-    const std::lock_guard lock(of.mutex);
-    of.end_view(where, mode);
+void leave(runtime::resource& of, const order::footprint& where, order::access_mode mode, bool copies) noexcept {
+    bool was_copying = false;
+    {
+        const std::lock_guard lock(of.mutex);
+        was_copying = of.end_view(where, mode, copies);
+    }
+    if (was_copying) {
+        runtime::host_copies::ended();
+    }
 }
 
 }  // namespace
 
-host_access::host_access(const buffer& of, const order::footprint& where, order::access_mode mode, source_location from)
-    : keep_(of), where_(where), mode_(mode) {
+host_access::host_access(const buffer& of, const order::footprint& where, order::access_mode mode, source_location from,
+                         bool copies)
+    : keep_(of), where_(where), mode_(mode), copies_(copies) {
     runtime::resource* const target = keep_.resource();
     if (target == nullptr) {
         return;
@@ -27,20 +35,23 @@ host_access::host_access(const buffer& of, const order::footprint& where, order:
         target->view(where_, mode_);
     }
     try {
-        memory::wait_for_conflicts(*target, where_, mode_, from);
+        memory::wait_for_conflicts(*target, where_, mode_, from, copies_);
         keep_.await_idle_device(from);
     } catch (...) {
-        leave(*target, where_, mode_);
+        leave(*target, where_, mode_, copies_);
         throw;
     }
 }
 
 host_access::host_access(host_access&& other) noexcept
-    : keep_(std::move(other.keep_)), where_(std::exchange(other.where_, {})), mode_(other.mode_) {}
+    : keep_(std::move(other.keep_)),
+      where_(std::exchange(other.where_, {})),
+      mode_(other.mode_),
+      copies_(other.copies_) {}
 
 host_access::~host_access() {
     if (runtime::resource* const target = keep_.resource()) {
-        leave(*target, where_, mode_);
+        leave(*target, where_, mode_, copies_);
     }
 }
 

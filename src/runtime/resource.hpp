@@ -21,18 +21,29 @@ namespace weir::runtime {
 
 class device_state;
 
-/// The host's live views of one resource. A conflicting operation is over before its call returns (rule X7).
+/// The host's live views of one resource. A conflicting operation is over before its call returns (rule X7); while the host copies
+/// it does not even begin.
 class host_views {
 public:
     /// May throw std::bad_alloc; nothing is entered then.
     void enter(const order::footprint& where, order::access_mode mode) { views_.push_back({where, mode}); }
-    /// Takes out one view that was entered with the same arguments.
-    void leave(const order::footprint& where, order::access_mode mode) noexcept {
-        const auto found = std::find(views_.begin(), views_.end(), view{where, mode});
-        if (found != views_.end()) {
+    /// Nothing that conflicts is pending: who entered a view with these arguments copies from now on, until it leaves.
+    void begin_copy(const order::footprint& where, order::access_mode mode) noexcept {
+        if (view* const found = find({where, mode})) {
+            found->copies = true;
+        }
+    }
+    /// Takes out one view that was entered with the same arguments. Whether it was copying.
+    bool leave(const order::footprint& where, order::access_mode mode, bool copies) noexcept {
+        // One that was to copy may have been called off before it began.
+        view* found = copies ? find({where, mode, true}) : nullptr;
+        const bool was_copying = found != nullptr;
+        found = was_copying ? found : find({where, mode});
+        if (found != nullptr) {
             *found = views_.back();
             views_.pop_back();
         }
+        return was_copying;
     }
     [[nodiscard]] bool none() const noexcept { return views_.empty(); }
     [[nodiscard]] bool conflict_with(const order::footprint& where, order::access_mode mode) const noexcept {
@@ -42,12 +53,26 @@ public:
         });
     }
 
+    /// The same of those alone that copy.
+    [[nodiscard]] bool copy_conflicts_with(const order::footprint& where, order::access_mode mode) const noexcept {
+        return !views_.empty() && std::any_of(views_.begin(), views_.end(), [&](const view& one) {
+            const bool writes = one.mode == order::access_mode::write || mode == order::access_mode::write;
+            return one.copies && writes && order::overlap(one.where, where);
+        });
+    }
+
 private:
     struct view {
         order::footprint where;
         order::access_mode mode;
+        bool copies = false;
         friend bool operator==(const view&, const view&) = default;
     };
+    [[nodiscard]] view* find(const view& like) noexcept {
+        const auto found = std::find(views_.begin(), views_.end(), like);
+        return found != views_.end() ? &*found : nullptr;
+    }
+
     std::vector<view> views_;
 };
 
@@ -132,10 +157,13 @@ public:
         views_.enter(where, mode);
         note_others();
     }
-    /// No longer.
-    void end_view(const order::footprint& where, order::access_mode mode) noexcept {
-        views_.leave(where, mode);
+    /// As host_views::begin_copy.
+    void begin_copy(const order::footprint& where, order::access_mode mode) noexcept { views_.begin_copy(where, mode); }
+    /// No longer: as host_views::leave. Where it was copying, host_copies::ended() follows.
+    [[nodiscard]] bool end_view(const order::footprint& where, order::access_mode mode, bool copies) noexcept {
+        const bool was_copying = views_.leave(where, mode, copies);
         note_others();
+        return was_copying;
     }
     /// @}
 

@@ -17,6 +17,7 @@
 #include "runtime/foreign_visit.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/host.hpp"
+#include "runtime/host_copies.hpp"
 #include "runtime/late.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/ordering.hpp"
@@ -379,9 +380,29 @@ struct onlookers {
     return {end.at.timeline, end.at.at, std::move(end.known)};
 }
 
-/// Packages share operands: they are asked for their work first.
-[[gnu::noinline]] completion submit_among_packages(stream_state& stream, const submission& what, const onlookers& by,
-                                                   operands& resources) {
+/// Whether the host copies at this moment what the operation is to change. All locks are held.
+[[nodiscard]] bool is_being_copied(const submission& what) noexcept {
+    return std::any_of(what.accesses.begin(), what.accesses.end(), [](const access_request& access) {
+        return access.target != nullptr && access.target->views().copy_conflicts_with(access.where, access.mode);
+    });
+}
+
+/// Blocks until it does not. Under no lock.
+[[gnu::cold, gnu::noinline]] void wait_for_copies(const submission& what) {
+    host_copies::wait_while([&] {
+        return std::any_of(what.accesses.begin(), what.accesses.end(), [](const access_request& access) {
+            if (access.target == nullptr) {
+                return false;
+            }
+            const std::lock_guard lock(access.target->mutex);
+            return access.target->views().copy_conflicts_with(access.where, access.mode);
+        });
+    });
+}
+
+/// Packages share operands: they are asked for their work first. Nothing if the host copies an operand just then.
+[[gnu::noinline]] std::optional<completion> submit_among_packages(stream_state& stream, const submission& what,
+                                                                  const onlookers& by, operands& resources) {
     late<foreign_visit> visit;
     meet_packages(visit, what, modes(stream), by.want_safety);
     if (visit) {
@@ -394,7 +415,24 @@ struct onlookers {
         visit->lock(stream);
     }
     stream.expect_open();
+    if (is_being_copied(what)) {
+        return std::nullopt;
+    }
     return submit_planned(stream, what, by, visit, held);
+}
+
+/// The same where none do.
+std::optional<completion> submit_among_streams(stream_state& stream, const submission& what, const onlookers& by,
+                                               operands& resources) {
+    stream.follow_device_order(what.from.where);
+    const detail::fork_section whole;  // one for all locks
+    locks held(resources, stream);
+    stream.expect_open();
+    if (is_being_copied(what)) {
+        return std::nullopt;
+    }
+    late<foreign_visit> none;
+    return submit_planned(stream, what, by, none, held);
 }
 
 }  // namespace
@@ -407,15 +445,13 @@ struct onlookers {
         expect_reachable(stream, what);
     }
     const onlookers by;
-    if (resources.shared()) {
-        return submit_among_packages(stream, what, by, resources);
+    const auto submit = resources.shared() ? submit_among_packages : submit_among_streams;
+    for (;;) {
+        if (std::optional<completion> done = submit(stream, what, by, resources)) {
+            return *std::move(done);
+        }
+        wait_for_copies(what);
     }
-    stream.follow_device_order(what.from.where);
-    const detail::fork_section whole;  // one for all locks
-    locks held(resources, stream);
-    stream.expect_open();
-    late<foreign_visit> none;
-    return submit_planned(stream, what, by, none, held);
 }
 
 }  // namespace weir::runtime

@@ -1,8 +1,10 @@
 // Many host threads, many streams (rules O8, S4), through the public interface.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -84,6 +86,20 @@ WEIR_CONFORMANCE(O8, EightThreadsOnManyStreamsAndOneArrayLoseNothing) {
         const std::int64_t parts = std::min<std::int64_t>(i, host_threads - 1) - std::max<std::int64_t>(i - 7, 0) + 1;
         EXPECT_EQ(seen[static_cast<std::size_t>(i)], rounds / 2 * host_threads + rounds / 2 * parts);
     }
+}
+
+WEIR_CONFORMANCE(O8, WhatAThreadReadsIsOfOneMoment) {
+    const stream s{here()};
+    const array x = zeros(5000, dtype::float64, s);
+    std::atomic<int> torn{0};
+    on_eight_threads([&](int /*thread*/) {
+        for (int round = 0; round < 30; ++round) {
+            add_one(s, x);
+            const auto seen = x.read<double>();
+            torn += std::adjacent_find(seen.begin(), seen.end(), std::not_equal_to<>()) == seen.end() ? 0 : 1;
+        }
+    });
+    EXPECT_EQ(torn.load(), 0);
 }
 
 WEIR_CONFORMANCE(O8, ControlTwoUnorderedAdditionsLoseOne) {

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
+#include "runtime/host_copies.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
@@ -35,6 +37,62 @@ TEST(O6, ReadingWaitsForTheWriteAndWritingForTheReadsToo) {
     x.write<double>()[0] = 2;
     other_opener.join();
     EXPECT_EQ(seen, 1.0);
+}
+
+/// Without waiting for anything.
+double first_of(const array& x) { return *reinterpret_cast<const double*>(x.data()); }
+
+/// Enqueues a change of `x` on another thread while the host copies `copied` of it; whether the thread waits for the copy.
+bool waits_for_a_copy(const array& x, const array& copied) {
+    const stream s;
+    std::atomic<bool> has_returned{false};
+    std::optional<host_access> copy(std::in_place, copied.buffer(), copied.footprint(), order::access_mode::read,
+                                    source_location::current(), true);
+    std::thread other([&] {
+        fill(s, x, 2);
+        s.synchronize();
+        has_returned.store(true);
+    });
+    while (runtime::host_copies::waiting() == 0 && !has_returned.load()) {
+        std::this_thread::yield();
+    }
+    const bool waits = !has_returned.load();
+    EXPECT_EQ(first_of(x), waits ? 0.0 : 2.0);
+    copy.reset();
+    other.join();
+    EXPECT_EQ(first_of(x), 2.0);
+    return waits;
+}
+
+TEST(O6, WhatTheHostCopiesChangesAfterwards) {
+    const array x = zeros(8, dtype::float64);
+    EXPECT_TRUE(waits_for_a_copy(x, x));
+    EXPECT_EQ(runtime::host_copies::waiting(), 0);
+}
+
+TEST(O6, ACopyOfOtherElementsIsNotWaitedFor) {
+    const array x = zeros(8, dtype::float64);
+    EXPECT_FALSE(waits_for_a_copy(x.slice(0, 4), x.slice(4, 8)));
+}
+
+TEST(O6, WhatReadsAsACopyDoesIsNotHeldUp) {
+    const stream s;
+    const array x = zeros(8, dtype::float64, s);
+    const array y = empty(8, dtype::float64, s);
+    const host_access copy(x.buffer(), x.footprint(), order::access_mode::read, source_location::current(), true);
+    weir::copy(s, y, x);
+    EXPECT_EQ(y.read<double>()[7], 0.0);
+}
+
+TEST(O6, ACopyThatIsRefusedHoldsUpNothing) {
+    const stream s;
+    const array x = zeros(8, dtype::float64, s);
+    access(s, out(x.view<double>()), [](native_stream, std::span<double>) { throw std::runtime_error("no"); });
+    EXPECT_THROW(static_cast<void>(host_access(x.buffer(), x.footprint(), order::access_mode::read,
+                                               source_location::current(), true)),
+                 operation_error);
+    fill(s, x, 3);
+    EXPECT_EQ(x.read<double>()[0], 3.0);
 }
 
 TEST(O6, OtherPartsOfTheArrayAreNotWaitedFor) {
