@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -32,6 +33,8 @@ struct call_book {
     call_counts counts;
     unsigned long long all = 0;
     std::vector<fault> faults;
+    std::deque<call_counts>
+        of_threads;  ///< stay behind: static destructors call when their thread's variables are gone
 };
 
 call_book& calls() {
@@ -39,10 +42,14 @@ call_book& calls() {
     return *book;
 }
 
-/// Those of the calling thread.
+/// Those of the calling thread. Without the lock.
 call_counts& own_calls() {
-    thread_local call_counts counts;
-    return counts;
+    thread_local call_counts* const counts = [] {
+        call_book& book = calls();
+        const std::lock_guard held(book.lock);
+        return &book.of_threads.emplace_back();
+    }();
+    return *counts;
 }
 
 unsigned long long count_in(const call_counts& counts, const char* name) {
@@ -85,10 +92,11 @@ void stop_at(std::string_view name) {
 CUresult count(const char* name, bool by_any) {
     expect_no_child(name);
     stop_at(name);
+    call_counts& own = own_calls();
     call_book& book = calls();
     const std::lock_guard held(book.lock);
     ++book.counts[name];
-    ++own_calls()[name];
+    ++own[name];
     ++book.all;
     CUresult error = success;
     for (fault& each : book.faults) {
@@ -237,10 +245,10 @@ unsigned long long weir_fake_calls(const char* name) {
 unsigned long long weir_fake_own_calls(const char* name) { return count_in(own_calls(), name); }
 
 void weir_fake_forget_calls() {
+    own_calls().clear();
     call_book& book = calls();
     const std::lock_guard held(book.lock);
     book.counts.clear();
-    own_calls().clear();
     book.all = 0;
 }
 
