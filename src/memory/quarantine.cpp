@@ -4,7 +4,9 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "backend/cuda/driver_api.hpp"
 #include "backend/timeline.hpp"
@@ -60,7 +62,7 @@ struct ends_of_contexts {
 };
 
 struct shared_state {
-    detail::mutex mutex;  ///< guards what follows; before the pools' and the contexts' own locks
+    detail::mutex mutex;  ///< guards what follows; a leaf in the lock order
     ends_of_contexts last;
     quarantine_list held;
     quarantine_list ending;
@@ -75,22 +77,28 @@ shared_state& state() {
 // So that no fork finds it half made.
 [[maybe_unused]] const auto& made_at_start = state();
 
-/// Ends of all contexts as they are now. Under the lock. false if some context gives none.
-bool mark_contexts(shared_state& in, bool may_block) noexcept {
-    const std::uint64_t before = drops.load(std::memory_order_seq_cst);
+/// Ends of all contexts as they are now; none if some context gives none. Under no lock: the driver may block, until something is
+/// over that others enqueue or let go of.
+std::optional<ends_of_contexts> mark_contexts(bool may_block) noexcept {
     try {
-        ends_of_contexts found{before, {}};
+        ends_of_contexts found{drops.load(std::memory_order_seq_cst), {}};
         for (runtime::device_state* const each : runtime::cuda_devices_in_use()) {
             if (const auto end = each->driver().mark_end_of_all()) {
                 found.points.push_back(*end);
             } else if (!may_block || !each->driver().await_end_of_all()) {
-                return false;
+                return std::nullopt;
             }
         }
-        in.last = std::move(found);
-        return true;
+        return found;
     } catch (...) {
-        return false;
+        return std::nullopt;
+    }
+}
+
+/// Another thread may have found later ones meanwhile. Under the lock.
+void make_known(shared_state& in, ends_of_contexts&& found) noexcept {
+    if (found.covers > in.last.covers) {
+        in.last = std::move(found);
     }
 }
 
@@ -151,17 +159,28 @@ bool quarantined::take_ends() noexcept {
     return true;
 }
 
+/// Whether its end is known, or can be had now.
+bool quarantined::find_end() noexcept {
+    shared_state& all = state();
+    std::unique_lock lock(all.mutex);
+    if (all.last.covers <= dropped_ && captures_of_process.load() == capture_knowledge::none) {
+        lock.unlock();
+        std::optional<ends_of_contexts> found = mark_contexts(false);
+        lock.lock();
+        if (found) {
+            make_known(all, std::move(*found));
+        }
+    }
+    if (!take_ends()) {
+        return false;
+    }
+    all.ending.add(*this);
+    return true;
+}
+
 std::optional<frontiers::point> quarantined::pending() noexcept {
-    if (!has_end_) {
-        shared_state& all = state();
-        const std::lock_guard lock(all.mutex);
-        if (all.last.covers <= dropped_ && captures_of_process.load() == capture_knowledge::none) {
-            static_cast<void>(mark_contexts(all, false));
-        }
-        if (!take_ends()) {
-            return std::nullopt;
-        }
-        all.ending.add(*this);
+    if (!has_end_ && !find_end()) {
+        return std::nullopt;
     }
     const auto left = std::find_if(ends_.begin(), ends_.end(), [](const frontiers::point& one) {
         return !backend::timeline_table::instance().is_complete(one);
@@ -224,10 +243,17 @@ void quarantined::release_held(bool may_block) noexcept {
         return;  // in the child of a fork: it is the parent's, and stays where it is
     }
     shared_state& all = state();
-    const std::lock_guard lock(all.mutex);
-    if (all.last.covers == drops.load(std::memory_order_seq_cst) || !mark_contexts(all, may_block)) {
-        return;  // nothing was dropped since, or it is not to be had now
+    std::unique_lock lock(all.mutex);
+    if (all.last.covers == drops.load(std::memory_order_seq_cst)) {
+        return;  // nothing was dropped since
     }
+    lock.unlock();
+    std::optional<ends_of_contexts> found = mark_contexts(may_block);
+    if (!found) {
+        return;  // it is not to be had now
+    }
+    lock.lock();
+    make_known(all, std::move(*found));
     quarantined* next = all.held.first;
     while (next != nullptr) {
         quarantined& one = *std::exchange(next, next->next_);

@@ -47,6 +47,7 @@ public:
 private:
     [[nodiscard]] std::optional<frontiers::point> pending() noexcept override;
     void release() noexcept override;
+    [[nodiscard]] bool find_end() noexcept;
     [[nodiscard]] bool take_ends() noexcept;
     void leave() noexcept;
 

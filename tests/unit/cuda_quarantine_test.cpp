@@ -13,6 +13,7 @@
 #include "memory/quarantine.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/reaper.hpp"
+#include "support/effort.hpp"
 #include "support/messages.hpp"
 #include "support/time_limit.hpp"
 #include "unit/cuda_support.hpp"
@@ -255,6 +256,52 @@ TEST_F(L5Cuda, AnOlderDriverWaitsAtTheSafePoint) {
     EXPECT_EQ(fake_cuda::calls("cuCtxSynchronize"), runtime::cuda_devices_in_use().size());
     await_end();
     api.context_record_event = function;
+}
+
+TEST_F(L5Cuda, S1MemoryIsDroppedWhileASafePointWaitsForTheDevice) {
+    const time_limit limit(sanitized ? 120 : 10, "the release of memory, while another thread waits at a safe point,");
+    auto& api = const_cast<gpu::driver_api&>(in_.api());  // the driver's own table, which is no constant
+    const auto function = std::exchange(api.context_record_event, nullptr);
+    array late = lent();
+    fake_gate held(hidden_);
+    use_and_drop(lent());
+    settle();
+    std::thread waits([] { safe_point(); });
+    while (fake_cuda::calls("cuCtxSynchronize") == 0) {
+        std::this_thread::yield();
+    }
+    late = array();
+    settle();  // what opens the gate may be behind it
+    held.open();
+    waits.join();
+    EXPECT_GT(quarantined(), 0U) << "one was dropped later";
+    safe_point();
+    await_end();
+    api.context_record_event = function;
+}
+
+TEST_F(L5Cuda, S1NobodyWaitsForAThreadThatRecordsTheEndOfAContext) {
+    const time_limit limit(sanitized ? 120 : 10, "who looks at the end of a context that another thread records");
+    array late = lent();
+    use_and_drop(lent());
+    settle();
+    std::thread records([] {
+        fake_cuda::stop("cuCtxRecordEvent");
+        safe_point();
+    });
+    while (!fake_cuda::is_stopped()) {
+        std::this_thread::yield();
+    }
+    late = array();
+    settle();
+    cuda().state().driver().look_at_all();
+    safe_point();
+    await_end();
+    fake_cuda::go_on();
+    records.join();
+    const auto before = marks();
+    safe_point();
+    EXPECT_EQ(marks(), before) << "nothing was dropped since the later one";
 }
 
 TEST_F(L5Cuda, ACaptureAllTheSameKeepsItInQuarantine) {

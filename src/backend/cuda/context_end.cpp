@@ -23,13 +23,13 @@ std::optional<point> context_end::mark() noexcept {
     try {
         const in_relaxed_context here(*in_);
         event_ref event = in_->events.take();
-        const std::lock_guard lock(mutex_);
-        events_.push_back({last_ + 1, event});
+        // Under no lock: the driver may block, and who looks is to find what is over meanwhile.
         if (const result failed = in_->api().context_record_event(in_->handle(), event.handle()); failed != success) {
-            events_.pop_back();
             in_->note_error(failed);
             return std::nullopt;
         }
+        const std::lock_guard lock(mutex_);
+        events_.push_back({last_ + 1, std::move(event)});
         made = {line_->number(), ++last_};
     } catch (...) {
         return std::nullopt;  // no memory, or no event: the caller asks again

@@ -45,9 +45,9 @@ private:
     device_context* in_;
     timeline* line_;
     detail::mutex completing_;  ///< of the thread that completes; before mutex_
-    detail::mutex
-        mutex_;  ///< guards what follows, and that events are recorded in their order; a leaf in the lock order
+    detail::mutex mutex_;       ///< guards what follows; a leaf in the lock order
     epoch last_;
+    /// Threads that mark at the same time come in any order: an epoch is over once its event and those before it are.
     std::deque<recorded> events_;
 };
 
