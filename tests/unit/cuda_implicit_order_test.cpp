@@ -5,8 +5,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <future>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "backend/cuda/driver.hpp"
@@ -279,6 +282,44 @@ TEST_F(S6Cuda, AThreadsDefaultStreamIsForThatThread) {
     }).join();
     step_in_place(mine, x);
     EXPECT_THAT(values_of<double>(x), Each(11));
+}
+
+TEST_F(S6Cuda, AThreadsDefaultStreamIsNotThatOfALaterThreadWithTheSameId) {
+    std::thread::id id;
+    std::optional<stream> former;
+    std::optional<array> x;
+    std::thread([&] {
+        id = std::this_thread::get_id();
+        former = stream::adopt(number(2), cuda());
+        x = make(*former, 1);
+        former->synchronize();
+    }).join();
+    // Some thread gets the id of the former one: those that have another one stay until then.
+    std::promise<void> found;
+    const std::shared_future<void> is_found(found.get_future());
+    std::vector<std::thread> later;
+    bool is_same = false;
+    for (int tries = 0; tries < 100 && !is_same; ++tries) {
+        std::promise<bool> told;
+        std::future<bool> answer = told.get_future();
+        later.emplace_back([&, told = std::move(told)]() mutable {
+            const bool has_its_id = std::this_thread::get_id() == id;
+            if (has_its_id) {
+                EXPECT_THAT(message_of<argument_error>([&] { step_in_place(*former, *x); }),
+                            HasSubstr("the default stream of another thread"));
+            }
+            told.set_value(has_its_id);
+            is_found.wait();
+        });
+        is_same = answer.get();
+    }
+    found.set_value();
+    for (std::thread& each : later) {
+        each.join();
+    }
+    if (!is_same) {
+        GTEST_SKIP() << "the system gives no id again";
+    }
 }
 
 }  // namespace

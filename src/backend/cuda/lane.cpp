@@ -28,6 +28,13 @@ implicit_order order_of(const context& in, stream_handle stream) noexcept {
     return in.api().stream_flags(stream, &flags) == success ? order_of(flags) : implicit_order::none;
 }
 
+/// Of the calling thread, and of no other one in this process. The system gives the id of a thread that has ended to another one.
+std::uint64_t number_of_thread() noexcept {
+    static constinit std::atomic<std::uint64_t> last{0};
+    thread_local const std::uint64_t mine = last.fetch_add(1, std::memory_order_relaxed) + 1;
+    return mine;
+}
+
 }  // namespace
 
 lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& lock, int priority, unsigned flags)
@@ -58,7 +65,7 @@ lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& l
       line_(&line),
       owner_(&owner),
       mutex_(lock),
-      thread_(std::this_thread::get_id()),
+      thread_(number_of_thread()),
       reached_(line.completed()),
       completed_(line.completed()) {}
 
@@ -69,6 +76,8 @@ lane::~lane() {
     const in_relaxed_context here(*in_);
     in_->api().stream_destroy(stream_);
 }
+
+bool lane::is_of_this_thread() const noexcept { return number_of_thread() == thread_; }
 
 /// The operation at `at` is in the stream; somebody may not know it who must.
 void lane::find_watcher(epoch at) noexcept {

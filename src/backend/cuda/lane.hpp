@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -60,9 +59,7 @@ public:
     /// How the driver orders it with other streams of the context.
     [[nodiscard]] implicit_order ordered_as() const noexcept { return ordered_as_; }
     /// Whether its handle means this stream on the calling thread: the handle 2 means another one on each.
-    [[nodiscard]] bool is_reachable() const noexcept {
-        return stream_ != per_thread_stream() || std::this_thread::get_id() == thread_;
-    }
+    [[nodiscard]] bool is_reachable() const noexcept { return stream_ != per_thread_stream() || is_of_this_thread(); }
     [[nodiscard]] timeline& line() const noexcept { return *line_; }
     [[nodiscard]] queue_events& owner() const noexcept { return *owner_; }
 
@@ -260,6 +257,7 @@ private:
     /// next_mark_ where an event is to be recorded before the next operation. The first epoch is 1.
     static constexpr epoch before_next = 1;
 
+    [[nodiscard]] bool is_of_this_thread() const noexcept;
     [[nodiscard]] bool lacks_mark(epoch covered) noexcept;
     void record(event_handle event) const;
     [[gnu::cold]] void record_in_context(event_handle event) const;
@@ -320,7 +318,7 @@ private:
     std::deque<kept> kept_;
     std::deque<times> times_;
 
-    std::thread::id thread_;  ///< that made this
+    std::uint64_t thread_ = 0;  ///< the number of the one that made this, if others own the stream
 
     std::atomic<epoch> asked_for_{0};        ///< an event is to be behind it
     std::atomic<bool> others_enter_{false};  ///< the handle is known to others
