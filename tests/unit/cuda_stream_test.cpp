@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -670,6 +673,43 @@ TEST(CudaAdopt, S6TheLegacyDefaultStreamIsAStreamLikeOthers) {
     step_in_place(legacy, x);
     step_in_place(other, x);
     EXPECT_THAT(values_of<double>(x), Each(111));
+}
+
+/// A static object that uses a stream when the process ends: made before Weir used the driver, it goes after what Weir ends then.
+class late_user {
+public:
+    void begin() {
+        x_ = make(s_.emplace(cuda()), 1);
+        step_in_place(*s_, *x_);
+        s_->synchronize();
+    }
+    ~late_user() {
+        const time_limit limit(sanitized ? 120 : 10, "a wait in a static destructor");
+        std::promise<void> ran;
+        fake_gate held(handle_of(*s_));
+        step_in_place(*s_, *x_);
+        host_task(*s_, [&ran] { ran.set_value(); });
+        held.open();
+        ran.get_future().wait();  // this thread does not look itself
+        std::fprintf(stderr, "the task ran\n");
+    }
+
+private:
+    std::optional<stream> s_;
+    std::optional<array> x_;
+};
+
+TEST(CudaEndDeathTest, StaticDestructorsMayWait) {
+    WEIR_NEEDS_FAKE();
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            static_cast<void>(fake_cuda::calls());  // opens the driver
+            static late_user one;
+            one.begin();
+            std::exit(0);
+        },
+        ::testing::ExitedWithCode(0), "the task ran");
 }
 
 }  // namespace

@@ -31,9 +31,31 @@ watcher& watcher::instance() {
 }
 
 watcher::watcher() {
-    std::thread([this] { work(); }).detach();
+    begin();
     // Registered after the driver's own, which opened before: so this comes first.
     std::atexit([] { instance().end(); });
+}
+
+/// Throws std::system_error.
+void watcher::begin() {
+    std::thread([this] { work(); }).detach();
+}
+
+/// For who waits. If the thread is gone, the process is about to end, and runs a static destructor. Under the lock.
+void watcher::begin_again() noexcept {
+    if (!is_gone_) {
+        return;
+    }
+    // Runs as soon as that destructor has, before those that are still to come, and before the driver ends.
+    if (std::atexit([] { instance().end(); }) != 0) {
+        return;  // nothing is still to come
+    }
+    try {
+        begin();
+        is_over_ = has_ended_ = is_gone_ = false;
+    } catch (...) {
+        // No thread can be had: the next who waits tries again.
+    }
 }
 
 void watcher::end() noexcept {
@@ -44,6 +66,7 @@ void watcher::end() noexcept {
     is_over_ = true;
     changed_.notify_all();
     changed_.wait(lock, [&] { return has_ended_; });
+    is_gone_ = true;
 }
 
 void watcher::add(lane& one) noexcept {
@@ -83,6 +106,7 @@ void watcher::hurry(lane& one, epoch at) noexcept {
     add(one);
     const std::lock_guard lock(mutex_);
     in_a_hurry_ = true;
+    begin_again();
     changed_.notify_one();
 }
 

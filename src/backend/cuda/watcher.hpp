@@ -21,7 +21,8 @@ class context_end;
 /// a keeper of objects, the host).
 class watcher {
 public:
-    /// The one of the process; never destroyed. Its thread ends before the driver does.
+    /// The one of the process; never destroyed. Its thread ends before the driver does: when the process exits, perhaps before
+    /// other static objects go. While a destructor of these waits, there is a thread again.
     static watcher& instance();
 
     /// From now on the stream is looked at while it has work.
@@ -46,6 +47,8 @@ private:
     void work() noexcept;
     void take_fresh() noexcept;
     [[nodiscard]] bool look_at_all() noexcept;
+    void begin();
+    void begin_again() noexcept;
     void end() noexcept;
 
     std::atomic<int> lookers_{0};
@@ -58,6 +61,7 @@ private:
     bool has_nothing_to_do_ = false;  ///< the thread sleeps until it is told
     bool is_over_ = false;
     bool has_ended_ = false;
+    bool is_gone_ = false;  ///< and whoever ended it has gone on: the next who waits starts another one
     // Of its thread.
     std::vector<detail::owner<lane>> lanes_;
     std::vector<context_end*> ends_;
