@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -366,6 +369,45 @@ TEST_F(L5Cuda, X8MemoryOfOthersGoesBackToThemAtTheEnd) {
     held.open();
     settle();
     EXPECT_TRUE(gone);
+}
+
+/// A static object that waits for the end of a context when the process ends: made when the reaper had started, and before
+/// Weir used the driver.
+class late_dropper {
+public:
+    void begin() {
+        x_ = make(s_.emplace(cuda()), 1);
+        s_->synchronize();
+        memory::lend_out(x_->buffer());
+    }
+    ~late_dropper() {
+        const time_limit limit(sanitized ? 120 : 10, "the end of a context in a static destructor");
+        x_.reset();
+        runtime::reaper::wait_until_empty();
+        safe_point();
+        while (memory::stats(cuda()).quarantined != 0) {
+            std::this_thread::yield();
+        }
+        std::fprintf(stderr, "the memory came back\n");
+    }
+
+private:
+    std::optional<stream> s_;
+    std::optional<array> x_;
+};
+
+TEST(L5CudaDeathTest, MemoryComesBackInStaticDestructors) {
+    WEIR_NEEDS_FAKE();
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            static_cast<void>(fake_cuda::calls());  // opens the driver
+            runtime::reaper::start();               // so that it ends later than what looks at the device
+            static late_dropper one;
+            one.begin();
+            std::exit(0);
+        },
+        ::testing::ExitedWithCode(0), "the memory came back");
 }
 
 }  // namespace

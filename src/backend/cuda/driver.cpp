@@ -168,6 +168,8 @@ void cuda_driver::hurry(point wanted) const noexcept {
     if (const auto of = submissions::find(wanted.timeline)) {
         of->of()->prepare(wanted.at);
         watcher::instance().hurry(*of->of(), wanted.at);
+    } else if (wanted.timeline == end_.number()) {
+        watcher::instance().hurry(end_);
     }
 }
 

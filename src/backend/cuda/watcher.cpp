@@ -110,6 +110,12 @@ void watcher::hurry(lane& one, epoch at) noexcept {
     changed_.notify_one();
 }
 
+void watcher::hurry(context_end& one) noexcept {
+    add(one);
+    const std::lock_guard lock(mutex_);
+    begin_again();
+}
+
 /// Whether somebody waits for what is in a stream.
 bool watcher::look_at_all() noexcept {
     bool hurried = false;

@@ -31,6 +31,8 @@ public:
     void add(context_end& one) noexcept;
     /// Somebody waits for `at`.
     void hurry(lane& one, epoch at) noexcept;
+    /// Somebody waits for the end of a context.
+    void hurry(context_end& one) noexcept;
 
     /// While it lives, a thread looks itself for what it waits for: the watcher leaves the driver's locks to it for some
     /// milliseconds, unless somebody else waits.
