@@ -191,6 +191,8 @@ public:
     [[nodiscard]] virtual memory_piece allocate(std::size_t bytes) noexcept = 0;
     /// Gives it back. Nothing may be using it any more.
     virtual void deallocate(memory_piece memory, std::size_t bytes) noexcept = 0;
+    /// Throws device_error, which says why, if the device is lost: then memory is not what is missing.
+    virtual void expect_sound() const {}
     /// Bytes of memory the device has; the pool never takes more. 0: nobody knows.
     [[nodiscard]] virtual std::size_t total_memory() const noexcept = 0;
     /// What a message about memory that is missing should say beside what the pool knows: a sentence, or nothing.

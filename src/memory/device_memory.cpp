@@ -90,6 +90,7 @@ block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, con
                 continue;
             }
             const std::string why = from.explain_shortage(bytes);
+            from.source().expect_sound();
             if (from.quarantine_ends() != answer.quarantine_ends) {
                 continue;  // what was in quarantine has come back meanwhile
             }

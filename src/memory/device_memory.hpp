@@ -18,7 +18,7 @@ namespace weir::memory {
 [[nodiscard]] pool& shared_pool_of(runtime::device_state& device);
 
 /// At least `bytes` bytes (not 0) from the pool of the stream's device, taken from what is best for the stream. Blocks only
-/// where pool::take says so. Throws out_of_memory, state_error (closed stream), std::bad_alloc.
+/// where pool::take says so. Throws out_of_memory, device_error (a lost device), state_error (closed stream), std::bad_alloc.
 [[nodiscard]] detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, const source_location& where);
 /// The same from another pool of the device.
 [[nodiscard]] detail::owner<block> allocate(pool& from, std::size_t bytes, runtime::stream_state& on,

@@ -65,7 +65,7 @@ private:
     backend::cuda::async_pool* from_;
 };
 
-/// Asks again after everybody has given back what they only keep. Throws out_of_memory.
+/// Asks again after everybody has given back what they only keep. Throws out_of_memory, device_error.
 template <class Ask>
 void ask_twice(runtime::device_state& device, std::size_t bytes, Ask ask) {
     if (ask()) {
@@ -79,11 +79,13 @@ void ask_twice(runtime::device_state& device, std::size_t bytes, Ask ask) {
         return;
     }
     const statistics pools = pool_of(device).stats();
-    throw out_of_memory("out of memory on " + std::string(driver.name()) + ": the driver has no " +
-                        std::to_string(bytes) + " bytes left, while Weir's pool holds " + std::to_string(pools.live) +
-                        " bytes live, " + std::to_string(pools.pending) + " pending, " + std::to_string(pools.cached) +
-                        " cached. Drop arrays that are no longer needed, or work in smaller parts. " +
-                        driver.about_shortage());
+    const std::string why =
+        "out of memory on " + std::string(driver.name()) + ": the driver has no " + std::to_string(bytes) +
+        " bytes left, while Weir's pool holds " + std::to_string(pools.live) + " bytes live, " +
+        std::to_string(pools.pending) + " pending, " + std::to_string(pools.cached) +
+        " cached. Drop arrays that are no longer needed, or work in smaller parts. " + driver.about_shortage();
+    driver.expect_sound();
+    throw out_of_memory(why);
 }
 
 class driver_resource final : public memory_resource {

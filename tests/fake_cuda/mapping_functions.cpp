@@ -1,4 +1,5 @@
-// cuMemAddress*, cuMemCreate, cuMemMap: ranges of addresses, and memory that is mapped there. None of them waits.
+// cuMemAddress*, cuMemCreate, cuMemMap: ranges of addresses, and memory that is mapped there. None of them waits, and none
+// minds a broken context, as with NVIDIA's driver.
 #include <sys/mman.h>
 
 #include <algorithm>

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
@@ -22,6 +24,7 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 
 constexpr int concurrent_managed_access = 89;
+constexpr int virtual_memory_management = 102;
 constexpr std::size_t mib = std::size_t{1} << 20;
 /// These count calls of the fake driver and hold its streams.
 class L6CudaMemory : public ::testing::Test {
@@ -300,6 +303,44 @@ TEST_F(L6CudaMemory, MemoryThatAnotherProgramTookIsMissingAndComesBack) {
     EXPECT_EQ(ask().bytes(), 64 * mib);
     EXPECT_EQ(ask_driver().bytes(), 64 * mib);
     cuda().synchronize();
+}
+
+// --- a broken context ---------------------------------------------------------------------------------------------
+
+/// In a process of its own: asks a device whose context is broken, and that has no memory left, for memory that nobody keeps.
+void expect_told_that_the_context_is_lost(bool maps_memory, buffer (*ask)(const stream& device, const stream& host)) {
+    EXPECT_EXIT(
+        {
+            fake_cuda::set_attribute(virtual_memory_management, maps_memory ? 1 : 0);
+            const stream device(cuda());
+            const stream host(cpu());
+            fake_cuda::break_context(0, 719);
+            fake_cuda::set_total_memory(fake_cuda::bytes_in_use(0) + 8 * mib);
+            const std::string told = message_of<device_error>([&] { static_cast<void>(ask(device, host)); });
+            std::fprintf(stderr, "%s\n", told.c_str());
+            std::exit(told.find("the CUDA context of device 0 is lost") == 0 ? 0 : 1);
+        },
+        ::testing::ExitedWithCode(0), "start it again");
+}
+
+TEST(L6CudaBrokenDeathTest, ItIsNotMemoryThatIsMissing) {
+    WEIR_NEEDS_FAKE();
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto from_pool = [](const stream& device, const stream& /*host*/) { return buffer(64 * mib, device); };
+    const auto from_driver = [](const stream& device, const stream& /*host*/) {
+        return memory::driver_pool()->allocate(64 * mib, device);
+    };
+    const auto managed = [](const stream& device, const stream& /*host*/) {
+        return memory::managed()->allocate(64 * mib, device);
+    };
+    const auto pinned = [](const stream& /*device*/, const stream& host) {
+        return memory::pinned()->allocate(64 * mib, host);
+    };
+    expect_told_that_the_context_is_lost(true, from_pool);
+    expect_told_that_the_context_is_lost(false, from_pool);
+    expect_told_that_the_context_is_lost(true, from_driver);
+    expect_told_that_the_context_is_lost(true, managed);
+    expect_told_that_the_context_is_lost(true, pinned);
 }
 
 }  // namespace

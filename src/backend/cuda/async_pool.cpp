@@ -15,7 +15,10 @@ async_pool::async_pool(device_context& of) noexcept
 std::byte* async_pool::allocate(std::size_t bytes, stream_handle stream) {
     const in_relaxed_context here(*of_);
     int capturing = 0;
-    of_->expect(of_->api().stream_is_capturing(stream, &capturing), "cuStreamIsCapturing");
+    const result asked = of_->api().stream_is_capturing(stream, &capturing);
+    of_->note_error(asked);
+    of_->expect_sound();
+    of_->expect(asked, "cuStreamIsCapturing");
     if (capturing != 0) {
         throw state_error(
             "memory of the driver's pool on a stream that is being captured would be the graph's: allocate "
@@ -26,6 +29,8 @@ std::byte* async_pool::allocate(std::size_t bytes, stream_handle stream) {
     if (answer == error_out_of_memory) {
         return nullptr;
     }
+    of_->note_error(answer);
+    of_->expect_sound();
     of_->expect(answer, "cuMemAllocAsync");
     used_.store(true, std::memory_order_relaxed);
     return reinterpret_cast<std::byte*>(made);

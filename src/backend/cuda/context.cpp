@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "weir/error.hpp"
+
 namespace weir::backend::cuda {
 
 context::context(const driver_api& api, int number) : api_(&api), number_(number) {
@@ -40,6 +42,12 @@ bool context::note_error(result what) const noexcept {
 std::string context::why_broken() const {
     return "the CUDA context of device " + std::to_string(number_) + " is lost: " + describe(*api_, error_.load()) +
            what_a_sticky_error_means;
+}
+
+void context::expect_sound() const {
+    if (is_broken()) {
+        throw device_error(why_broken());
+    }
 }
 
 }  // namespace weir::backend::cuda

@@ -38,6 +38,8 @@ public:
     [[nodiscard]] bool is_broken() const noexcept { return error_.load(std::memory_order_relaxed) != success; }
     /// Why, for messages.
     [[nodiscard]] std::string why_broken() const;
+    /// Throws device_error, which says why, if it is broken.
+    void expect_sound() const;
 
 private:
     const driver_api* api_;

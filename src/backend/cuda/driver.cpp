@@ -78,9 +78,7 @@ memory_piece cuda_driver::allocate(std::size_t bytes) noexcept {
     const in_relaxed_context here(context_);
     if (bodies_.load() != nullptr) {
         void* pinned = nullptr;
-        if (context_.api().host_alloc(&pinned, bytes, host_alloc_portable | host_alloc_mapped) != success) {
-            return {};
-        }
+        context_.note_error(context_.api().host_alloc(&pinned, bytes, host_alloc_portable | host_alloc_mapped));
         return {static_cast<std::byte*>(pinned), 0};
     }
     device_pointer made = 0;
@@ -101,7 +99,9 @@ std::string cuda_driver::about_shortage() const {
     std::size_t free = 0;
     std::size_t total = 0;
     const in_relaxed_context here(context_);
-    if (context_.api().memory_info(&free, &total) != success) {
+    const result answer = context_.api().memory_info(&free, &total);
+    context_.note_error(answer);
+    if (answer != success) {
         return {};
     }
     return "The driver has " + std::to_string(free) + " of " + std::to_string(total) +

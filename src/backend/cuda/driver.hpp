@@ -32,6 +32,7 @@ public:
     [[nodiscard]] bool runs_host_code() const noexcept override { return bodies_.load() != nullptr; }
     [[nodiscard]] memory_piece allocate(std::size_t bytes) noexcept override;
     void deallocate(memory_piece memory, std::size_t bytes) noexcept override;
+    void expect_sound() const override { context_.expect_sound(); }
     [[nodiscard]] std::size_t total_memory() const noexcept override { return total_memory_; }
     [[nodiscard]] std::chrono::steady_clock::time_point now() const noexcept override;
     [[nodiscard]] bool host_reaches_memory() const noexcept override { return bodies_.load() != nullptr; }

@@ -60,9 +60,7 @@ pinned_memory::pinned_memory(device_context& in, const memory_source& host)
 memory_piece pinned_memory::allocate(std::size_t bytes) noexcept {
     const in_relaxed_context here(in());
     void* made = nullptr;
-    if (in().api().host_alloc(&made, bytes, host_alloc_portable | host_alloc_mapped) != success) {
-        return {};
-    }
+    in().note_error(in().api().host_alloc(&made, bytes, host_alloc_portable | host_alloc_mapped));
     return {static_cast<std::byte*>(made), 0};
 }
 

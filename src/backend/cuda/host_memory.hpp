@@ -16,6 +16,7 @@ class host_memory : public memory_source {
 public:
     [[nodiscard]] std::string_view name() const noexcept override { return name_; }
     void deallocate(memory_piece memory, std::size_t bytes) noexcept override;
+    void expect_sound() const override { in_->expect_sound(); }
     [[nodiscard]] bool host_reaches_memory() const noexcept override { return true; }
 
 protected:
