@@ -191,12 +191,12 @@ public:
     [[nodiscard]] virtual memory_piece allocate(std::size_t bytes) noexcept = 0;
     /// Gives it back. Nothing may be using it any more.
     virtual void deallocate(memory_piece memory, std::size_t bytes) noexcept = 0;
+    /// Blocks until all that was given back can be had again, where that takes its time. Under no lock of Weir's.
+    virtual void await_given_back() noexcept {}
     /// Throws device_error, which says why, if the device is lost: then memory is not what is missing.
     virtual void expect_sound() const {}
     /// Bytes of memory the device has; the pool never takes more. 0: nobody knows.
     [[nodiscard]] virtual std::size_t total_memory() const noexcept = 0;
-    /// What a message about memory that is missing should say beside what the pool knows: a sentence, or nothing.
-    [[nodiscard]] virtual std::string about_shortage() const { return {}; }
 
     /// Whether code on the host can use the memory as the device does.
     [[nodiscard]] virtual bool host_reaches_memory() const noexcept = 0;
@@ -237,6 +237,8 @@ public:
 
     /// Gives back to the device what the driver keeps of memory that was given back to it. Does not wait.
     virtual void trim() noexcept {}
+    /// What a message about memory that is missing should say beside what the pools know: sentences, or nothing.
+    [[nodiscard]] virtual std::string about_shortage() const { return {}; }
 
     /// @{
     /// A point, of no queue, that is over once everything is over that anybody has put into the device up to now; no queue

@@ -1,5 +1,6 @@
 #include "memory/device_memory.hpp"
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -78,18 +79,60 @@ pool& shared_pool_of(runtime::device_state& device) {
 
 namespace {
 
+/// Null: not made yet, or in the child of a fork, where what is in the pool is the driver's of the parent.
+std::array<pool*, 2> pools_of(const runtime::device_state& device) noexcept {
+    return {device.pool.load(std::memory_order_acquire),
+            backend::cuda::is_driver_of_parent() ? nullptr : device.shared_pool.load(std::memory_order_acquire)};
+}
+
+}  // namespace
+
+void give_back_all(runtime::device_state& device) noexcept {
+    device.driver().look_at_all();
+    for (pool* const each : pools_of(device)) {
+        if (each != nullptr) {
+            each->give_back();
+        }
+    }
+    device.driver().trim();
+}
+
+std::string where_memory_is(runtime::device_state& device, const pool* but) {
+    std::string text;
+    for (pool* const each : pools_of(device)) {
+        if (each != nullptr && each != but) {
+            const statistics now = each->stats();
+            text += " Weir's pool of " + std::string(each->source().name()) + " holds " + std::to_string(now.live) +
+                    " bytes live, " + std::to_string(now.pending + now.quarantined) + " pending, " +
+                    std::to_string(now.cached) + " cached.";
+        }
+    }
+    const std::string more = device.driver().about_shortage();
+    return text + (more.empty() ? "" : " " + more);
+}
+
+namespace {
+
 block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, const source_location& where) {
-    on.device().driver().look_at_all();
+    runtime::device_state& device = on.device();
+    device.driver().look_at_all();
+    bool is_given_back = false;  // what others keep, since the last wait
     for (;;) {
         const pool::answer answer = from.take(bytes, {on.timeline(), on.tail().known});
         if (answer.taken != nullptr) {
             return *answer.taken;
         }
         if (!answer.wait_for) {
-            if (quarantined::await_one(from)) {
+            if (answer.driver_refused && !is_given_back) {
+                give_back_all(device);
+                is_given_back = true;
                 continue;
             }
-            const std::string why = from.explain_shortage(bytes);
+            if (quarantined::await_one(from)) {
+                is_given_back = false;
+                continue;
+            }
+            const std::string why = from.explain_shortage(bytes) + where_memory_is(device, &from);
             from.source().expect_sound();
             if (from.quarantine_ends() != answer.quarantine_ends) {
                 continue;  // what was in quarantine has come back meanwhile
@@ -99,6 +142,7 @@ block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, con
         // Not told to observers: the program did not ask for this wait and must not count on it.
         const runtime::watchdog::waits_in here(where);
         backend::timeline_table::instance().host_wait(*answer.wait_for);
+        is_given_back = false;
     }
 }
 

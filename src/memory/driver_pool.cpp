@@ -71,20 +71,15 @@ void ask_twice(runtime::device_state& device, std::size_t bytes, Ask ask) {
     if (ask()) {
         return;
     }
-    backend::driver& driver = device.driver();
-    driver.look_at_all();
-    pool_of(device).trim();
-    driver.trim();
+    give_back_all(device);
     if (ask()) {
         return;
     }
-    const statistics pools = pool_of(device).stats();
-    const std::string why =
-        "out of memory on " + std::string(driver.name()) + ": the driver has no " + std::to_string(bytes) +
-        " bytes left, while Weir's pool holds " + std::to_string(pools.live) + " bytes live, " +
-        std::to_string(pools.pending) + " pending, " + std::to_string(pools.cached) +
-        " cached. Drop arrays that are no longer needed, or work in smaller parts. " + driver.about_shortage();
-    driver.expect_sound();
+    const std::string why = "out of memory on " + std::string(device.driver().name()) + ": the driver has no " +
+                            std::to_string(bytes) +
+                            " bytes left. Drop arrays that are no longer needed, or work in smaller parts." +
+                            where_memory_is(device, nullptr);
+    device.driver().expect_sound();
     throw out_of_memory(why);
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "backend/waiting_host.hpp"
 #include "order/history.hpp"
 #include "runtime/device_state.hpp"
 #include "weir/ordering.hpp"
@@ -146,12 +147,23 @@ private:
     lock* held_;
 };
 
+/// Waits for the next of these calls of other threads to be over. Opens the lock.
+void pool::await_driver(lock& held) noexcept {
+    const std::uint32_t answers = driver_answers_.load(std::memory_order_relaxed);
+    const detail::fork_section stay;  // a fork cannot know what this waits for
+    const backend::waiting_host self_waits;
+    held.unlock();
+    driver_answers_.wait(answers, std::memory_order_relaxed);
+    held.lock();
+}
+
 pool::answer pool::take(std::size_t bytes, const requester& who) {
     lock held(mutex_);
+    const std::uint64_t refusals = refusals_;
     make_bins(who.line);
     for (;;) {
         if (bytes > limit()) {
-            return {nullptr, std::nullopt, quarantine_ends_};
+            return {nullptr, std::nullopt, quarantine_ends_, false};
         }
         const std::size_t rounded = rounded_size(bytes);
         const std::size_t size = rounded <= limit() ? rounded : round_up(bytes, granule);
@@ -159,20 +171,16 @@ pool::answer pool::take(std::size_t bytes, const requester& who) {
             hand_over(*b, who.line);
             held.unlock();
             make_ready(*b, bytes);
-            return {b, std::nullopt, 0};
+            return {b, std::nullopt, 0, false};
         }
         const std::optional<frontiers::point> pending = index_.oldest_pending();
         if (!pending && pending_ != 0) {
             continue;  // what was pending when it was looked at is over now, and may be enough
         }
         if (pending || driver_calls_ == 0) {
-            return {nullptr, pending, quarantine_ends_};
+            return {nullptr, pending, quarantine_ends_, refusals_ != refusals};
         }
-        const std::uint32_t answers = driver_answers_.load(std::memory_order_relaxed);
-        const detail::fork_section stay;  // a fork cannot know what this waits for
-        held.unlock();
-        driver_answers_.wait(answers, std::memory_order_relaxed);
-        held.lock();
+        await_driver(held);
     }
 }
 
@@ -284,6 +292,7 @@ block* pool::grow(lock& held, std::size_t size, std::size_t ceiling, std::size_t
     reserved_ -= refused;
     if (memory.address == nullptr) {
         reserved_ -= got;
+        ++refusals_;
         return nullptr;
     }
     made->home = this;
@@ -353,6 +362,17 @@ void pool::trim() noexcept {
     reclaim(held);
 }
 
+void pool::give_back() noexcept {
+    trim();
+    {
+        lock held(mutex_);
+        while (driver_calls_ != 0) {
+            await_driver(held);
+        }
+    }
+    source_->await_given_back();
+}
+
 statistics pool::stats() noexcept {
     const std::lock_guard guard(mutex_);
     const auto look = [&](block& b) {
@@ -383,7 +403,6 @@ void pool::set_limit(std::size_t bytes) noexcept {
 
 std::string pool::explain_shortage(std::size_t bytes) {
     const statistics now = stats();
-    const std::string more = source_->about_shortage();
     const auto text = [](std::size_t n) { return std::to_string(n) + " bytes"; };
     return "out of memory on " + std::string(source_->name()) + ": " + text(bytes) + " wanted, while " +
            text(now.live) + " are live, " + text(now.pending) + " pending, " + text(now.cached) + " cached" +
@@ -395,8 +414,7 @@ std::string pool::explain_shortage(std::size_t bytes) {
                 : "") +
            "; the limit is " + text(now.limit) + ", the device has " +
            (total() == most_bytes ? "an unknown number of bytes" : text(total())) +
-           ". Drop arrays that are no longer needed, work in smaller parts, or raise weir::memory::limit." +
-           (more.empty() ? "" : " " + more);
+           ". Drop arrays that are no longer needed, work in smaller parts, or raise weir::memory::limit.";
 }
 
 }  // namespace weir::memory

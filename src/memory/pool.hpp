@@ -53,6 +53,7 @@ public:
         /// If nothing was: what to wait for before asking again. Nothing either: there is no memory left.
         std::optional<frontiers::point> wait_for;
         std::uint64_t quarantine_ends = 0;  ///< what that was then, if nothing was taken
+        bool driver_refused = false;        ///< whether the driver had none; else the limit is in the way
     };
 
     /// Memory for `who`, from where it costs least, in the order of rule L1:
@@ -77,6 +78,8 @@ public:
 
     /// Gives complete cached memory back to the driver, as far as its pieces are free from end to end. Never waits.
     void trim() noexcept;
+    /// The same; blocks until the driver can give it to others, also what other threads are giving back.
+    void give_back() noexcept;
 
     [[nodiscard]] statistics stats() noexcept;
     /// The most bytes the pool may have from the driver. What is beyond a lower limit already goes back as it is freed
@@ -99,6 +102,7 @@ private:
     [[nodiscard]] bool bin(block& b, frontiers::timeline_id line) noexcept;
     void hand_over(block& b, frontiers::timeline_id line) noexcept;
     class driver_call;
+    void await_driver(lock& held) noexcept;
     [[nodiscard]] block* find_or_grow(lock& held, std::size_t size, const requester& who);
     [[nodiscard]] block* carve(block* found, std::size_t size);
     void cut(block& b, std::size_t size, block& rest) noexcept;
@@ -119,8 +123,9 @@ private:
     std::size_t pending_ = 0;  ///< an upper bound: what becomes complete leaves it when somebody looks
     std::size_t quarantined_ = 0;
     std::uint64_t quarantine_ends_ = 0;
-    std::size_t reserved_ = 0;  ///< had from the driver, or being asked for
-    int driver_calls_ = 0;      ///< by threads that have opened the lock for them
+    std::size_t reserved_ = 0;    ///< had from the driver, or being asked for
+    std::uint64_t refusals_ = 0;  ///< how often the driver had none
+    int driver_calls_ = 0;        ///< by threads that have opened the lock for them
     std::atomic<std::uint32_t> driver_answers_{
         0};  ///< so many of these calls are over; who needs one waits for the next
     std::size_t peak_ = 0;

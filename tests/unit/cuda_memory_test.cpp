@@ -8,9 +8,12 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "backend/cuda/context.hpp"
 #include "backend/cuda/driver_api.hpp"
+#include "backend/waiting_host.hpp"
+#include "memory/device_memory.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/reaper.hpp"
 #include "support/messages.hpp"
@@ -303,6 +306,97 @@ TEST_F(L6CudaMemory, MemoryThatAnotherProgramTookIsMissingAndComesBack) {
     EXPECT_EQ(ask().bytes(), 64 * mib);
     EXPECT_EQ(ask_driver().bytes(), 64 * mib);
     cuda().synchronize();
+}
+
+/// On a device that has 100 MiB left once Weir keeps none.
+class L6CudaShortage : public L6CudaMemory {
+protected:
+    void SetUp() override {
+        L6CudaMemory::SetUp();
+        if (fake_cuda::in_use()) {
+            memory::give_back_all(cuda().state());
+            in_use_before_ = fake_cuda::bytes_in_use(0);
+            fake_cuda::set_total_memory(in_use_before_ + 100 * mib);
+        }
+    }
+    /// From now on the driver's pool has what was dropped. It would not keep that where the host waits for a stream.
+    void settle() const {
+        runtime::reaper::wait_until_empty();
+        fake_cuda::settle(handle_of(device_));
+        fake_cuda::settle(cuda_context().own_stream());
+    }
+    [[nodiscard]] std::size_t kept() const { return fake_cuda::bytes_in_use(0) - in_use_before_; }
+    /// Asks while the device is busy, so that what goes back by the driver's waiting is on its way.
+    template <class Ask>
+    void expect_to_wait(Ask ask) {
+        fake_gate busy(handle_of(device_));
+        fill(device_, x_, 2);
+        std::atomic<bool> over{false};
+        std::thread asks([&] {
+            EXPECT_NO_THROW(ask());
+            over = true;
+        });
+        while (!over && !backend::waiting_host::any()) {
+            std::this_thread::yield();
+        }
+        EXPECT_FALSE(over) << "there is no memory before the device is done";
+        busy.open();
+        asks.join();
+    }
+    void ask(const memory::resource_ptr& of, std::size_t bytes) const {
+        of ? of->allocate(bytes, device_) : buffer(bytes, device_);
+    }
+
+private:
+    std::size_t in_use_before_ = 0;
+};
+
+TEST_F(L6CudaShortage, WhatWeirKeepsElsewhereIsNotMissing) {
+    const std::vector<memory::resource_ptr> all{nullptr, memory::managed(), memory::driver_pool()};
+    for (const auto& keeps : all) {
+        for (const auto& wants : all) {
+            ask(keeps, 64 * mib);
+            settle();
+            EXPECT_GE(kept(), 64 * mib) << "control";
+            EXPECT_NO_THROW(ask(wants, 64 * mib));
+            settle();
+        }
+    }
+}
+
+TEST_F(L6CudaShortage, WhatIsOnItsWayBackIsWaitedFor) {
+    ask(memory::managed(), 64 * mib);
+    expect_to_wait([&] { ask(memory::managed(), 96 * mib); });
+    expect_to_wait([&] { ask(nullptr, 64 * mib); });
+}
+
+TEST_F(L6CudaShortage, WhereTheLimitIsInTheWayOthersKeepWhatTheyHave) {
+    const auto cached = [] { return memory::stats(cuda(), memory::pool_kind::shared).cached; };
+    ask(memory::managed(), 64 * mib);
+    const std::size_t before = cached();
+    EXPECT_GE(before, 64 * mib);
+    memory::limit(cuda(), 8 * mib);
+    EXPECT_THROW(ask(nullptr, 64 * mib), out_of_memory);
+    EXPECT_EQ(cached(), before);
+    memory::limit(cuda(), ~std::size_t{0});
+    ask(nullptr, 64 * mib);
+    EXPECT_EQ(cached(), 0U) << "control";
+}
+
+TEST_F(L6CudaShortage, TheMessageCountsWhatIsElsewhere) {
+    const buffer managed = memory::managed()->allocate(32 * mib, device_);
+    const buffer of_driver = memory::driver_pool()->allocate(16 * mib, device_);
+    const auto message = [&](const memory::resource_ptr& of) {
+        return message_of<out_of_memory>([&] { ask(of, 128 * mib); });
+    };
+    const auto live = [](std::size_t bytes) { return " holds " + std::to_string(bytes) + " bytes live, "; };
+    const auto shared = HasSubstr("Weir's pool of cuda:0 (managed)" + live(32 * mib));
+    const auto own = HasSubstr("Weir's pool of cuda:0" + live(memory::stats(cuda()).live));
+    const auto of_the_driver = HasSubstr("The driver's pool holds " + std::to_string(16 * mib) + " bytes, of which " +
+                                         std::to_string(16 * mib) + " are in use. The driver has ");
+    EXPECT_THAT(message(nullptr), AllOf(shared, of_the_driver, Not(own)));
+    EXPECT_THAT(message(memory::managed()), AllOf(own, of_the_driver, Not(shared)));
+    EXPECT_THAT(message(memory::driver_pool()), AllOf(own, shared, of_the_driver));
 }
 
 // --- a broken context ---------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "backend/waiting_host.hpp"
 #include "memory_support.hpp"
 
 namespace weir::memory::test {
@@ -343,6 +344,39 @@ bool is_served_beside_another(bool gives_back) {
         tested.put(*taken);
     }
     return taken != nullptr;
+}
+
+TEST(L6, WhoGivesBackWaitsForWhatAnotherThreadGivesBack) {
+    busy_driver driver;
+    set_watermarks completed;
+    pool tested(driver, completed);
+    block* const dropped = tested.take(256, {1, nullptr}).taken;
+    ASSERT_NE(dropped, nullptr);
+    tested.put(*dropped);
+    std::atomic<bool> over{false};
+    std::thread other;
+    driver.meanwhile = [&] {
+        other = std::thread([&] {
+            tested.give_back();
+            over = true;
+        });
+        while (!over && !backend::waiting_host::any()) {
+            std::this_thread::yield();
+        }
+        EXPECT_FALSE(over);
+    };
+    tested.trim();
+    other.join();
+}
+
+TEST(L6, AnAnswerSaysWhetherTheDriverOrTheLimitIsInTheWay) {
+    fake_driver driver;
+    set_watermarks completed;
+    pool tested(driver, completed);
+    driver.total = mib;
+    EXPECT_TRUE(tested.take(2 * mib, {1, nullptr}).driver_refused);
+    tested.set_limit(mib);
+    EXPECT_FALSE(tested.take(2 * mib, {1, nullptr}).driver_refused);
 }
 
 TEST(L6, MemoryThatAnotherThreadBringsFromTheDriverOrBackIsNotGone) {

@@ -51,6 +51,20 @@ bool async_pool::give_back_behind(point last, std::byte* memory) noexcept {
     return of_->api().memory_free_async(address_of(memory), theirs->of()->stream()) == success;
 }
 
+std::uint64_t async_pool::ask(pool_handle pool, pool_attribute what) const noexcept {
+    std::uint64_t bytes = 0;
+    return of_->api().pool_get_attribute(pool, what, &bytes) == success ? bytes : 0;
+}
+
+std::string async_pool::about_use() const {
+    pool_handle pool = nullptr;
+    if (!used_.load(std::memory_order_relaxed) || of_->api().device_default_pool(&pool, of_->device()) != success) {
+        return {};
+    }
+    return "The driver's pool holds " + std::to_string(ask(pool, pool_attribute::reserved_now)) + " bytes, of which " +
+           std::to_string(ask(pool, pool_attribute::used_now)) + " are in use. ";
+}
+
 void async_pool::trim() noexcept {
     if (!used_.load(std::memory_order_relaxed)) {
         return;  // what it keeps is somebody else's

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <string>
 
 #include "backend/cuda/device_context.hpp"
 #include "backend/cuda/driver_api.hpp"
@@ -29,10 +31,15 @@ public:
     /// Gives memory back in the stream whose operation at `last` is the last to use it; false, and nothing done, unless that
     /// is in the stream already, and nobody but Weir has the stream.
     [[nodiscard]] bool give_back_behind(point last, std::byte* memory) noexcept;
+    /// How much of the device's memory the driver has here, for messages: a sentence, or nothing if this was never used.
+    [[nodiscard]] std::string about_use() const;
     /// Gives back to the device what the driver keeps of memory that was given back, if this was ever used. Does not wait.
     void trim() noexcept;
 
 private:
+    /// What the driver answers; 0 if it does not.
+    [[nodiscard]] std::uint64_t ask(pool_handle pool, pool_attribute what) const noexcept;
+
     device_context* of_;
     bool is_there_;
     std::atomic<bool> used_{false};

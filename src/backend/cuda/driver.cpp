@@ -104,7 +104,7 @@ std::string cuda_driver::about_shortage() const {
     if (answer != success) {
         return {};
     }
-    return "The driver has " + std::to_string(free) + " of " + std::to_string(total) +
+    return async_.about_use() + "The driver has " + std::to_string(free) + " of " + std::to_string(total) +
            " bytes left: other programs, and other libraries of this one, may hold memory that they do not use (torch: "
            "torch.cuda.empty_cache(), CuPy: cupy.get_default_memory_pool().free_all_blocks()).";
 }

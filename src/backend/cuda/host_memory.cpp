@@ -1,10 +1,12 @@
 #include "backend/cuda/host_memory.hpp"
 
 #include <memory>
+#include <mutex>
 #include <new>
 #include <utility>
 
 #include "backend/task_threads.hpp"
+#include "backend/waiting_host.hpp"
 
 namespace weir::backend::cuda {
 
@@ -23,7 +25,7 @@ public:
     static void start(std::unique_ptr<returned> one) noexcept {
         task_threads::instance().schedule_surely(*one.release());
     }
-    returned(const host_memory& from, std::byte* memory) noexcept : in_(from.in_), free_(from.free_), memory_(memory) {}
+    returned(host_memory& from, std::byte* memory) noexcept : from_(&from), memory_(memory) {}
     ~returned() = default;
     returned(const returned&) = delete;
     returned& operator=(const returned&) = delete;
@@ -31,12 +33,13 @@ public:
 private:
     void run_blocking() noexcept override {
         const std::unique_ptr<returned> self(this);
-        const in_relaxed_context here(*in_);
-        free_(in_->api(), memory_);
+        from_->free_now(memory_);
+        const std::lock_guard lock(from_->mutex_);
+        --from_->on_their_way_;
+        from_->is_back_.notify_all();
     }
 
-    const context* in_;
-    free_function free_;
+    host_memory* from_;
     std::byte* memory_;
 };
 
@@ -47,11 +50,25 @@ host_memory::host_memory(device_context& in, std::string name, free_function fre
 
 void host_memory::deallocate(memory_piece memory, std::size_t /*bytes*/) noexcept {
     if (auto* const one = new (std::nothrow) returned(*this, memory.address)) {
+        {
+            const std::lock_guard lock(mutex_);
+            ++on_their_way_;
+        }
         returned::start(std::unique_ptr<returned>(one));
         return;
     }
-    const in_relaxed_context here(*in_);  // without memory for that: here and now
-    free_(in_->api(), memory.address);
+    free_now(memory.address);  // without memory for that: here and now
+}
+
+void host_memory::free_now(std::byte* memory) const noexcept {
+    const in_relaxed_context here(*in_);
+    free_(in_->api(), memory);
+}
+
+void host_memory::await_given_back() noexcept {
+    const waiting_host self_waits;
+    std::unique_lock lock(mutex_);
+    is_back_.wait(lock, [this] { return on_their_way_ == 0; });
 }
 
 pinned_memory::pinned_memory(device_context& in, const memory_source& host)

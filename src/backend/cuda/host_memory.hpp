@@ -7,6 +7,7 @@
 #include "backend/backend.hpp"
 #include "backend/cuda/device_context.hpp"
 #include "backend/cuda/driver_api.hpp"
+#include "weir/detail/mutex.hpp"
 
 namespace weir::backend::cuda {
 
@@ -16,6 +17,7 @@ class host_memory : public memory_source {
 public:
     [[nodiscard]] std::string_view name() const noexcept override { return name_; }
     void deallocate(memory_piece memory, std::size_t bytes) noexcept override;
+    void await_given_back() noexcept override;
     void expect_sound() const override { in_->expect_sound(); }
     [[nodiscard]] bool host_reaches_memory() const noexcept override { return true; }
 
@@ -28,9 +30,14 @@ protected:
 
 private:
     class returned;
+    void free_now(std::byte* memory) const noexcept;
+
     device_context* in_;
     std::string name_;
     free_function free_;
+    detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
+    detail::condition_variable is_back_;
+    std::size_t on_their_way_ = 0;  ///< pieces that a thread is to give back
 };
 
 /// Memory of the host that the devices copy straight from and to (cuMemHostAlloc).
