@@ -63,7 +63,7 @@ public:
     buffer() noexcept;
     /// `bytes` of uninitialised memory, aligned to 256 bytes, on the device of `on`, taken from what is best for that
     /// stream: from its pool, unless a memory::use says otherwise. 0 bytes is no memory. Does not block as long as memory
-    /// can be had without (rule L1). Throws out_of_memory.
+    /// can be had without (rule L1). Throws out_of_memory, device_error (the device is lost).
     explicit buffer(std::size_t bytes, const stream_ref& on = current_stream(),
                     source_location where = source_location::current());
     /// The same, if `on`'s pool has it at hand: waits for nobody, and asks no driver. Else no memory, as under a memory::use,
