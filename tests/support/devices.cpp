@@ -11,7 +11,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "weir/error.hpp"
 
@@ -75,8 +77,7 @@ public:
             return one.test == test_ && one.backend == backend_->name;
         });
         if (excluded != exclusions.end() && std::getenv(trying) == nullptr) {
-            EXPECT_FALSE(passes_alone(test_ + "/" + backend_->name))
-                << "it passes: take it out of the exclusions. It was excluded because " << excluded->reason;
+            expect_not_to_pass(*excluded);
             return;
         }
         std::string why_not;
@@ -97,7 +98,50 @@ private:
     void (*body_)();
 };
 
+struct registered_test {
+    std::string file;
+    std::string name;  ///< "suite.name"
+};
+std::vector<registered_test>& registered_tests() {
+    static std::vector<registered_test> all;
+    return all;
+}
+
+/// Fails each run of the program while an entry of the exclusions is dead.
+class living_exclusions : public ::testing::Environment {
+public:
+    void SetUp() override {
+        for (const exclusion& one : exclusions) {
+            EXPECT_EQ(reason_why_dead(one), "") << "the exclusion of " << one.test << " on " << one.backend;
+        }
+    }
+};
+
 }  // namespace
+
+void expect_not_to_pass(const exclusion& one) {
+    EXPECT_FALSE(passes_alone(std::string(one.test) + "/" + std::string(one.backend)))
+        << "it passes: take it out of the exclusions. It was excluded because " << one.reason;
+}
+
+std::string reason_why_dead(const exclusion& one) {
+    const std::vector<tested_backend>& backends = tested_backends();
+    if (std::none_of(backends.begin(), backends.end(),
+                     [&](const tested_backend& each) { return each.name == one.backend; })) {
+        return "there is no such backend";
+    }
+    const std::filesystem::path folder = WEIR_TESTS;
+    if (std::filesystem::exists(folder) && !std::filesystem::exists(folder / one.file)) {
+        return "there is no such file";
+    }
+    const std::vector<registered_test>& all = registered_tests();
+    const auto is_here = [&](const registered_test& each) { return each.file.ends_with("/" + std::string(one.file)); };
+    const auto is_meant = [&](const registered_test& each) { return is_here(each) && each.name == one.test; };
+    if (std::any_of(all.begin(), all.end(), is_here) && std::none_of(all.begin(), all.end(), is_meant)) {
+        return "there is no such test in its file";
+    }
+    return "";
+}
 
 std::optional<device> find_device(const char* name, std::string& why_not) {
     try {
@@ -117,13 +161,17 @@ std::optional<device> find_device(const char* name, std::string& why_not) {
 device here() { return *under_test; }
 
 bool register_everywhere(const char* suite, const char* name, const char* file, int line, void (*body)()) {
+    if (registered_tests().empty()) {
+        ::testing::AddGlobalTestEnvironment(new living_exclusions);  // NOLINT: GoogleTest owns it
+    }
+    std::string test = name;
+    if (test.ends_with('_')) {
+        test.pop_back();
+    }
+    const std::string full = std::string(suite) + "." + test;
+    registered_tests().push_back({file, full});
     for (const tested_backend& each : tested_backends()) {
-        std::string test = name;
-        if (test.ends_with('_')) {
-            test.pop_back();
-        }
         const std::string shown = test + "/" + each.name;
-        const std::string full = std::string(suite) + "." + test;
         // As a plain test, so that it may share its suite with those of TEST.
         ::testing::RegisterTest(
             suite, shown.c_str(), nullptr, nullptr, file, line, [&each, full, body]() -> ::testing::Test* {
