@@ -14,6 +14,7 @@
 
 #include "random_programs/interpret.hpp"
 #include "random_programs/judge.hpp"
+#include "random_programs/kernels.hpp"
 #include "random_programs/ledger.hpp"
 #include "random_programs/oracle.hpp"
 #include "random_programs/work.hpp"
@@ -95,7 +96,7 @@ private:
         return all.read<double>(place(one));
     }
     void read(const step& one) {
-        if (!all_->options.racing) {
+        if (!all_->options.racing || !all_->options.by_kernels.empty()) {
             judge_.compare(one.number, to_read(one.reads[0], one).span(), judge_.seen(one));
             return;
         }
@@ -124,7 +125,25 @@ private:
         }
     }
 
+    /// The kernels that do the work in this stream; null if code of the host does it.
+    [[nodiscard]] const kernels* kernels_of(const weir::on& where) const {
+        for (const kernels& each : all_->options.by_kernels) {
+            if (each.device() == where.stream().device()) {
+                return &each;
+            }
+        }
+        return nullptr;
+    }
+    /// Sets each element to what `value(i)` says, which is what the step brings there.
+    template <class Value>
+    weir::completion set(const step& one, const weir::on& where, const weir::array& target, Value value) {
+        const kernels* const by = kernels_of(where);
+        return by != nullptr ? noted(one, by->assign(one, where, target))
+                             : assign<Memory>(one, where, all_->notes, target, value);
+    }
+
     weir::completion enqueue_step(const step& one, const weir::on& where) {
+        const kernels* const by = kernels_of(where);
         const auto element = [number = one.number](std::size_t i) { return fresh(number, 0, i); };
         switch (one.kind) {
             case step_kind::allocate: {
@@ -134,28 +153,28 @@ private:
                 }
                 weir::array& made = all_->arrays[at(one.array)];
                 made = weir::empty(one.size, weir::dtype::float64, *all_->streams[at(one.other)], place(one));
-                return assign<Memory>(one, where, all_->notes, made, element);
+                return set(one, where, made, element);
             }
             case step_kind::copy: {
                 const weir::array source = part(one.reads[0], one);
                 const weir::array target = part(one.writes[0], one);
                 if (all_->options.racing) {
-                    return copy_by_hand<Memory>(one, where, all_->notes, target, source);
+                    return by != nullptr ? noted(one, by->copy(where, target, source))
+                                         : copy_by_hand<Memory>(one, where, all_->notes, target, source);
                 }
                 return noted(one, weir::copy(where, target, source.reshape(target.shape())));
             }
             case step_kind::fill: {
                 const weir::array target = part(one.writes[0], one);
                 if (all_->options.racing) {
-                    return assign<Memory>(one, where, all_->notes, target,
-                                          [value = element(0)](std::size_t) { return value; });
+                    return set(one, where, target, [value = element(0)](std::size_t) { return value; });
                 }
                 return noted(one, weir::fill(where, target, element(0)));
             }
             case step_kind::copy_from_host: {
                 const weir::array target = part(one.writes[0], one);
                 if (all_->options.racing) {
-                    return assign<Memory>(one, where, all_->notes, target, element);
+                    return set(one, where, target, element);
                 }
                 std::vector<double> source(at(static_cast<int>(target.size())));
                 for (std::size_t i = 0; i < source.size(); ++i) {
@@ -175,12 +194,15 @@ private:
                 for (const range& write : one.writes) {
                     writes.push_back(part(write, one));
                 }
+                if (by != nullptr && one.how != form::host_task) {
+                    return noted(one, by->operate(one, where, reads, writes));
+                }
                 return operate<Memory>(one, where, all_->notes, reads, writes);
             }
         }
     }
 
-    /// Weir's own operations cannot say that they ran.
+    /// Kernels, and Weir's own operations, cannot say that they ran.
     weir::completion noted(const step& one, weir::completion end) {
         if (!all_->notes.is_idle(one.number)) {
             all_->notes.ran(one.number);

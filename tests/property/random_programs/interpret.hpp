@@ -1,8 +1,10 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 
+#include "random_programs/kernels.hpp"
 #include "random_programs/oracle.hpp"
 #include "random_programs/program.hpp"
 #include "weir/device.hpp"
@@ -15,6 +17,8 @@ struct run_options {
     bool racing = false;
     /// Memory is freed as other pools free it (memory::allocating_stream).
     bool forget_frontiers = false;
+    /// The devices whose operations are kernels. Where there are any, only programs of one device may race.
+    std::span<const kernels> by_kernels{};
     /// Its devices.
     std::array<weir::device, most_devices> on{weir::cpu(), weir::sim(4), weir::sim(5)};
 };

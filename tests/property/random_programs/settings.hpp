@@ -1,6 +1,7 @@
 // How many programs the tests run, from which seed, and what happens if one of them hangs.
 #pragma once
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -32,8 +33,8 @@ inline std::uint64_t wanted_programs(std::uint64_t share = 1) {
 
 /// How to run one program again.
 inline std::string replay_command(std::uint64_t seed, const std::string& test) {
-    return "WEIR_TEST_SEED=" + std::to_string(seed) +
-           " build/release/tests/property/random_programs/property-random_programs --gtest_filter=" + test;
+    return "WEIR_TEST_SEED=" + std::to_string(seed) + " build/release/tests/property/random_programs/" +
+           program_invocation_short_name + " --gtest_filter=" + test;
 }
 
 /// Ends the process, with the seed and how to replay it, if a program hangs.
