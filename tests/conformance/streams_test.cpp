@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -12,12 +13,14 @@
 #include <vector>
 
 #include "support/devices.hpp"
+#include "support/time_limit.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
 namespace {
 
 using test::here;
+using ::testing::ElementsAre;
 using testing::gate;
 using ::testing::HasSubstr;
 
@@ -295,6 +298,48 @@ WEIR_CONFORMANCE(C10, APreparedTransformRunsOnTheStreamOfEachCall) {
     EXPECT_FALSE(on_a.ready());
     held.open();
     EXPECT_EQ(on_a.read<std::complex<double>>()[0], 8.0);
+}
+
+/// Two streams fill a slice of one array each, with 1 and 2, while the first stream is held. The array, once both are done.
+std::vector<double> filled_by_two(const std::function<array(const array&)>& first_slice,
+                                  const std::function<array(const array&)>& second_slice, bool second_ends_first) {
+    const test::time_limit hangs(20, "a stream that is not held");
+    const stream first(here());
+    const stream second(here());
+    const array x = zeros(8, dtype::float64, first);
+    first.synchronize();
+    gate held;
+    held.hold(first);
+    const completion late = fill(first, first_slice(x), 1);
+    const completion other = fill(second, second_slice(x), 2);
+    if (second_ends_first) {
+        other.synchronize();
+    }
+    EXPECT_FALSE(late.done());
+    EXPECT_EQ(other.done(), second_ends_first);
+    held.open();
+    first.synchronize();
+    second.synchronize();
+    const auto seen = x.read<double>();
+    return {seen.begin(), seen.end()};
+}
+
+WEIR_CONFORMANCE(O3, OperationsOnDisjointSlicesOfOneArrayAreNotOrdered) {
+    const auto low = [](const array& x) { return x.slice(0, 4); };
+    const auto high = [](const array& x) { return x.slice(4, 8); };
+    EXPECT_THAT(filled_by_two(low, high, true), ElementsAre(1, 1, 1, 1, 2, 2, 2, 2));
+    EXPECT_THAT(filled_by_two(high, low, true), ElementsAre(2, 2, 2, 2, 1, 1, 1, 1));
+    const auto even = [](const array& x) { return x[{slice{0, 8, 2}}]; };
+    const auto odd = [](const array& x) { return x[{slice{1, 8, 2}}]; };
+    EXPECT_THAT(filled_by_two(even, odd, true), ElementsAre(1, 2, 1, 2, 1, 2, 1, 2));
+}
+
+WEIR_CONFORMANCE(O3, ControlOperationsOnSlicesThatOverlapAreOrderedUnlessTheProgramOrdersThem) {
+    const auto low = [](const array& x) { return x.slice(0, 5); };
+    const auto high = [](const array& x) { return x.slice(4, 8); };
+    EXPECT_THAT(filled_by_two(low, high, false), ElementsAre(1, 1, 1, 1, 2, 2, 2, 2));
+    const ordering_scope manual(ordering_mode::manual);
+    EXPECT_THAT(filled_by_two(low, high, true), ElementsAre(1, 1, 1, 1, 1, 2, 2, 2)) << "the second one came first";
 }
 
 }  // namespace
