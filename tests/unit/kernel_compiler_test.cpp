@@ -1,7 +1,9 @@
-// What the cache of compiled kernels tells apart besides what a call says: driver, compiler, architecture. In processes of their own, since a process opens a compiler once.
+// What the cache of compiled kernels tells apart besides what a call says: driver, compiler, architecture. And what is said where
+// there is no compiler. In processes of their own, since a process opens a compiler once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -52,6 +54,16 @@ protected:
         fake_cuda::set_attribute(76, minor);
         compile();
     }
+    [[noreturn]] static void compile_without(const std::string& library) {
+        ::setenv("WEIR_NVRTC_LIBRARY", library.c_str(), 1);
+        try {
+            static_cast<void>(kernel::from_source(kernel_source, "nothing"));
+        } catch (const missing_library& thrown) {
+            std::fprintf(stderr, "%s", thrown.what());
+            std::_Exit(3);
+        }
+        std::_Exit(0);
+    }
 
     /// In the cache, which is empty.
     static void compile_once() {
@@ -99,6 +111,20 @@ TEST_F(KernelCompilerDeathTest, AnotherArchitectureFindsNothingInTheCache) {
     EXPECT_EXIT(compile_for(8, 6), ExitedWithCode(1), "");
     EXPECT_EXIT(compile_for(8, 6), ExitedWithCode(0), "") << "control";
     EXPECT_EXIT(compile_for(9, 0), ExitedWithCode(0), "") << "control: that of the fake";
+}
+
+TEST_F(KernelCompilerDeathTest, AMissingOneIsNamedWithWhatToInstall) {
+    EXPECT_EXIT(compile_without("/there/is/no/such/file.so"), ExitedWithCode(3),
+                "cannot open /there/is/no/such/file.so, which WEIR_NVRTC_LIBRARY names");
+    EXPECT_EXIT(compile_without("libm.so.6"), ExitedWithCode(3),
+                "libm.so.6 has no function nvrtcVersion: it is not NVRTC");
+    const bool has_toolkit = fs::exists("/usr/local/cuda");  // it may have NVRTC
+    if (std::getenv("WEIR_LIBRARY_PATH") == nullptr && !has_toolkit && fake_cuda::in_use()) {
+        EXPECT_EXIT(compile_without(""), ExitedWithCode(3),
+                    "cannot find NVRTC.*install the CUDA toolkit's NVRTC.*libnvrtc12.*nvidia-cuda-nvrtc");
+    }
+    const char* const there = std::getenv("WEIR_NVRTC_LIBRARY");
+    EXPECT_EXIT(compile_without(there != nullptr ? there : ""), ExitedWithCode(0), "") << "control: with the library";
 }
 
 }  // namespace
