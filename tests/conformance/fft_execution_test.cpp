@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -288,31 +289,44 @@ std::string argument_error_of(Call&& call) {
     return "no argument_error";
 }
 
-TEST(E8, AStreamOfAnotherDeviceIsRefusedWithWhatToPass) {
+/// The operand lies on the CPU, the stream is one of `other`.
+void expect_streams_to_be_refused(const device& other) {
+    const std::string name = other.name();
     const stream host(cpu(), {0, "host"});
-    const stream far(sim(0), {0, "far"});
+    const stream far(other, {0, "far"});
     const array a = make_array(host, {4}, signal);
     fft_plan f(a);
     for (const auto& call :
          {std::function<void()>([&] { static_cast<void>(fft::fft(far, a)); }),
           std::function<void()>([&] { fft::fft(far, a, a); }), std::function<void()>([&] { f.plan(far); })}) {
         EXPECT_THAT(argument_error_of(call),
-                    AllOf(HasSubstr("the stream \"far\" is one of sim:0, but the operand lies on cpu"),
-                          HasSubstr("pass a stream of cpu, or sim:0 as execution")));
+                    AllOf(HasSubstr("the stream \"far\" is one of " + name + ", but the operand lies on cpu"),
+                          HasSubstr("pass a stream of cpu, or " + name + " as execution")));
     }
     f.plan(host);
     EXPECT_THAT(argument_error_of([&] { static_cast<void>(f.execute(fft_direction::forward, far)); }),
                 HasSubstr("pass a stream of cpu"));
     fft::options elsewhere;
-    elsewhere.execution = sim(0);
-    EXPECT_THAT(
-        argument_error_of([&] { static_cast<void>(fft::fft(host, a, elsewhere)); }),
-        HasSubstr("the stream \"host\" is one of cpu, but execution is on sim:0; pass a stream of sim:0, or none"));
+    elsewhere.execution = other;
+    EXPECT_THAT(argument_error_of([&] { static_cast<void>(fft::fft(host, a, elsewhere)); }),
+                HasSubstr("the stream \"host\" is one of cpu, but execution is on " + name + "; pass a stream of " +
+                          name + ", or none"));
     const array out = zeros({4}, dtype::complex128, far);
     EXPECT_THAT(argument_error_of([&] { fft::fft(host, a, out); }),
-                HasSubstr("the operand lies on cpu, the array for the result on sim:0; give one on cpu"));
+                HasSubstr("the operand lies on cpu, the array for the result on " + name + "; give one on cpu"));
     EXPECT_THAT(argument_error_of([&] { f.reset_operand(out); }),
-                HasSubstr("operands on cpu, the new one lies on sim:0"));
+                HasSubstr("operands on cpu, the new one lies on " + name));
+}
+
+TEST(E8, AStreamOfAnotherDeviceIsRefusedWithWhatToPass) { expect_streams_to_be_refused(sim(0)); }
+
+TEST(E8, AStreamOfACudaDeviceIsRefusedWithWhatToPass) {
+    std::string why_not;
+    const std::optional<device> cuda = test::find_device("cuda:0", why_not);
+    if (!cuda) {
+        GTEST_SKIP() << why_not;
+    }
+    expect_streams_to_be_refused(*cuda);
 }
 
 TEST(E8, AKindOfDeviceIsTheStreamsIfItIsOfThatKind) {

@@ -341,11 +341,28 @@ WEIR_CONFORMANCE_F(K4Poison, ItIsToldHoweverMuchHasHappenedSince) {
 }
 
 /// The failure is on the first device, what depends on it on the second.
-class K4Devices : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
+class K4Devices : public ::testing::TestWithParam<std::pair<const char*, const char*>> {
+protected:
+    void SetUp() override {
+        if (!why_not_.empty()) {
+            GTEST_SKIP() << why_not_;
+        }
+    }
+
+private:
+    /// The CPU where there is no such device, and the test is skipped.
+    device found(const char* name) { return test::find_device(name, why_not_).value_or(cpu()); }
+
+    std::string why_not_;
+
+protected:
+    const device first_device = found(GetParam().first);
+    const device second_device = found(GetParam().second);
+};
 
 TEST_P(K4Devices, WhatDependsOnAFailureOnAnotherDeviceDoesNotRun) {
-    const stream first(device::from_name(GetParam().first));
-    const stream second(device::from_name(GetParam().second));
+    const stream first(first_device);
+    const stream second(second_device);
     const array x = full(count, 1, dtype::float64, first);
     const array y = full(count, 2, dtype::float64, second);
     const array z = full(count, 3, dtype::float64, second);
@@ -395,18 +412,19 @@ int seen_by_the_second(const device& first_device, const device& second_device, 
 }
 
 TEST_P(K4Devices, D7AfterWorkOfAnotherDeviceOrdersAndGoesOnIfItDoesNotFail) {
-    const device first = device::from_name(GetParam().first);
-    const device second = device::from_name(GetParam().second);
-    EXPECT_EQ(seen_by_the_second(first, second, true), 1);
-    if (first != cpu_inline()) {  // where nothing can be held back, nothing can come too early
-        EXPECT_EQ(seen_by_the_second(first, second, false), 0) << "control";
+    EXPECT_EQ(seen_by_the_second(first_device, second_device, true), 1);
+    if (first_device != cpu_inline()) {  // where nothing can be held back, nothing can come too early
+        EXPECT_EQ(seen_by_the_second(first_device, second_device, false), 0) << "control";
     }
 }
 
 INSTANTIATE_TEST_SUITE_P(Pairs, K4Devices,
                          ::testing::Values(std::pair("cpu", "sim:5"), std::pair("sim:5", "cpu"),
                                            std::pair("sim:5", "sim:6"), std::pair("cpu:inline", "sim:5"),
-                                           std::pair("sim:5", "cpu:inline"), std::pair("cpu", "cpu:inline")));
+                                           std::pair("sim:5", "cpu:inline"), std::pair("cpu", "cpu:inline"),
+                                           std::pair("cpu", "cuda:0"), std::pair("cuda:0", "cpu"),
+                                           std::pair("sim:5", "cuda:0"), std::pair("cuda:0", "sim:5"),
+                                           std::pair("cuda:0", "cuda:1")));
 
 WEIR_CONFORMANCE_F(K4Poison, EightThreadsFailAndGoOnBesideEachOther) {
     held.open();

@@ -8,8 +8,10 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
+#include "support/devices.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
@@ -22,10 +24,21 @@ void put(const stream_ref& s, std::atomic<int>& to, int value) {
 
 class Parallel : public ::testing::TestWithParam<const char*> {
 protected:
-    device device_ = device::from_name(GetParam());
+    void SetUp() override {
+        if (!why_not_.empty()) {
+            GTEST_SKIP() << why_not_;
+        }
+    }
+
+private:
+    std::string why_not_;
+
+protected:
+    /// The CPU where there is no such device, and the test is skipped.
+    device device_ = test::find_device(GetParam(), why_not_).value_or(cpu());
     stream launching_{device_};
 };
-INSTANTIATE_TEST_SUITE_P(Devices, Parallel, ::testing::Values("cpu", "sim:0"));
+INSTANTIATE_TEST_SUITE_P(Devices, Parallel, ::testing::Values("cpu", "sim:0", "cuda:0"));
 
 TEST_P(Parallel, C7TheStreamsInheritWhatTheLaunchingStreamDidBefore) {
     std::atomic<int> before{0};
