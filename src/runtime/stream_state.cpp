@@ -117,6 +117,7 @@ detail::owner<stream_state> stream_state::adopt(native_queue& native, std::share
 }
 
 detail::owner<stream_state> stream_state::adopt(device_state& device, void* handle, std::shared_ptr<void> owner) {
+    device.expect_usable();
     return adopt(device, {nullptr, handle, {&device, device.driver().identify(handle)}}, std::move(owner));
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <complex>
+#include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -200,6 +201,13 @@ TEST(Fork, OtherDevicesStayWithTheParent) {
                 wrong += refuses([&] { (void)fft::fft(s, x, transformed); }, says) ? 0 : 1;
                 wrong += refuses([&] { (void)x.read<double>(); }, says) ? 0 : 2;
                 wrong += refuses([&] { const stream another(gpu); }, says) ? 0 : 4;
+                if (gpu.kind() == device_kind::cuda) {
+                    // The handles of default streams mean something without the driver, others do not.
+                    for (std::uintptr_t handle = 0; handle <= 2; ++handle) {
+                        void* const adopted = reinterpret_cast<void*>(handle);
+                        wrong += refuses([&] { (void)stream::adopt({adopted}, gpu); }, says) ? 0 : 4;
+                    }
+                }
                 wrong += refuses([&] { s.synchronize(); }, says) ? 0 : 8;
                 wrong += refuses([&] { (void)empty(16, dtype::float64, s); }, says) ? 0 : 16;
                 wrong += refuses([&] { (void)to(on_cpu, x, cpu()); }, says) ? 0 : 32;
