@@ -15,7 +15,6 @@
 #include "weir/detail/submission.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
-#include "weir/memory.hpp"
 #include "weir/memory_resource.hpp"
 
 namespace weir::memory {
