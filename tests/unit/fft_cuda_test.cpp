@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <complex>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -379,6 +380,31 @@ TEST(CufftLibraryDeathTest, AMissingOneIsNamedWithWhatToInstall) {
     const char* const there = std::getenv("WEIR_CUFFT_LIBRARY");
     EXPECT_EXIT(transform_without(there != nullptr ? there : ""), ::testing::ExitedWithCode(0), "")
         << "control: with the library";
+}
+
+/// In a process of its own, whose compiler is not opened yet.
+[[noreturn]] void plan_without_compiler() {
+    ::setenv("WEIR_NVRTC_LIBRARY", "/there/is/no/such/file.so", 1);
+    const stream s(cuda());
+    const array a = zeros(4, dtype::complex128, s);
+    fft_plan f(a);
+    f.plan(s);
+    if (values_of<complex>(f.execute(fft_direction::forward, s)) != std::vector<complex>(4)) {
+        std::_Exit(1);
+    }
+    try {
+        static_cast<void>(f.execute(fft_direction::inverse, s));
+    } catch (const missing_library& thrown) {
+        std::fprintf(stderr, "%s", thrown.what());
+        std::_Exit(3);
+    }
+    std::_Exit(0);
+}
+
+TEST(FftCompilerDeathTest, APlanNeedsNoCompilerUntilItsInverseIsExecuted) {
+    ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    EXPECT_EXIT(plan_without_compiler(), ::testing::ExitedWithCode(3),
+                "cannot open /there/is/no/such/file.so, which WEIR_NVRTC_LIBRARY names");
 }
 
 TEST(FftOnCudaDevices, EachHasPlansOfItsOwn) {

@@ -222,6 +222,11 @@ TEST_F(kernel_compile_test, PtxAndCubinsAreLoaded) {
     EXPECT_THAT(
         message_of<argument_error>([&] { static_cast<void>(kernel::from_cubin(std::as_bytes(no_code), name)); }),
         HasSubstr("is cut off: it says that it has 64 bytes or more, and there are 12"));
+    std::string endless = rubbish + std::string(100, '\xff');  // its table of sections lies at the end of all memory
+    const std::span<const char> no_code_either(endless);
+    EXPECT_THAT(
+        message_of<argument_error>([&] { static_cast<void>(kernel::from_cubin(std::as_bytes(no_code_either), name)); }),
+        HasSubstr("is cut off: it says that it has 18446744073709551615 bytes or more"));
 }
 
 TEST_F(kernel_compile_test, AFunctionOfOthersIsAKernel) {

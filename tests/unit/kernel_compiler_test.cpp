@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -111,6 +112,28 @@ TEST_F(KernelCompilerDeathTest, AnotherArchitectureFindsNothingInTheCache) {
     EXPECT_EXIT(compile_for(8, 6), ExitedWithCode(1), "");
     EXPECT_EXIT(compile_for(8, 6), ExitedWithCode(0), "") << "control";
     EXPECT_EXIT(compile_for(9, 0), ExitedWithCode(0), "") << "control: that of the fake";
+}
+
+TEST_F(KernelCompilerDeathTest, OtherHeadersBesideTheCompilerFindNothingInTheCache) {
+    WEIR_NEEDS_FAKE_NVRTC
+    const fs::path library = folder_ / "toolkit/lib/libnvrtc.so";
+    const fs::path header = folder_ / "toolkit/include/cuda_runtime.h";
+    std::error_code is_there;  // for the processes that this starts
+    fs::create_directories(library.parent_path(), is_there);
+    fs::create_directories(header.parent_path(), is_there);
+    fs::copy_file(std::getenv("WEIR_NVRTC_LIBRARY"), library, is_there);
+    const auto install = [&](const std::string& text) {
+        std::string before;
+        std::getline(std::ifstream(header), before);
+        if (before != text) {  // each process that this starts comes by here
+            std::ofstream(header) << text;
+        }
+    };
+    install("// one version");
+    EXPECT_EXIT(compile_where("WEIR_NVRTC_LIBRARY", library), ExitedWithCode(1), "");
+    EXPECT_EXIT(compile_where("WEIR_NVRTC_LIBRARY", library), ExitedWithCode(0), "") << "control";
+    install("// another version");
+    EXPECT_EXIT(compile_where("WEIR_NVRTC_LIBRARY", library), ExitedWithCode(1), "");
 }
 
 TEST_F(KernelCompilerDeathTest, AMissingOneIsNamedWithWhatToInstall) {
