@@ -5,10 +5,12 @@
 #include <atomic>
 #include <cstdlib>
 #include <functional>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "support/devices.hpp"
+#include "weir/detail/host_copy.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
@@ -88,14 +90,16 @@ WEIR_CONFORMANCE(O8, EightThreadsOnManyStreamsAndOneArrayLoseNothing) {
     }
 }
 
-WEIR_CONFORMANCE(O8, WhatAThreadReadsIsOfOneMoment) {
+/// The host's copy, that is: a view shows what the memory has at each moment.
+WEIR_CONFORMANCE(O8, WhatAThreadCopiesIsOfOneMoment) {
     const stream s{here()};
     const array x = zeros(5000, dtype::float64, s);
     std::atomic<int> torn{0};
     on_eight_threads([&](int /*thread*/) {
+        std::vector<double> seen(static_cast<std::size_t>(x.size()));
         for (int round = 0; round < 30; ++round) {
             add_one(s, x);
-            const auto seen = x.read<double>();
+            detail::copy_to_host(x, std::as_writable_bytes(std::span(seen)).data(), source_location::current());
             torn += std::adjacent_find(seen.begin(), seen.end(), std::not_equal_to<>()) == seen.end() ? 0 : 1;
         }
     });
