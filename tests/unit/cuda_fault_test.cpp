@@ -5,8 +5,11 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "support/effort.hpp"
 #include "support/messages.hpp"
@@ -297,6 +300,56 @@ TEST(CudaTrapDeathTest, AKernelThatTrapsIsAClearErrorAndTheProcessEnds) {
             std::exit(is_right ? 0 : 1);
         },
         ::testing::ExitedWithCode(0), "start it again");
+}
+
+/// In a process of its own, whose driver lacks functions that came later than CUDA 11.7.
+[[noreturn]] void run_without(void (*take_out)(gpu::driver_api&)) {
+    take_out(const_cast<gpu::driver_api&>(*gpu::machine_driver().api));  // nobody has used it yet
+    std::_Exit(small_program() == std::vector<double>(elements, right) ? 0 : 1);
+}
+
+constexpr std::array without = {
+    +[](gpu::driver_api& api) { api.context_record_event = nullptr; },
+    +[](gpu::driver_api& api) { api.stream_id = nullptr; },
+    +[](gpu::driver_api& api) { api.launch_as = nullptr; },
+    +[](gpu::driver_api& api) { api.function_load = nullptr; },
+    +[](gpu::driver_api& api) { api.function_parameter = nullptr; },
+    +[](gpu::driver_api& api) { api.function_parameter_count = nullptr; },
+    +[](gpu::driver_api& api) { api.function_name = nullptr; },
+    +[](gpu::driver_api& api) { api.memory_create = nullptr; },
+};
+
+TEST(CudaDriverDeathTest, OlderOnesDoTheSame) {
+    ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    for (const auto take_out : without) {
+        EXPECT_EXIT(run_without(take_out), ::testing::ExitedWithCode(0), "");
+    }
+    EXPECT_EXIT(run_without([](gpu::driver_api& api) {
+                    for (const auto take_out : without) {
+                        take_out(api);
+                    }
+                }),
+                ::testing::ExitedWithCode(0), "");
+}
+
+TEST(CudaDriverDeathTest, OneThatIsTooOldIsRefusedWithWhatToInstall) {
+    if (!fake_cuda::in_use()) {
+        GTEST_SKIP() << "needs a driver that says it is older than it is";
+    }
+    ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    const auto ask = [](const char* version) {
+        ::setenv("WEIR_FAKE_CUDA_VERSION", version, 1);
+        try {
+            static_cast<void>(cuda(0));
+        } catch (const device_error& why) {
+            std::fprintf(stderr, "%s", why.what());
+            std::_Exit(3);
+        }
+        std::_Exit(0);
+    };
+    EXPECT_EXIT(ask("11060"), ::testing::ExitedWithCode(3),
+                "the CUDA driver is for CUDA 11.6, and Weir needs 11.7 or later: install a newer driver");
+    EXPECT_EXIT(ask("11070"), ::testing::ExitedWithCode(0), "") << "control";
 }
 
 }  // namespace
