@@ -249,10 +249,49 @@ void expect_told_of_an_early_end(const stream_options& of) {
         ::testing::ExitedWithCode(0), "start it again");
 }
 
+/// The same in a stream of others, whose progress is told by events alone; none could be made for lack of memory.
+void expect_told_of_an_early_end_in_a_stream_of_others() {
+    EXPECT_EXIT(
+        {
+            const time_limit limit(sanitized ? 120 : 10, "a process whose context broke early, in a stream of others");
+            const gpu::context& in = cuda_context();
+            gpu::stream_handle raw = nullptr;
+            {
+                const gpu::in_context here(in);
+                in.expect(in.api().stream_create(&raw, gpu::stream_non_blocking, 0), "cuStreamCreateWithPriority");
+            }
+            const stream s = stream::adopt({raw}, cuda());
+            const fake_gate held(raw);
+            fake_cuda::fail("cuEventCreate", 1, 2, true);
+            const array x = make(s, 1);
+            fake_cuda::break_context(0, 719);
+            fake_cuda::fail_no_more();
+            const std::string told = message_of<operation_error>([&] { s.synchronize(); });
+            std::fprintf(stderr, "%s\n", told.c_str());
+            std::exit(told.find("is lost") != std::string::npos ? 0 : 1);
+        },
+        ::testing::ExitedWithCode(0), "start it again");
+}
+
 TEST_F(CudaFault, ABrokenContextWithoutEventsHangsNothing) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     expect_told_of_an_early_end({});
-    expect_told_of_an_early_end({.blocking = true});  // its progress is told by events alone
+    expect_told_of_an_early_end({.blocking = true});
+    expect_told_of_an_early_end_in_a_stream_of_others();
+}
+
+TEST_F(CudaFault, WhoeverIsToldFirstThatTheContextIsBrokenTellsAll) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            static_cast<void>(cuda(0));
+            fake_cuda::break_context(0, 719);
+            const std::string told = message_of<device_error>(
+                [] { static_cast<void>(kernel::from_source("extern \"C\" __global__ void k() {}", "k")); });
+            std::fprintf(stderr, "%s\n", told.c_str());
+            std::exit(cuda_context().is_broken() ? 0 : 1);
+        },
+        ::testing::ExitedWithCode(0), "start it again");
 }
 
 /// What a program sees whose kernel traps. Whether that is as it should be; the messages go to the standard error output.
