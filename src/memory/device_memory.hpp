@@ -26,7 +26,8 @@ void give_back_all(runtime::device_state& device) noexcept;
 [[nodiscard]] std::string where_memory_is(runtime::device_state& device, const pool* but);
 
 /// At least `bytes` bytes (not 0) from the pool of the stream's device, taken from what is best for the stream. Blocks only
-/// where pool::take says so, and for memory that is on its way back to the driver. Throws out_of_memory, device_error, state_error (closed stream), std::bad_alloc.
+/// where pool::take says so, and for memory that is on its way back to the driver. Throws out_of_memory, device_error,
+/// state_error (closed stream), std::bad_alloc.
 [[nodiscard]] detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, const source_location& where);
 /// The same from another pool of the device.
 [[nodiscard]] detail::owner<block> allocate(pool& from, std::size_t bytes, runtime::stream_state& on,

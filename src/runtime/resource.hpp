@@ -47,18 +47,14 @@ public:
     }
     [[nodiscard]] bool none() const noexcept { return views_.empty(); }
     [[nodiscard]] bool conflict_with(const order::footprint& where, order::access_mode mode) const noexcept {
-        return !views_.empty() && std::any_of(views_.begin(), views_.end(), [&](const view& one) {
-            const bool writes = one.mode == order::access_mode::write || mode == order::access_mode::write;
-            return writes && order::overlap(one.where, where);
-        });
+        return std::any_of(views_.begin(), views_.end(),
+                           [&](const view& one) { return one.conflicts_with(where, mode); });
     }
 
     /// The same of those alone that copy.
     [[nodiscard]] bool copy_conflicts_with(const order::footprint& where, order::access_mode mode) const noexcept {
-        return !views_.empty() && std::any_of(views_.begin(), views_.end(), [&](const view& one) {
-            const bool writes = one.mode == order::access_mode::write || mode == order::access_mode::write;
-            return one.copies && writes && order::overlap(one.where, where);
-        });
+        return std::any_of(views_.begin(), views_.end(),
+                           [&](const view& one) { return one.copies && one.conflicts_with(where, mode); });
     }
 
 private:
@@ -66,6 +62,10 @@ private:
         order::footprint where;
         order::access_mode mode;
         bool copies = false;
+        [[nodiscard]] bool conflicts_with(const order::footprint& other, order::access_mode its) const noexcept {
+            const bool writes = mode == order::access_mode::write || its == order::access_mode::write;
+            return writes && order::overlap(where, other);
+        }
         friend bool operator==(const view&, const view&) = default;
     };
     [[nodiscard]] view* find(const view& like) noexcept {

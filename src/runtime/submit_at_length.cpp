@@ -380,11 +380,15 @@ struct onlookers {
     return {end.at.timeline, end.at.at, std::move(end.known)};
 }
 
-/// Whether the host copies at this moment what the operation is to change. All locks are held.
+/// Whether the host copies at this moment what the access is to change. Its lock is held.
+[[nodiscard]] bool is_copied(const access_request& access) noexcept {
+    return access.target->views().copy_conflicts_with(access.where, access.mode);
+}
+
+/// Whether it does so with any of the operation's. All locks are held.
 [[nodiscard]] bool is_being_copied(const submission& what) noexcept {
-    return std::any_of(what.accesses.begin(), what.accesses.end(), [](const access_request& access) {
-        return access.target != nullptr && access.target->views().copy_conflicts_with(access.where, access.mode);
-    });
+    return std::any_of(what.accesses.begin(), what.accesses.end(),
+                       [](const access_request& access) { return access.target != nullptr && is_copied(access); });
 }
 
 /// Blocks until it does not. Under no lock.
@@ -395,7 +399,7 @@ struct onlookers {
                 return false;
             }
             const std::lock_guard lock(access.target->mutex);
-            return access.target->views().copy_conflicts_with(access.where, access.mode);
+            return is_copied(access);
         });
     });
 }

@@ -34,7 +34,7 @@ namespace weir::backend::cuda {
 ///
 /// To record an event is to add to the driver's queue, which waits for the device where that is full. So whoever only looks records
 /// none, but asks whether the stream has anything left to do, and the thread that submits records one now and then
-/// (`record_due_mark`), or before the next operation where it is asked to (`record_asked_mark`): the progress of a stream that is never
+/// (`record_due_mark`), or before the next operation where it is asked to (`answer`): the progress of a stream that is never
 /// done is seen by those.
 ///
 /// Shared: whoever looks keeps it. Any thread, under no lock, but for `submitted`, the marks, `keep` and `time`, which
@@ -218,12 +218,14 @@ public:
     /// The same for a stream that nobody else puts work into. The operation gets an event when it enters the stream; if it did and has
     /// none, one is recorded before the next one enters. Without a next one the stream has nothing to do some day, which is seen, too.
     void ask(epoch at) noexcept;
-    /// Whether `record_asked_mark` is to come before the next operation.
-    [[nodiscard, gnu::always_inline]] bool is_asked() const noexcept {
-        return next_mark_.load(std::memory_order_relaxed) == before_next;
+    /// Before anything of the next operation enters: records an event behind all that is in the stream, if somebody asked for that.
+    /// In a fork_section, by the thread that submits.
+    [[gnu::always_inline]] void answer() noexcept {
+        if (next_mark_.load(std::memory_order_relaxed) == before_next) [[unlikely]] {
+            detail::rare();
+            record_asked_mark();
+        }
     }
-    /// Records an event behind all that is in the stream, unless there is one. In a fork_section, by the thread that submits.
-    void record_asked_mark() noexcept;
     /// Whether the driver's queue has room for a call, however many each operation makes, within reason.
     [[nodiscard]] bool surely_has_room() const noexcept { return submitted() <= line_->completed() + surely_fit; }
     /// Completes all that is over, as far as there are events, or else if there is nothing left to do. Never waits.
@@ -266,6 +268,7 @@ private:
     void add_end(epoch covered, event_ref&& event) noexcept;
     void forget(const pooled_event& one) noexcept;
     void record_fresh_end(bool is_mark);
+    void record_asked_mark() noexcept;
     [[nodiscard]] bool is_mark_missing(epoch at) noexcept;
     [[nodiscard]] epoch last_event() noexcept;
     [[nodiscard]] epoch end_if_idle() noexcept;

@@ -182,9 +182,7 @@ bool submission::find_event(point target, event_ref& event) {
 
 /// Whether the wait is over, or in the hands of the driver; else this is told when it is over.
 bool submission::pass(point target) noexcept {
-    if (lane_->is_asked()) {
-        lane_->record_asked_mark();
-    }
+    lane_->answer();
     timeline& other = timeline_table::instance().at(target.timeline);
     host_waits_ = host_waits_ || &other == &line();
     if (other.completed() >= target.at) {
@@ -283,9 +281,7 @@ void submission::submit_ahead() noexcept {
 
 /// Puts an operation into the driver's stream, as far as it may run.
 [[gnu::hot]] submission::entered submission::enter_stream(epoch at, const operation& what) noexcept {
-    if (lane_->is_asked()) [[unlikely]] {
-        lane_->record_asked_mark();
-    }
+    lane_->answer();
     if (what.work.type == nullptr) {
         return entered::nothing;
     }

@@ -101,12 +101,8 @@ private:
     void carry_out_in_context(epoch at, const operation& what) noexcept;
     void put_plainly(epoch at, const operation& what) noexcept;
     void enters_plainly(epoch at) noexcept;
-    enum class entered : std::uint8_t {
-        nothing,
-        work,
-        call,
-        foreign_work
-    };  ///< a call is work that surely is one of the driver's
+    /// What an operation put into the driver's stream. A call is work that surely is one of the driver's.
+    enum class entered : std::uint8_t { nothing, work, call, foreign_work };
     [[nodiscard]] entered enter_stream(epoch at, const operation& what) noexcept;
     void has_entered(epoch at, entered what) noexcept;
     [[nodiscard]] bool is_body(const operation& what) const noexcept;

@@ -213,10 +213,7 @@ namespace {
 }
 
 [[gnu::hot]] void submission::carry_out(epoch at, const operation& what) noexcept {
-    if (lane_->is_asked()) [[unlikely]] {
-        detail::rare();
-        lane_->record_asked_mark();
-    }
+    lane_->answer();
     const bool plain = is_plain(what);
     if (straight_waits_ != 0) {
         if (straight_waits_ == one_to_record && plain) {
