@@ -19,9 +19,11 @@
 #include "backend/cuda/driver.hpp"
 #include "runtime/device_state.hpp"
 #include "support/arrays.hpp"
+#include "support/effort.hpp"
 #include "support/evidence.hpp"
 #include "support/fake_cuda.hpp"
 #include "support/scratch_folder.hpp"
+#include "support/time_limit.hpp"
 #include "weir/weir.hpp"
 
 namespace weir::test {
@@ -148,6 +150,7 @@ TEST(TraceCuda, V2_nobody_waits_long_to_compare_the_clocks) {
     if (!fake_cuda::in_use()) {
         GTEST_SKIP() << "needs the gates of the fake driver";
     }
+    const time_limit limit(sanitized ? 120 : 10, "a program that compares the clocks where the device does not answer");
     backend::cuda::device_context& device = backend::cuda::context_of(cuda().state().driver());
     const backend::cuda::in_context here(device);
     const auto first = device.base();
