@@ -32,36 +32,50 @@ public:
         {
             const std::lock_guard lock(of.mutex_);
             if (!of.idle_.empty()) {
-                handle_ = of.idle_.back();
+                plan_ = of.idle_.back();
                 of.idle_.pop_back();
                 return;
             }
         }
-        handle_ = of.make(nullptr);
+        plan_.handle = of.make(nullptr);
     }
     ~lent() {
         const std::lock_guard lock(of_->mutex_);
-        of_->idle_.push_back(handle_);  // as many as there were threads at once: room was made
+        of_->idle_.push_back(plan_);  // as many as there were threads at once: room was made
     }
     lent(const lent&) = delete;
     lent& operator=(const lent&) = delete;
-    [[nodiscard]] cufft_handle handle() const noexcept { return handle_; }
+    [[nodiscard]] cufft_handle handle() const noexcept { return plan_.handle; }
+
+    /// Makes the plan's next executions go to a stream, by way of a workspace.
+    void set(void* stream, std::byte* work_area) {
+        const cufft_functions& f = *of_->library_;
+        if (stream != plan_.stream) {
+            plan_.stream.reset();
+            expect_cufft(f.set_stream(plan_.handle, stream), "cufftSetStream");
+            plan_.stream = stream;
+        }
+        if (work_area != plan_.work_area) {
+            plan_.work_area.reset();
+            expect_cufft(f.set_work_area(plan_.handle, work_area), "cufftSetWorkArea");
+            plan_.work_area = work_area;
+        }
+    }
 
 private:
     const cufft_plan* of_;
-    cufft_handle handle_ = 0;
+    prepared plan_;
 };
 
 cufft_plan::cufft_plan(const backend::cuda::context& in, const cufft_layout& layout)
     : in_(&in), library_(&library_for(in)), layout_(layout) {
-    const cufft_handle first = make(&workspace_bytes_);
-    idle_.push_back(first);
+    idle_.push_back({make(&workspace_bytes_), {}, {}});
 }
 
 cufft_plan::~cufft_plan() {
     const backend::cuda::in_relaxed_context here(*in_);
-    for (const cufft_handle each : idle_) {
-        library_->destroy(each);
+    for (const prepared& each : idle_) {
+        library_->destroy(each.handle);
     }
 }
 
@@ -123,9 +137,8 @@ void cufft_plan::run(cufft_handle handle, const execution& one, int direction) c
 }
 
 void cufft_plan::execute(const std::vector<execution>& all, int direction, std::byte* workspace) const {
-    const lent one(*this);
-    expect_cufft(library_->set_stream(one.handle(), backend::submitting_to::current()), "cufftSetStream");
-    expect_cufft(library_->set_work_area(one.handle(), workspace_bytes_ > 0 ? workspace : nullptr), "cufftSetWorkArea");
+    lent one(*this);
+    one.set(backend::submitting_to::current(), workspace_bytes_ > 0 ? workspace : nullptr);
     for (const execution& each : all) {
         run(one.handle(), each, direction);
     }

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "backend/cuda/context.hpp"
@@ -38,6 +39,12 @@ public:
     void execute(const std::vector<execution>& all, int direction, std::byte* workspace) const;
 
 private:
+    /// One of the library's plans, and what it was set to last: setting it again would take as long as a launch.
+    struct prepared {
+        cufft_handle handle = 0;
+        std::optional<void*> stream;
+        std::optional<std::byte*> work_area;
+    };
     class lent;
     /// One more of the library's plans.
     [[nodiscard]] cufft_handle make(std::size_t* workspace) const;
@@ -49,7 +56,7 @@ private:
     cufft_layout layout_;
     std::size_t workspace_bytes_ = 0;
     mutable detail::mutex mutex_;  ///< guards idle_ and made_; a leaf in the lock order
-    mutable std::vector<cufft_handle> idle_;
+    mutable std::vector<prepared> idle_;
     mutable std::size_t made_ = 0;
 };
 

@@ -8,6 +8,8 @@
 #include "calls/cuda_fft.hpp"
 #include "calls/execution.hpp"
 #include "calls/fft_route.hpp"
+#include "calls/ready_fft.hpp"
+#include "runtime/device_state.hpp"
 #include "weir/detail/footprint.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/detail/task.hpp"
@@ -96,8 +98,7 @@ std::size_t bytes_of_copies(const fft_geometry& what) noexcept {
 class transformation {
 public:
     transformation(const fft_call& call, device where, fft_place operand, fft_place result, bool over)
-        : call_(call),
-          cuda_(fft_context_of(where)),
+        : cuda_(fft_context_of(where)),
           route_(call.what, call.direction, std::move(operand), std::move(result), over,
                  cuda_ != nullptr ? cufft_demands() : fft_demands()) {
         if (cuda_ != nullptr) {
@@ -108,66 +109,69 @@ public:
     [[nodiscard]] std::size_t workspace_bytes() const noexcept {
         return native_ ? native_->workspace_bytes() : route_.workspace_bytes();
     }
-    /// Prepares what `enqueue` needs.
-    void prepare(const buffer& workspace) const {
+    /// Makes what is left to make, for a workspace of that size.
+    [[nodiscard]] ready_fft ready(fft_places where, std::byte* workspace) const {
+        where.workspace = workspace;
+        ready_fft made{std::move(where), workspace_bytes(), route_.in_place(), nullptr, nullptr};
         if (native_) {
-            static_cast<void>(native_->work(route_, workspace.device_data()));
+            made.native = std::make_shared<const cuda_fft_work>(native_->work(route_, workspace));
         } else {
-            static_cast<void>(route_.prepare(workspace.device_data()));
+            made.host = std::make_shared<const fft_work>(route_.prepare(workspace));
         }
-    }
-    /// Enqueues the transform. Calls `before` once nothing but enqueueing is left that can fail.
-    template <class Before>
-    completion enqueue(const on& where, const array& a, const array& out, const buffer& workspace,
-                       Before&& before) const {
-        if (native_) {
-            detail::native_task work{native_->work(route_, workspace.device_data())};
-            before();
-            return submit(where, a, out, workspace, std::move(work));
-        }
-        fft_work work = route_.prepare(workspace.device_data());
-        before();
-        return submit(where, a, out, workspace, std::move(work));
+        return made;
     }
 
 private:
-    /// The operation itself.
-    template <class Work>
-    completion submit(const on& where, const array& a, const array& out, const buffer& workspace, Work work) const {
-        using order::access_mode;
-        std::array<runtime::access_request, 3> accesses;
-        std::size_t count = 0;
-        accesses[count++] = {out.buffer().resource(), out.footprint(), access_mode::write, !route_.in_place()};
-        if (!(route_.in_place() && a.footprint() == out.footprint())) {
-            accesses[count++] = {a.buffer().resource(), a.footprint(),
-                                 route_.in_place() ? access_mode::write : access_mode::read, false};
-        }
-        if (workspace_bytes() > 0) {
-            accesses[count++] = {workspace.resource(), {0, workspace_bytes()}, access_mode::write, true};
-        }
-        runtime::site from = where.site();
-        if (from.label == nullptr) {
-            from.label = label_of(call_);
-        }
-        return detail::with_task(std::move(work), [&](detail::task_ref task) {
-            return runtime::submit(where.stream().state(), {std::span(accesses).first(count), where.dependencies(),
-                                                            task, from, runtime::work_kind::device});
-        });
-    }
-
-    const fft_call& call_;
     const backend::cuda::context* cuda_;  ///< null where the host computes
     fft_route route_;
     std::optional<cuda_fft> native_;
 };
 
+/// The operation itself.
+completion enqueue(const fft_call& call, const ready_fft& what, const on& where, const array& a, const array& out,
+                   const buffer& workspace) {
+    using order::access_mode;
+    std::array<runtime::access_request, 3> accesses;
+    std::size_t count = 0;
+    accesses[count++] = {out.buffer().resource(), out.footprint(), access_mode::write, !what.in_place};
+    if (!(what.in_place && a.footprint() == out.footprint())) {
+        accesses[count++] = {a.buffer().resource(), a.footprint(),
+                             what.in_place ? access_mode::write : access_mode::read, false};
+    }
+    if (what.workspace_bytes > 0) {
+        accesses[count++] = {workspace.resource(), {0, what.workspace_bytes}, access_mode::write, true};
+    }
+    runtime::site from = where.site();
+    if (from.label == nullptr) {
+        from.label = label_of(call);
+    }
+    const auto submit = [&](detail::task_ref task) {
+        return runtime::submit(where.stream().state(), {std::span(accesses).first(count), where.dependencies(), task,
+                                                        from, runtime::work_kind::device});
+    };
+    if (what.native) {
+        return detail::with_task(detail::native_task{[work = what.native] { (*work)(); }}, submit);
+    }
+    return detail::with_task([work = what.host] { (*work)(); }, submit);
+}
+
 /// The transform on the device of `where`, which reaches both arrays.
 completion run_here(const fft_call& call, const on& where, const array& a, const array& out, buffer& workspace) {
     const device here = where.stream().device();
-    const transformation what(call, here, fft_place::of(a), fft_place::of(out), shares_memory(a, out));
+    fft_places places{here, fft_place::of(a), fft_place::of(out), shares_memory(a, out), workspace.device_data()};
+    if (call.kept != nullptr && call.kept->has_value() && (*call.kept)->where == places) {
+        here.state().expect_usable();
+        return enqueue(call, **call.kept, where, a, out, workspace);
+    }
+    const transformation what(call, here, places.operand, places.result, places.over);
     expect_within(call, here, what.workspace_bytes());
     provide(workspace, what.workspace_bytes(), where);
-    return what.enqueue(where, a, out, workspace, [] {});
+    ready_fft ready = what.ready(std::move(places), workspace.device_data());
+    completion end = enqueue(call, ready, where, a, out, workspace);
+    if (call.kept != nullptr) {
+        *call.kept = std::move(ready);
+    }
+    return end;
 }
 
 /// Copies of operand and result on a device that does not reach them, and packed ones where they lie, since only packed
@@ -235,8 +239,12 @@ completion run_there(const fft_call& call, const on& where, const array& a, cons
     expect_within(call, there, bytes + what.workspace_bytes());
     provide(workspace, what.workspace_bytes(), where);
 
+    // Nothing but enqueueing is left then that can fail.
+    const ready_fft ready =
+        what.ready({there, fft_place::of(copies.a), fft_place::of(copies.out)}, workspace.device_data());
+    bring(where, copies, a);
     const on then(where.stream(), where.site().where);
-    what.enqueue(then, copies.a, copies.out, workspace, [&] { bring(where, copies, a); });
+    enqueue(call, ready, then, copies.a, copies.out, workspace);
     completion end = take_back(then, out, copies);
     end.synchronize(where.site().where);
     return end;
@@ -264,7 +272,7 @@ void fft_call::prepare(const on& where, const array& a, buffer& workspace) const
         fft_place::packed(what.result_shape(), what.result_type()), over);
     expect_within(*this, here, prepared.workspace_bytes() + (reaches ? 0 : bytes_of_copies(what)));
     provide(workspace, prepared.workspace_bytes(), where);
-    prepared.prepare(workspace);
+    static_cast<void>(prepared.ready({here, {}, {}}, workspace.device_data()));
 }
 
 completion fft_call::run(const on& where, const array& a, const array& out, buffer& workspace) const {

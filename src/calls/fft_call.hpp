@@ -1,6 +1,7 @@
 #pragma once
 
 #include "calls/fft_geometry.hpp"
+#include "calls/ready_fft.hpp"
 #include "weir/array.hpp"
 #include "weir/fft.hpp"
 #include "weir/launch.hpp"
@@ -14,10 +15,11 @@ struct fft_call {
     const execution_target& execution;
     call_blocking blocking = call_blocking::automatic;
     weir::memory_limit limit;
+    kept_fft* kept = nullptr;  ///< where a plan keeps what `run` made ready last; `run` uses it again where it fits
 
     fft_call(const fft_geometry& geometry, fft_direction way, const execution_target& place, call_blocking block,
-             weir::memory_limit most)
-        : what(geometry), direction(way), execution(place), blocking(block), limit(most) {}
+             weir::memory_limit most, kept_fft* last = nullptr)
+        : what(geometry), direction(way), execution(place), blocking(block), limit(most), kept(last) {}
     fft_call(const fft_geometry& geometry, fft_direction way, const fft::options& how)
         : fft_call(geometry, way, how.execution, how.blocking, how.memory_limit) {}
 

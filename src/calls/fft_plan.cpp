@@ -3,6 +3,7 @@
 
 #include "calls/execution.hpp"
 #include "calls/fft_call.hpp"
+#include "calls/ready_fft.hpp"
 #include "weir/buffer.hpp"
 #include "weir/device.hpp"
 #include "weir/dtype.hpp"
@@ -36,6 +37,8 @@ struct fft_plan::state {
     /// Tracked like any memory, so that executions on several streams do not share it unordered (P3).
     buffer workspace;
     bool planned = false;
+    calls::kept_fft forward;  ///< the last executions, ready for the next
+    calls::kept_fft inverse;
 
     state(const array& first, const fft::options& how, fft_kind kind)
         : what("fft_plan", kind, first.shape(), first.dtype(), how, true),
@@ -53,11 +56,11 @@ struct fft_plan::state {
         }
     }
 
-    [[nodiscard]] calls::fft_call call(fft_direction direction) const {
-        return {what, direction, execution, blocking, limit};
+    [[nodiscard]] calls::fft_call call(fft_direction direction) {
+        return {what, direction, execution, blocking, limit, direction == fft_direction::forward ? &forward : &inverse};
     }
 
-    [[nodiscard]] calls::fft_call expect_direction(fft_direction direction) const {
+    [[nodiscard]] calls::fft_call expect_direction(fft_direction direction) {
         if (what.kind() != fft_kind::complex_to_complex && direction != main_direction(what.kind())) {
             throw argument_error(what.kind() == fft_kind::complex_to_real
                                      ? "fft_plan: a complex_to_real plan executes fft_direction::inverse only; make a "
@@ -117,7 +120,7 @@ void fft_plan::plan(source_location where) {
 }
 
 array fft_plan::execute(fft_direction direction, const on& where, const fft_execution& how) {
-    const state& s = expect_operand("execute");
+    state& s = expect_operand("execute");
     s.expect_planned();
     array out = s.expect_direction(direction).make_result(where, *s.operand);
     execute(direction, where, out, how);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,9 @@ struct fft_place {
     per_dimension strides;  ///< bytes
     std::byte* first = nullptr;
 
+    friend bool operator==(const fft_place& a, const fft_place& b) noexcept {
+        return a.first == b.first && std::equal(a.strides.begin(), a.strides.end(), b.strides.begin(), b.strides.end());
+    }
     /// The place of an array.
     [[nodiscard]] static fft_place of(const array& a);
     /// That of elements in C order, anywhere where memory of the pool begins.

@@ -66,7 +66,7 @@ struct plan {
     bool allocates = true;
     CUcontext in = nullptr;  ///< where it was made, and can be executed
     void* stream = nullptr;
-    std::thread::id user;
+    std::map<std::thread::id, void*> wanted;  ///< the streams that threads have set and not executed in yet
     void* work_area = nullptr;
 };
 
@@ -329,7 +329,7 @@ int execute(const char* name, int handle, int type, void* in, void* out, int dir
         if (here.error() != cufft_success) {
             return here.error();
         }
-        const plan& by = here.of();
+        plan& by = here.of();
         const std::size_t complex = is_double(type) ? 2 * sizeof(double) : 2 * sizeof(float);
         if (by.what == nullptr || by.what->type != type) {
             return invalid_plan;
@@ -344,8 +344,10 @@ int execute(const char* name, int handle, int type, void* in, void* out, int dir
         if (by.what->workspace > 0 && by.work_area == nullptr) {
             return no_workspace;
         }
-        if (by.user != std::this_thread::get_id()) {
-            ++library().mistakes;
+        const auto wanted = by.wanted.find(std::this_thread::get_id());
+        if (wanted != by.wanted.end()) {
+            library().mistakes += wanted->second != by.stream ? 1 : 0;
+            by.wanted.erase(wanted);
         }
         ++by.what->pending;
         *one = {by.what, in, out, direction, by.work_area};
@@ -479,7 +481,7 @@ WEIR_FAKE_EXPORT int cufftSetStream(int handle, void* stream) {
     const entered here("cufftSetStream", handle);
     if (here.error() == cufft_success) {
         here.of().stream = stream;
-        here.of().user = std::this_thread::get_id();
+        here.of().wanted[std::this_thread::get_id()] = stream;
     }
     return here.error();
 }

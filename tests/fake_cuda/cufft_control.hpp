@@ -13,6 +13,6 @@ WEIR_FAKE_EXPORT void weir_fake_cufft_fail(const char* name, unsigned long long 
 WEIR_FAKE_EXPORT std::size_t weir_fake_cufft_plans();
 /// What each plan that is made from now on wants as workspace; 0 at first.
 WEIR_FAKE_EXPORT void weir_fake_cufft_set_workspace(std::size_t bytes);
-/// How often a program did what it must not: destroyed a plan whose work was pending, executed one from another thread than
-/// the one that set its stream last, or let others write to a workspace while it was in use. Such results are no numbers.
+/// How often a program did what it must not: destroyed a plan whose work was pending, executed one in another stream than the
+/// one that the thread had set for it, or let others write to a workspace while it was in use. Such results are no numbers.
 WEIR_FAKE_EXPORT unsigned long long weir_fake_cufft_mistakes();

@@ -129,6 +129,63 @@ TEST_F(FftOnCuda, OnePlanOnTwoStreamsHasAWorkspaceForEach) {
     EXPECT_EQ(values_of<complex>(x), values_of<complex>(z));
 }
 
+/// Calls of the library but for the executions.
+unsigned long long settings() { return fake_cufft::calls("cufftSetStream") + fake_cufft::calls("cufftSetWorkArea"); }
+
+TEST_F(FftOnCuda, APlanExecutedAgainIsOneCallOfTheLibrary) {
+    fake_cufft::set_workspace(1000);
+    const array a = fresh();
+    const complex sum(static_cast<double>(a.size()));
+    array out = full(a.size(), 0, dtype::complex128, s1);
+    fft_plan f(a);
+    f.plan(s1);
+    f.execute(fft_direction::forward, s1, out);
+    const unsigned long long executed = fake_cufft::calls("cufftExecZ2Z");
+    const unsigned long long set = settings();
+    for (int i = 0; i < 3; ++i) {
+        fill(s1, out, 0);
+        f.execute(fft_direction::forward, s1, out);
+        EXPECT_EQ(values_of<complex>(out)[0], sum);
+    }
+    EXPECT_EQ(fake_cufft::calls("cufftExecZ2Z"), executed + 3);
+    EXPECT_EQ(settings(), set);
+}
+
+TEST_F(FftOnCuda, APlanExecutedAgainElsewhereNoticesIt) {
+    fake_cufft::set_workspace(1000);
+    const array a = fresh();
+    const complex sum(static_cast<double>(a.size()));
+    const array twice = full(a.size(), 2, dtype::complex128, s1);
+    array out = full(a.size(), 0, dtype::complex128, s1);
+    array other = full(a.size(), 0, dtype::complex128, s1);
+    fft_plan f(a);
+    f.plan(s1);
+    const auto execute = [&](const stream& s, const array& into, const fft_execution& how = {}) {
+        fill(s, into, 0);
+        f.execute(fft_direction::forward, s, into, how);
+        return values_of<complex>(into)[0];
+    };
+    EXPECT_EQ(execute(s1, out), sum);
+    EXPECT_EQ(execute(s1, other), sum) << "another result";
+    EXPECT_EQ(values_of<complex>(out)[0], sum);
+    EXPECT_EQ(execute(s2, other), sum) << "another stream";
+    f.reset_operand(twice);
+    EXPECT_EQ(execute(s2, other), 2.0 * sum) << "another operand";
+    EXPECT_EQ(execute(s2, other, {.release_workspace = true}), 2.0 * sum);
+    EXPECT_EQ(f.workspace_bytes(), 0U);
+    const buffer taken(1000, s2);  // likely where the workspace was
+    EXPECT_EQ(execute(s2, other), 2.0 * sum) << "another workspace";
+    EXPECT_GE(f.workspace_bytes(), 1000U);
+    f.reset_operand(a);
+    f.execute(fft_direction::inverse, s2, other);
+    EXPECT_LT(std::abs(values_of<complex>(other)[0] - complex(1)), 1e-12) << "the other way";
+    EXPECT_EQ(execute(s2, other), sum);
+    f.execute(fft_direction::forward, s2, a);  // in place
+    EXPECT_EQ(values_of<complex>(a)[0], sum);
+    f.execute(fft_direction::inverse, s2, a);
+    EXPECT_LT(std::abs(values_of<complex>(a)[0] - complex(1)), 1e-12);
+}
+
 TEST_F(FftOnCuda, ThePlansWorkspaceOrdersItsExecutions) {
     fake_cufft::set_workspace(1000);
     const array a = fresh();
@@ -320,11 +377,14 @@ TEST_F(FftOnCuda, ControlTheFakeFindsPlansThatAreMisused) {
     const auto execute = [&] { return f.execute_z2z(plan, a.device_data(), a.device_data(), calls::cufft_forward); };
     EXPECT_EQ(execute(), 0);
     EXPECT_EQ(fake_cufft::mistakes(), mistakes_);
+    f.set_stream(plan, raw);
     std::thread([&] {
         const driver::in_context there(in);
-        EXPECT_EQ(execute(), 0);
+        f.set_stream(plan, nullptr);
     }).join();
-    EXPECT_EQ(fake_cufft::mistakes(), ++mistakes_) << "from a thread that did not set the stream";
+    EXPECT_EQ(execute(), 0);
+    EXPECT_EQ(fake_cufft::mistakes(), ++mistakes_) << "another thread had set another stream meanwhile";
+    f.set_stream(plan, raw);
     in.api().stream_synchronize(raw);
     {
         const test::fake_gate held(raw);
