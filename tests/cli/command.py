@@ -29,6 +29,11 @@ def fake_cuda(folder, without=(), **more):
     }
 
 
+def cuda(folder):
+    """The same, unless WEIR_CUDA_DRIVER names a driver for the tests to use."""
+    return {} if os.environ.get("WEIR_CUDA_DRIVER") else fake_cuda(folder)
+
+
 class CommandTest(unittest.TestCase):
     """A test of the command whose path is the program's first argument."""
 

@@ -7,7 +7,7 @@ import tempfile
 import wave
 from pathlib import Path
 
-from command import CommandTest, fake_cuda, main
+from command import CommandTest, cuda, fake_cuda, main
 
 
 def write_wav(path, seconds, rate=8000, channels=1, loudness=0.3):
@@ -63,7 +63,7 @@ class Demo(CommandTest):
         self.assertIn("bit for bit the result of act 2", said)
 
     def test_a_cuda_device(self):
-        said = self.play(write_wav(self.folder / "music.wav", 1), "--device", "cuda:0", **fake_cuda(self.folder))
+        said = self.play(write_wav(self.folder / "music.wav", 1), "--device", "cuda:0", **cuda(self.folder))
         for words in ("6 streams of cuda:0", "% of the samples are wrong", "the right result within", "check finds nothing",
                       "bit for bit the result of act 2"):
             self.assertIn(words, said)

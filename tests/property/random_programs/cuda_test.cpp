@@ -79,7 +79,7 @@ TEST(random_programs_cuda, compute_what_the_serial_program_computes) {
     watchdog dog(name);
     std::uint64_t programs = 0;
     std::uint64_t on_two = 0;
-    for (std::uint64_t i = 0; i < wanted_programs(20); ++i, ++programs) {
+    for (std::uint64_t i = 0; i < wanted_cuda_programs(); ++i, ++programs) {
         const std::uint64_t seed = first_seed() + i;
         dog.start(seed);
         const program raw = for_cuda(generate(seed));

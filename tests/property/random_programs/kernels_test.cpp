@@ -96,7 +96,7 @@ TEST(random_kernels, compute_what_the_serial_program_computes) {
     if (is_fake) {
         weir::test::fake_cuda::forget_calls();
     }
-    for (std::uint64_t i = 0; i < wanted_programs(20); ++i, ++programs) {
+    for (std::uint64_t i = 0; i < wanted_cuda_programs(); ++i, ++programs) {
         const std::uint64_t seed = first_seed() + i;
         dog.start(seed);
         const program raw = for_kernels(generate(seed));

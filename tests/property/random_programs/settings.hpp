@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "support/effort.hpp"
+#include "support/fake_cuda.hpp"
 
 namespace random_programs {
 
@@ -30,6 +31,9 @@ inline std::uint64_t wanted_programs(std::uint64_t share = 1) {
     const std::uint64_t all = number_from("WEIR_TEST_PROGRAMS", weir::test::sanitized ? 500 : 10'000);
     return is_replay() ? 1 : (all + share - 1) / share;
 }
+
+/// All of them on a GPU; a twentieth on the fake driver, whose threads take longer.
+inline std::uint64_t wanted_cuda_programs() { return wanted_programs(weir::test::fake_cuda::in_use() ? 20 : 1); }
 
 /// How to run one program again.
 inline std::string replay_command(std::uint64_t seed, const std::string& test) {
