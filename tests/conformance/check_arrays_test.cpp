@@ -117,43 +117,65 @@ private:
 /// A stream of the CPU, on which the host's memory is changed.
 stream stream_of_the_cpu() { return stream(cpu(), {0, "cpu"}); }
 
+/// An array of the host's, of one value: made on `c`, a stream of the CPU.
+using host_array = array(const stream& c, double value);
+
+array wrapped_array(const stream& /*c*/, double value) { return owned_memory(value).wrapped(); }
+
+array pinned_array(const stream& c, double value) {
+    const memory::use scope(memory::pinned());
+    array made = full({size}, value, dtype::float64, c);
+    c.synchronize();
+    return made;
+}
+
+/// The source of a copy to the device is changed.
+auto changing_the_source(host_array& make_source) {
+    return [&make_source](scenario_run& run) {
+        const stream c = stream_of_the_cpu();
+        const array source = make_source(c, 1);
+        const array target = zeroed(run);
+        run.hold(run.s1);
+        copy(run.at(run.s1, "copy"), target, source);
+        run.by_hand(c, run.s1);
+        run.finish({set(run.at(c, "change"), source, 7)});
+        c.synchronize();
+        return std::vector{last(target), last(source)};
+    };
+}
+
+/// The target of a copy from the device is read.
+auto reading_the_target(host_array& make_target) {
+    return [&make_target](scenario_run& run) {
+        const stream c = stream_of_the_cpu();
+        const array target = make_target(c, 0);
+        const array source = full({size}, 1, dtype::float64, run.s1);
+        const array seen = zeros({size}, dtype::float64, c);
+        c.synchronize();
+        run.s1.synchronize();
+        run.hold(run.s1);
+        copy(run.at(run.s1, "copy"), target, source);
+        run.by_hand(c, run.s1);
+        run.finish({duplicate(run.at(c, "read"), target, seen)});
+        c.synchronize();
+        return std::vector{last(seen)};
+    };
+}
+
 WEIR_CONFORMANCE_F(CheckArrays, F8_wrapped_memory_is_changed_before_it_was_copied_to_the_device) {
-    prove(
-        {1, 7}, {{"copy", "change", "WAR"}},
-        [](scenario_run& run) {
-            const stream c = stream_of_the_cpu();
-            const owned_memory memory(1);
-            const array source = memory.wrapped();
-            const array target = zeroed(run);
-            run.hold(run.s1);
-            copy(run.at(run.s1, "copy"), target, source);
-            run.by_hand(c, run.s1);
-            run.finish({set(run.at(c, "change"), source, 7)});
-            c.synchronize();
-            return std::vector{last(target), last(source)};
-        },
-        __FILE__);
+    prove({1, 7}, {{"copy", "change", "WAR"}}, changing_the_source(wrapped_array), __FILE__);
+}
+
+WEIR_CONFORMANCE_F(CheckArrays, F8_pinned_memory_is_changed_before_it_was_copied_to_the_device) {
+    prove({1, 7}, {{"copy", "change", "WAR"}}, changing_the_source(pinned_array), __FILE__);
 }
 
 WEIR_CONFORMANCE_F(CheckArrays, F8_wrapped_memory_is_read_before_the_copy_from_the_device_has_come) {
-    prove(
-        {1}, {{"copy", "read", "RAW"}},
-        [](scenario_run& run) {
-            const stream c = stream_of_the_cpu();
-            const owned_memory memory(0);
-            const array target = memory.wrapped();
-            const array source = full({size}, 1, dtype::float64, run.s1);
-            const array seen = zeros({size}, dtype::float64, c);
-            c.synchronize();
-            run.s1.synchronize();
-            run.hold(run.s1);
-            copy(run.at(run.s1, "copy"), target, source);
-            run.by_hand(c, run.s1);
-            run.finish({duplicate(run.at(c, "read"), target, seen)});
-            c.synchronize();
-            return std::vector{last(seen)};
-        },
-        __FILE__);
+    prove({1}, {{"copy", "read", "RAW"}}, reading_the_target(wrapped_array), __FILE__);
+}
+
+WEIR_CONFORMANCE_F(CheckArrays, F8_pinned_memory_is_read_before_the_copy_from_the_device_has_come) {
+    prove({1}, {{"copy", "read", "RAW"}}, reading_the_target(pinned_array), __FILE__);
 }
 
 WEIR_CONFORMANCE_F(CheckArrays, F8_the_source_is_freed_before_it_was_copied_to_the_device) {
