@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Makes the pictures of docs/timeline.md and of the README anew, in a headless Chromium. Usage: timeline_images.sh BUILD,
-# a build directory with the examples. Needs chromium, and pngquant to make the files small.
+# Makes the pictures of docs/timeline.md and of the README anew, in a headless Chromium. Usage: timeline_images.sh BUILD [TIMELINE],
+# a build directory with the examples, and the timeline.html of the demonstration on a GPU, for the picture in docs/cuda.md.
+# Needs chromium, and pngquant to make the files small.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-build=$(realpath "${1:?usage: timeline_images.sh BUILD}")
+build=$(realpath "${1:?usage: timeline_images.sh BUILD [TIMELINE]}")
 images=$PWD/docs/images
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -23,6 +24,10 @@ picture() {
     printf '%s: %s bytes\n' "docs/images/$1" "$(stat -c %s "$images/$1")"
 }
 
+if [ -n "${2:-}" ]; then
+    cp "$2" "$folder/weir-timeline.html"
+    picture timeline-gpu.png 1280,600 "theme=light&from=5e6&to=5.7e6"
+fi
 "$build/examples/example-timeline" "$folder"
 picture timeline.png 1280,600 "theme=light&elided"
 picture timeline-operation.png 1280,600 "theme=dark&at=2:4&from=0&to=72e6"
