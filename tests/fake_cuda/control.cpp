@@ -121,8 +121,8 @@ int weir_fake_enqueue(void* stream, int (*work)(void*), void* with) {
     if (found == nullptr || found->in != in) {
         return found == nullptr ? invalid_handle : invalid_context;
     }
-    if (in->error != success) {
-        return in->error;
+    if (driver().error != success) {
+        return driver().error;
     }
     enqueue(held, found, {{}, [work, with] { return work(with); }});
     return success;

@@ -65,10 +65,10 @@ WEIR_FAKE_EXPORT std::size_t weir_fake_pending(void* stream);
 /// not there yet. What has begun is waited for, and so is a stream that is held.
 WEIR_FAKE_EXPORT void weir_fake_settle(void* stream);
 
-/// Makes the device's context broken, as a kernel that traps does.
-WEIR_FAKE_EXPORT void weir_fake_break(int device, int error);
-/// Takes a sticky error away, so that a next test starts with a sound device. The real driver cannot.
-WEIR_FAKE_EXPORT void weir_fake_heal(int device);
+/// A sticky error, as of a kernel that traps: nothing runs any more, on any device of the process.
+WEIR_FAKE_EXPORT void weir_fake_break(int error);
+/// Takes a sticky error away, so that a next test starts with sound devices. The real driver cannot.
+WEIR_FAKE_EXPORT void weir_fake_heal();
 
 /// Work that another library puts into a stream: `work(with)` is called by the stream's thread in its turn, and returns a
 /// sticky error or 0. Not counted. For libraries that stand on the driver.

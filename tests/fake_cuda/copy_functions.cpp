@@ -26,7 +26,7 @@ CUresult copy(call& in, const std::shared_ptr<stream>& on, std::uintptr_t to, st
         return success;
     }
     wait_for(in.lock(), done);
-    return on->in->error;
+    return driver().error;
 }
 
 template <class Value>

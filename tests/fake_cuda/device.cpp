@@ -334,9 +334,9 @@ WEIR_FAKE_EXPORT CUresult cuThreadExchangeStreamCaptureMode(int* mode) {
     return success;
 }
 
-void weir_fake_break(int device, int error) {
+void weir_fake_break(int error) {
     const std::lock_guard held(driver().lock);
-    driver().contexts.at(static_cast<std::size_t>(device)).error = error;
+    driver().error = error;
     wake_all();
 }
 
@@ -350,18 +350,20 @@ void weir_fake_set_attribute(int which, int value) {
     driver().attributes[which] = value;
 }
 
-void weir_fake_heal(int device) {
+void weir_fake_heal() {
     std::unique_lock held(driver().lock);
-    context& of = driver().contexts.at(static_cast<std::size_t>(device));
     // What was dropped is gone before the first new work comes.
-    std::vector<point> all{tail(of.legacy), tail(of.recorder)};
-    for (const auto& each : of.streams) {
-        all.push_back(tail(each));
+    std::vector<point> all;
+    for (const context& of : driver().contexts) {
+        all.insert(all.end(), {tail(of.legacy), tail(of.recorder)});
+        for (const auto& each : of.streams) {
+            all.push_back(tail(each));
+        }
     }
     for (const point& each : all) {
         while (!each.reached()) {
             each.of->progress.wait(held);
         }
     }
-    of.error = success;
+    driver().error = success;
 }

@@ -146,7 +146,7 @@ call::call(const char* name, CUstream named) : lock_(driver().lock, std::defer_l
     } else if (in_ == nullptr || in_->references == 0) {
         error_ = invalid_context;
     } else {
-        error_ = in_->error;
+        error_ = driver().error;
     }
 }
 
@@ -191,10 +191,6 @@ std::shared_ptr<stream> call::stream_of(CUstream handle) {
     }
     if (!driver().streams.contains(handle)) {
         error_ = invalid_handle;
-        return nullptr;
-    }
-    if (const CUresult broken = handle->is->in->error; broken != success) {
-        error_ = broken;
         return nullptr;
     }
     return handle->is;

@@ -87,7 +87,6 @@ struct created_memory {
 struct context {
     int device = 0;
     int references = 0;
-    CUresult error = success;  ///< a sticky one: every later call returns it
     std::shared_ptr<stream> legacy;
     std::shared_ptr<stream> recorder;              ///< puts events behind everything that was enqueued
     std::vector<std::shared_ptr<stream>> streams;  ///< of the user and of threads; destroyed ones until they are done
@@ -112,6 +111,10 @@ struct driver_state {
     std::size_t total_memory = std::size_t{1} << 32;
     unsigned long long next_stream_id = 1;
     bool all_held = false;
+    /// A sticky one: every later call returns it, whichever context it is for. So says CUDA of these errors ("this leaves the process
+    /// in an inconsistent state and any further CUDA work will return the same error"), and so does driver 580 with two H100s,
+    /// within the same call of a program that polls: a stream of the one that waits for the other never counts as done.
+    CUresult error = success;
     bool ignores_handles = false;  ///< of streams, where a context must be current
 };
 driver_state& driver();
@@ -135,8 +138,8 @@ public:
     std::unique_lock<std::mutex>& lock() { return lock_; }
     /// The stream that a handle names in the current context; null with error() set if there is none.
     std::shared_ptr<stream> stream_of(CUstream handle);
-    /// The error of the current context after waiting.
-    [[nodiscard]] CUresult outcome() const { return in_->error; }
+    /// The sticky error after waiting.
+    [[nodiscard]] CUresult outcome() const { return driver().error; }
 
 private:
     std::unique_lock<std::mutex> lock_;

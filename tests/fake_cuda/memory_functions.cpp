@@ -81,8 +81,8 @@ CUresult free_after_all(call& in, std::uintptr_t address, bool pinned) {
     }
     context& of = *found->second.in;
     drain(in.lock(), of);
-    if (of.error != success) {
-        return of.error;
+    if (driver().error != success) {
+        return driver().error;
     }
     const auto still = driver().memory.find(address);
     if (still == driver().memory.end()) {

@@ -15,15 +15,15 @@ std::int64_t now() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
 }
 
-/// Waits until an entry may begin, or until it is dropped because the context is broken.
+/// Waits until an entry may begin, or until it is dropped because of a sticky error.
 void wait_for_turn(std::unique_lock<std::mutex>& held, stream& of, const std::vector<point>& after) {
     for (const point& each : after) {
-        while (!each.reached() && of.in->error == success) {
+        while (!each.reached() && driver().error == success) {
             each.of->progress.wait(held);
         }
     }
     const auto is_held = [&] { return of.held || (driver().all_held && of.kind != stream_kind::recorder); };
-    while (is_held() && of.in->error == success) {
+    while (is_held() && driver().error == success) {
         of.to_do.wait(held);
     }
 }
@@ -47,7 +47,7 @@ void work(std::shared_ptr<stream> me) {
         wait_for_turn(held, *me, me->queue.front().after);
         // The entry keeps its place in the queue while it runs, and is destroyed without the lock: it may own a module.
         std::optional<entry> mine(std::move(me->queue.front()));
-        CUresult error = me->in->error;
+        CUresult error = driver().error;
         held.unlock();
         if (error == success && mine->work) {
             error = mine->work();
@@ -56,8 +56,8 @@ void work(std::shared_ptr<stream> me) {
         held.lock();
         me->queue.pop_front();
         ++me->completed;
-        if (error != success && me->in->error == success) {
-            me->in->error = error;
+        if (error != success && driver().error == success) {
+            driver().error = error;
             wake_all();
         }
         me->progress.notify_all();
@@ -84,7 +84,7 @@ std::shared_ptr<stream> make_stream(context& in, stream_kind kind, unsigned flag
 point tail(const std::shared_ptr<stream>& of) { return {of, of->submitted}; }
 
 point enqueue(std::unique_lock<std::mutex>& held, const std::shared_ptr<stream>& on, entry what) {
-    while (on->queue.size() >= queue_length && on->in->error == success) {
+    while (on->queue.size() >= queue_length && driver().error == success) {
         on->progress.wait(held);
     }
     // The implicit ordering of the legacy default stream and the blocking ones.
@@ -109,7 +109,7 @@ point enqueue(std::unique_lock<std::mutex>& held, const std::shared_ptr<stream>&
 }
 
 void wait_for(std::unique_lock<std::mutex>& held, const point& what) {
-    while (!what.reached() && what.of->in->error == success) {
+    while (!what.reached() && driver().error == success) {
         what.of->progress.wait(held);
     }
 }
@@ -149,9 +149,9 @@ void wake_all() {
     }
 }
 
-bool is_broken(const stream& what) {
+bool is_broken() {
     const std::lock_guard held(driver().lock);
-    return what.in->error != success;
+    return driver().error != success;
 }
 
 }  // namespace weir_fake

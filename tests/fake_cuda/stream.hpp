@@ -31,7 +31,7 @@ struct recording {
 
 struct entry {
     std::vector<point> after;
-    /// Done by the stream's thread, without the lock. Returns the sticky error that it brings upon the context.
+    /// Done by the stream's thread, without the lock. Returns the sticky error that it brings about.
     std::function<CUresult()> work;
 };
 
@@ -79,7 +79,7 @@ std::shared_ptr<recording> record(std::unique_lock<std::mutex>& held, const std:
 /// Wakes everyone who waits for a stream, after a change that is not progress.
 void wake_all();
 
-/// Whether the stream's context is broken. For work that polls; takes the lock.
-bool is_broken(const stream& what);
+/// Whether there was a sticky error. For work that polls; takes the lock.
+bool is_broken();
 
 }  // namespace weir_fake

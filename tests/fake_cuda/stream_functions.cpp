@@ -117,7 +117,7 @@ WEIR_FAKE_EXPORT CUresult cuStreamSynchronize(CUstream handle) {
     // An entry of the legacy stream is behind the blocking streams.
     wait_for(in.lock(), of->kind == stream_kind::legacy ? enqueue(in.lock(), of, {}) : tail(of));
     trim_on_wait(*of->in);
-    return of->in->error;
+    return driver().error;
 }
 
 WEIR_FAKE_EXPORT CUresult cuStreamIsCapturing(CUstream handle, int* status) {
@@ -176,13 +176,11 @@ WEIR_FAKE_EXPORT CUresult cuStreamWaitValue64_v2(CUstream handle, CUdeviceptr ad
     if (place == nullptr || flags > nor) {
         return invalid_value;
     }
-    // A stream is kept by its own entries only while it runs them.
-    enqueue(in.lock(), of,
-            {{}, [place, value, flags, waiting = of.get()] {
-                 while (!holds(__atomic_load_n(place, __ATOMIC_SEQ_CST), value, flags) && !is_broken(*waiting)) {
-                     std::this_thread::sleep_for(std::chrono::microseconds(20));
-                 }
-                 return success;
-             }});
+    enqueue(in.lock(), of, {{}, [place, value, flags] {
+                                while (!holds(__atomic_load_n(place, __ATOMIC_SEQ_CST), value, flags) && !is_broken()) {
+                                    std::this_thread::sleep_for(std::chrono::microseconds(20));
+                                }
+                                return success;
+                            }});
     return success;
 }

@@ -88,8 +88,8 @@ std::size_t fake_cuda::pending(const void* stream) {
     return WEIR_DRIVER_CONTROL(weir_fake_pending)(const_cast<void*>(stream));
 }
 void fake_cuda::settle(const void* stream) { WEIR_DRIVER_CONTROL(weir_fake_settle)(const_cast<void*>(stream)); }
-void fake_cuda::break_context(int device, int error) { WEIR_DRIVER_CONTROL(weir_fake_break)(device, error); }
-void fake_cuda::heal_context(int device) { WEIR_DRIVER_CONTROL(weir_fake_heal)(device); }
+void fake_cuda::break_contexts(int error) { WEIR_DRIVER_CONTROL(weir_fake_break)(error); }
+void fake_cuda::heal_contexts() { WEIR_DRIVER_CONTROL(weir_fake_heal)(); }
 unsigned long long fake_cuda::compilations() { return WEIR_NVRTC_CONTROL(weir_fake_nvrtc_compilations)(); }
 void fake_cuda::fail_next_compilation(int error) { WEIR_NVRTC_CONTROL(weir_fake_nvrtc_fail)(error); }
 

@@ -71,9 +71,9 @@ public:
     /// Blocks until the stream has done all that it can: nothing is left, or what is next waits for a stream that is not there yet.
     static void settle(const void* stream);
 
-    /// A sticky error from nowhere, and its end.
-    static void break_context(int device, int error);
-    static void heal_context(int device);
+    /// A sticky error from nowhere, which is all devices', and its end.
+    static void break_contexts(int error);
+    static void heal_contexts();
 
     /// How often NVRTC compiled.
     [[nodiscard]] static unsigned long long compilations();

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -223,7 +224,7 @@ TEST_F(CudaFault, ABrokenContextFailsEverythingAndHangsNothing) {
             const array x = make(s, 1);
             s.synchronize();
             step_in_place(s, x);
-            fake_cuda::break_context(0, 719);
+            fake_cuda::break_contexts(719);
             step_in_place(s, x);
             const std::string told = message_of<operation_error>([&] { s.synchronize(); });
             const std::string later = message_of<error>([&] { static_cast<void>(make(s, 2).read<double>()); });
@@ -241,7 +242,7 @@ void expect_told_of_an_early_end(const stream_options& of) {
             const stream s(cuda(), of);
             const fake_gate held(handle_of(s));  // nobody finds before that anything is over
             const array x = make(s, 1);
-            fake_cuda::break_context(0, 719);
+            fake_cuda::break_contexts(719);
             const std::string told = message_of<operation_error>([&] { s.synchronize(); });
             std::fprintf(stderr, "%s\n", told.c_str());
             std::exit(told.find("is lost") != std::string::npos ? 0 : 1);
@@ -264,7 +265,7 @@ void expect_told_of_an_early_end_in_a_stream_of_others() {
             const fake_gate held(raw);
             fake_cuda::fail("cuEventCreate", 1, 2, true);
             const array x = make(s, 1);
-            fake_cuda::break_context(0, 719);
+            fake_cuda::break_contexts(719);
             fake_cuda::fail_no_more();
             const std::string told = message_of<operation_error>([&] { s.synchronize(); });
             std::fprintf(stderr, "%s\n", told.c_str());
@@ -285,7 +286,7 @@ TEST_F(CudaFault, WhoeverIsToldFirstThatTheContextIsBrokenTellsAll) {
     EXPECT_EXIT(
         {
             static_cast<void>(cuda(0));
-            fake_cuda::break_context(0, 719);
+            fake_cuda::break_contexts(719);
             const std::string told = message_of<device_error>(
                 [] { static_cast<void>(kernel::from_source("extern \"C\" __global__ void k() {}", "k")); });
             std::fprintf(stderr, "%s\n", told.c_str());
@@ -294,10 +295,14 @@ TEST_F(CudaFault, WhoeverIsToldFirstThatTheContextIsBrokenTellsAll) {
         ::testing::ExitedWithCode(0), "start it again");
 }
 
+kernel make_trap(const device& on) {
+    return kernel::from_source("extern \"C\" __global__ void trap(double*, int n) { if (n > 0) { __trap(); } }",
+                               "trap", {}, on);
+}
+
 /// What a program sees whose kernel traps. Whether that is as it should be; the messages go to the standard error output.
 bool sees_a_trap() {
-    const kernel trap =
-        kernel::from_source("extern \"C\" __global__ void trap(double*, int n) { if (n > 0) { __trap(); } }", "trap");
+    const kernel trap = make_trap(cuda());
     static_cast<void>(step_kernel());
     const stream s(cuda());
     const stream other(cuda());
@@ -336,6 +341,56 @@ TEST(CudaTrapDeathTest, AKernelThatTrapsIsAClearErrorAndTheProcessEnds) {
         {
             const time_limit limit(60, "a process whose kernel trapped");
             const bool is_right = sees_a_trap();
+            std::exit(is_right ? 0 : 1);
+        },
+        ::testing::ExitedWithCode(0), "start it again");
+}
+
+/// What a program sees whose kernel traps on the second device while streams of the first wait for it, one of them for the other.
+/// Whether all that waited has failed, and nothing is taken for what it was to become.
+bool sees_a_trap_across_devices() {
+    const kernel trap = make_trap(cuda(1));
+    const stream here(cuda(0));
+    const stream behind(cuda(0));
+    const stream there(cuda(1));
+    const array x = make(here, 1);
+    const array z = make(behind, 2);
+    const array y = make(there, 3);
+    launch(there, trap, {1, 32}, inout<double>(y), 0);
+    for (const int number : {0, 1}) {
+        cuda(number).synchronize();  // the control: it does not trap
+    }
+    device_flag later(gpu::context_of(cuda(1).state().driver()));
+    later.hold(static_cast<gpu::stream_handle>(handle_of(there)));
+    launch(on(there).label("the kernel that traps"), trap, {1, 32}, inout<double>(y), 1);
+    copy(here, x, y);
+    const completion last = step(behind, z, x);
+    if (last.done()) {
+        return false;
+    }
+    later.raise();
+    const std::string of_last = message_of<operation_error>([&] { last.synchronize(); });
+    const std::string of_copied = message_of<operation_error>([&] { static_cast<void>(x.read<double>()); });
+    const std::string of_both = message_of<operation_error>([&] { static_cast<void>(z.read<double>()); });
+    const std::string of_source = message_of<operation_error>([&] { static_cast<void>(y.read<double>()); });
+    bool do_all_say_so = true;
+    for (const std::string& message : {of_last, of_copied, of_both, of_source}) {
+        std::fprintf(stderr, "%s\n", message.c_str());
+        do_all_say_so = do_all_say_so && message.find("An earlier kernel failed") != std::string::npos;
+    }
+    return do_all_say_so;
+}
+
+TEST(CudaTrapDeathTest, K4WhatWaitsForADeviceWhoseKernelTrapsHasFailed) {
+    const std::vector<device> all = devices();
+    if (std::count_if(all.begin(), all.end(), [](const device& one) { return one.kind() == device_kind::cuda; }) < 2) {
+        GTEST_SKIP() << "needs two CUDA devices";
+    }
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            const time_limit limit(60, "a process whose kernel trapped on another device");
+            const bool is_right = sees_a_trap_across_devices();
             std::exit(is_right ? 0 : 1);
         },
         ::testing::ExitedWithCode(0), "start it again");

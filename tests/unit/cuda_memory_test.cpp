@@ -408,7 +408,7 @@ void expect_told_that_the_context_is_lost(bool maps_memory, buffer (*ask)(const 
             fake_cuda::set_attribute(virtual_memory_management, maps_memory ? 1 : 0);
             const stream device(cuda());
             const stream host(cpu());
-            fake_cuda::break_context(0, 719);
+            fake_cuda::break_contexts(719);
             fake_cuda::set_total_memory(fake_cuda::bytes_in_use(0) + 8 * mib);
             const std::string told = message_of<device_error>([&] { static_cast<void>(ask(device, host)); });
             std::fprintf(stderr, "%s\n", told.c_str());

@@ -245,7 +245,7 @@ extern "C" __global__ void kernel(int* to, unsigned traps) {
     EXPECT_EQ(api.stream_synchronize(stream), launch_failed);
     EXPECT_EQ(api.stream_query(nullptr), launch_failed);
     EXPECT_EQ(launch(kernel, 1, 32, stream, values, 99U), launch_failed);
-    fake_cuda::heal_context(0);
+    fake_cuda::heal_contexts();
     EXPECT_EQ(values[100], 0);
     EXPECT_EQ(values[200], 0) << "what was pending is dropped";
     ASSERT_EQ(launch(kernel, 1, 32, stream, values + 300, 99U), success);

@@ -345,7 +345,7 @@ TEST_F(fake_cuda_streams, a_stream_waits_for_a_value_in_memory) {
     EXPECT_EQ(api.stream_destroy(writing), success);
 }
 
-TEST_F(fake_cuda_streams, a_sticky_error_drops_pending_work_and_fails_all_calls_of_its_context) {
+TEST_F(fake_cuda_streams, a_sticky_error_drops_pending_work_and_fails_all_calls) {
     constexpr result launch_failed = 719;
     const stream_handle stream = make_stream();
     const event_handle event = make_event();
@@ -353,19 +353,19 @@ TEST_F(fake_cuda_streams, a_sticky_error_drops_pending_work_and_fails_all_calls_
         const fake_gate gate(stream);
         write(stream, 0, 1);
         EXPECT_EQ(api.event_record(event, stream), success);
-        fake_cuda::break_context(0, launch_failed);
+        fake_cuda::break_contexts(launch_failed);
         EXPECT_EQ(api.stream_synchronize(stream), launch_failed);
         EXPECT_EQ(api.event_query(event), launch_failed);
         EXPECT_EQ(api.context_synchronize(), launch_failed);
         device_pointer memory = 0;
         EXPECT_EQ(api.memory_alloc(&memory, 8), launch_failed);
     }
-    // The other device is sound, though not with the broken one's stream.
+    // The process's, not the device's.
     ASSERT_EQ(api.context_set_current(on_device(1).handle()), success);
-    EXPECT_EQ(api.context_synchronize(), success);
+    EXPECT_EQ(api.context_synchronize(), launch_failed);
     EXPECT_EQ(api.stream_query(stream), launch_failed);
     ASSERT_EQ(api.context_set_current(on_device(0).handle()), success);
-    fake_cuda::heal_context(0);
+    fake_cuda::heal_contexts();
     EXPECT_EQ(value(0), 0U);
     write(stream, 0, 2);
     EXPECT_EQ(api.stream_synchronize(stream), success);

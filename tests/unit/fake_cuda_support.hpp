@@ -85,8 +85,7 @@ protected:
     void TearDown() override {
         fake_cuda::fail_no_more();
         fake_cuda::open_all();
-        fake_cuda::heal_context(0);
-        fake_cuda::heal_context(1);
+        fake_cuda::heal_contexts();
         api.context_set_current(on_device(0).handle());
         EXPECT_EQ(api.context_synchronize(), success);
     }

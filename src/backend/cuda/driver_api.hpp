@@ -263,7 +263,7 @@ inline void expect(const driver_api& api, result what, const char* call) {
 [[nodiscard]] bool is_sticky(result what) noexcept;
 /// What to do then. Comes behind what failed.
 inline constexpr const char* what_a_sticky_error_means =
-    ". An earlier kernel failed (out-of-bounds access, trap); nothing more can run on the device in this process: "
+    ". An earlier kernel failed (out-of-bounds access, trap); nothing more can run on any CUDA device in this process: "
     "start it again, with compute-sanitizer to find the kernel";
 /// "CUDA_ERROR_INVALID_VALUE (invalid argument)".
 [[nodiscard]] std::string describe(const driver_api& api, result what);
