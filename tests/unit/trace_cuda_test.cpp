@@ -241,6 +241,69 @@ TEST(TraceCuda, S6_order_that_the_driver_makes_is_proved) {
     EXPECT_FALSE(is_proved(audited(silent, {}), silent));
 }
 
+/// The same where the blocking stream's part is the host's: a copy to memory that the device does not reach. It runs as soon as what
+/// is before it is over, and is told at once.
+TEST(TraceCuda, S6_work_of_the_host_in_an_order_that_the_driver_makes_is_told_after_what_it_follows) {
+    const stream legacy = stream::adopt(native_stream{nullptr}, cuda());
+    const stream blocking = stream::adopt(native_stream{reinterpret_cast<void*>(2)}, cuda());
+    const array z = zeros({threads}, dtype::float32, blocking);  // looked at first
+    const array x = zeros({threads}, dtype::float32, legacy);
+    const array y = empty({threads}, dtype::float32, stream(cpu()));
+    add(legacy, x, x, 1);
+    cuda().synchronize();
+    const noted trace;
+    for (int i = 0; i < 20; ++i) {
+        add(legacy, x, x, 1);
+        copy(blocking, y, x);
+    }
+    EXPECT_THAT(values_of<float>(y), Each(21.0F));
+    const std::string log = trace.text();
+    EXPECT_TRUE(is_proved(audited(log, {}), log));
+    // And a log in which one of them came too early is refused.
+    const auto followed = records(log, "stream_wait");
+    ASSERT_GE(followed.size(), 20U);
+    const moment before = moment_of(followed.back()["target"]);
+    const moment wait = moment_of(followed.back()["at"]);
+    const std::string swapped = with_executions_swapped(log, before, {wait.first, wait.second + 1});
+    EXPECT_FALSE(is_proved(audited(swapped, {}), swapped));
+    std::string silent = log;
+    for (std::size_t at = 0; (at = silent.find("\"order\":\"blocking\"", at)) != std::string::npos;) {
+        silent.replace(at, 18, "\"other\":\"blocking\"");
+    }
+    EXPECT_FALSE(is_proved(audited(silent, {}), silent))
+        << "without what the log says of the driver's order there is none";
+}
+
+/// A wait of the program's that the driver does, and nothing behind it but the host, which waits for that alone.
+TEST(TraceCuda, V2_what_a_stream_waited_for_is_told_before_the_host_knows_that_the_wait_is_over) {
+    const stream left(cuda());
+    const stream right(cuda());
+    const array x = zeros({threads}, dtype::float32, left);
+    add(left, x, x, 1);  // loads the kernel, which waits for the device
+    left.synchronize();
+    const noted trace;
+    for (int i = 0; i < 50; ++i) {
+        add(left, x, x);
+        right.wait(left);
+        right.synchronize();
+    }
+    const std::string log = trace.text();
+    std::size_t told = 0;
+    std::size_t known = 0;
+    std::istringstream lines(log);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.find("\"type\":\"execution\"") != std::string::npos) {
+            ++told;
+        }
+        if (line.find("\"type\":\"host_wait\"") != std::string::npos) {
+            ++known;
+            EXPECT_GE(told, known);
+        }
+    }
+    EXPECT_EQ(known, 50U);
+    EXPECT_TRUE(is_proved(audited(log, {}), log));
+}
+
 TEST(TraceCuda, V2_perfetto_and_the_page_show_what_the_log_has) {
     const scratch_folder folder;
     {

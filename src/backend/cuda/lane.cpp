@@ -516,6 +516,9 @@ void lane::let_go(epoch upto) noexcept {
 }
 
 void lane::tell(const times& one) noexcept {
+    if (!one.end) {
+        return;
+    }
     const auto end = in_->time_of(*one.base, one.end.handle());
     if (one.moment != nullptr) {
         const auto noted = end.value_or(std::chrono::steady_clock::now());
@@ -554,7 +557,7 @@ bool lane::tell_next(epoch upto, std::pair<detail::owner<lane>, epoch>& before) 
 /// Who looks at a stream may find that an operation is over before anybody has seen the end of what it waited for in
 /// another. That is over, too, and is told first, so that times are told in an order in which things happened.
 void lane::tell_times(epoch upto) noexcept {
-    if (untold_.load(std::memory_order_acquire) == 0) {
+    if (!has_untold()) {
         return;
     }
     static detail::mutex

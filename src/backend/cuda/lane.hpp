@@ -125,7 +125,7 @@ public:
     /// Keeps what an operation owns until it is over: moves it to where the answer points. Throws std::bad_alloc: then nothing
     /// was moved.
     [[nodiscard]] void* keep(epoch at, const detail::task_ref& object);
-    /// The times of the operation at `at` are to be told when it is over.
+    /// The times of the operation at `at` are to be told when it is over; if it has any, `end` is one.
     struct times {
         epoch at = 0;
         event_ref start;
@@ -138,6 +138,8 @@ public:
         std::vector<std::pair<detail::owner<lane>, epoch>> after{};
     };
     void time(times what);
+    /// Whether there are any. Of what is in the stream.
+    [[nodiscard]] bool has_untold() const noexcept { return untold_.load(std::memory_order_acquire) != 0; }
 
     /// The operation at `at`, and all before it, is over: it ran on the host.
     void finished(epoch at) noexcept { advance(at); }

@@ -1,6 +1,7 @@
 #include "backend/cuda/queue.hpp"
 
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -34,9 +35,6 @@ struct body_call {
         static_cast<void>(run_work(*self->events, self->at, self->from, self->type, self->object));
     }
 };
-
-/// How many waits before a work are remembered, for the order in which times are told.
-constexpr std::size_t most_passed = 64;
 
 /// How many streams a thread passes on for each other before it waits instead.
 constexpr int most_helping = 16;
@@ -307,9 +305,10 @@ void submission::submit_ahead() noexcept {
 
 /// What the operation owns is gone, or kept by the lane.
 [[gnu::hot]] void submission::has_entered(epoch at, entered what) noexcept {
-    if (what != entered::nothing || passed_.size() > most_passed) {
-        passed_.clear();  // else the next work comes after these as well
+    if (what == entered::nothing) {
+        keep_order(at);
     }
+    passed_.clear();
     lane_->submitted(at);
     // In a stream with implicit order what put nothing there is over when other streams are, which an event behind it alone tells.
     const bool is_hidden = what != entered::call && lane_->ordered_as() != implicit_order::none;
@@ -399,13 +398,36 @@ void submission::begin_times(lane::times& told) noexcept {
     }
 }
 
-/// Throws device_error, std::bad_alloc.
-void submission::end_times(lane::times&& told) {
+/// Whoever finds that it is over must tell first what else is. Throws std::bad_alloc.
+void submission::tells_after_passed(lane::times& told) const {
     for (const point target : passed_) {
-        if (const auto theirs = submissions::find(target.timeline)) {
+        if (const auto theirs = submissions::find(target.timeline); theirs && theirs->lane_->has_untold()) {
             told.after.emplace_back(theirs->lane_, target.at);
         }
     }
+}
+
+/// What put nothing into the stream but waits has no times, and yet others must be told before it is known to be over: a host task
+/// may be behind it, which runs at once, or the host.
+void submission::keep_order(epoch at) noexcept {
+    if (passed_.empty()) {
+        return;
+    }
+    try {
+        lane::times told;
+        told.at = at;
+        tells_after_passed(told);
+        if (!told.after.empty()) {
+            lane_->time(std::move(told));
+        }
+    } catch (const std::bad_alloc&) {
+        // No memory: they come in another order.
+    }
+}
+
+/// Throws device_error, std::bad_alloc.
+void submission::end_times(lane::times&& told) {
+    tells_after_passed(told);
     const device_context& in = lane_->in();
     in.expect(in.api().event_record(told.end.handle(), lane_->stream()), "cuEventRecord");
     lane_->time(std::move(told));

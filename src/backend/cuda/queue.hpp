@@ -110,6 +110,8 @@ private:
     void put_into_stream(epoch at, const operation& what);
     void begin_times(lane::times& told) noexcept;
     void end_times(lane::times&& told);
+    void tells_after_passed(lane::times& told) const;
+    void keep_order(epoch at) noexcept;
 
     // What the records' owner is told.
     void failed(epoch at, const runtime::site& from, std::exception_ptr why) noexcept override {
@@ -130,8 +132,8 @@ private:
     // What each operation needs, on one cache line.
     alignas(64) detail::owner<lane> lane_;
     host_bodies* bodies_;
-    std::vector<point> passed_;  ///< waits of the work ahead that the driver does; of the thread that passes on
-    timeline_id number_;         ///< of the timeline
+    std::vector<point> passed_;           ///< waits of what is ahead that the driver does; of the thread that passes on
+    timeline_id number_;                  ///< of the timeline
     std::atomic<bool> is_shared_{false};  ///< others put work into the stream, too
     std::atomic<bool>
         has_straight_way_;  ///< nobody else puts work into it, nor does the driver order it with other streams
