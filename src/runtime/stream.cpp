@@ -30,6 +30,7 @@ void wait_for(runtime::stream_state& stream, const order::mark& target, std::uin
     // them it takes an epoch as well.
     const bool takes_epoch = issued || runtime::observers::any();
     if (takes_epoch) {
+        stream.expect_not_behind_itself(plan.waits());
         stream.queue->reserve(plan.waits().size(), {});
         stream.reserve_pending(0, 1);
         order::clock after = plan.clock_after();

@@ -1,5 +1,6 @@
 #include "runtime/stream_state.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -180,6 +181,20 @@ void stream_state::expect_open() const {
     }
 }
 
+void stream_state::expect_not_behind_itself(std::span<const order::wait> waits) const {
+    const frontiers::point self = acting();
+    if (info_.default_of != default_kind::thread || self.at == 0) {
+        return;
+    }
+    if (std::any_of(waits.begin(), waits.end(), [&](const order::wait& one) { return covers(one.target, self); })) {
+        throw state_error(
+            "the stream \"" + name_ +
+            "\" is the default stream of the thread that runs this host task (handle 2), and what is to enter it "
+            "comes after the task itself: enqueue it into a stream that weir::stream(device) makes, or after the "
+            "task");
+    }
+}
+
 order::mark stream_state::tail() {
     fork_guard::expect_usable();
     const std::lock_guard lock(mutex);
@@ -207,6 +222,7 @@ void stream_state::follow(stream_state& other, const source_location& where) {
     if (!is_new) {
         return;
     }
+    expect_not_behind_itself(plan.waits());
     queue->reserve(plan.waits().size(), {});
     reserve_pending(0, 1);
     followed_[other.id()] = end.at.at;

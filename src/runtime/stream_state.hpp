@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "backend/backend.hpp"
@@ -74,6 +75,9 @@ public:
     std::atomic<bool> closed{false};
     /// Throws state_error if closed.
     void expect_open() const;
+    /// Throws state_error if the waits are for the very code that the calling thread runs, as of a host task, and nobody else could
+    /// enqueue what comes after them: the stream is the thread's default one.
+    void expect_not_behind_itself(std::span<const order::wait> waits) const;
 
     [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept { return mode_.get(); }
     [[nodiscard]] bool has_ordering() const noexcept { return mode_.is_set(); }

@@ -310,6 +310,7 @@ struct onlookers {
         access.target->history.reserve(what.accesses.size());
         seen_by_host = seen_by_host || access.target->views().conflict_with(access.where, access.mode);
     });
+    stream.expect_not_behind_itself(plan.waits());
     stream.reserve_pending(what.accesses.size(), plan.waits().size() + what.after.size());
     for (const completion& one : what.after) {
         failures::expect_dependent({one.timeline(), one.epoch()});

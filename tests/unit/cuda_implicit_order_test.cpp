@@ -14,7 +14,9 @@
 
 #include "backend/cuda/driver.hpp"
 #include "runtime/device_state.hpp"
+#include "support/effort.hpp"
 #include "support/messages.hpp"
+#include "support/time_limit.hpp"
 #include "unit/cuda_support.hpp"
 
 namespace weir::test {
@@ -210,6 +212,73 @@ TEST_F(S6Cuda, HostTasksTakePart) {
     held.open();
     task.synchronize();
     EXPECT_TRUE(ran);
+}
+
+/// What a host task enqueues comes after the task itself: the legacy stream's comes after all that is in blocking streams. The
+/// call does not wait for that, for which the task would have to return.
+TEST_F(S6Cuda, O9AHostTaskOnABlockingStreamEnqueuesIntoTheLegacyOne) {
+    const time_limit limit(sanitized ? 120 : 10, "a host task that enqueues into the legacy stream");
+    const array x = make(legacy_, 1);
+    cuda().synchronize();
+    std::optional<completion> inner;
+    const completion task = host_task(blocking_, [&] {
+        inner = step_in_place(legacy_, x);
+        EXPECT_FALSE(inner->done());
+    });
+    task.synchronize();
+    step_in_place(legacy_, x);  // comes after it, by a call that waits until it can be in the stream
+    inner->synchronize();
+    EXPECT_THAT(values_of<double>(x), Each(111));
+}
+
+/// The same in a stream of others by way of what the task was given to change, and of work behind it on a third one.
+TEST_F(S6Cuda, O9AHostTaskEnqueuesIntoAnAdoptedStreamWhatComesAfterItself) {
+    const time_limit limit(sanitized ? 120 : 10, "a host task that enqueues into a stream of others");
+    const gpu::context& in = cuda_context();
+    gpu::stream_handle raw = nullptr;
+    in.expect(in.api().stream_create(&raw, gpu::stream_non_blocking, 0), "cuStreamCreateWithPriority");
+    {
+        const stream adopted = stream::adopt({raw}, cuda());
+        const stream third(cuda());
+        const array x = make(other_, 1);
+        const array y = make(third, 0);
+        const array z = make(adopted, 0);
+        cuda().synchronize();
+        std::vector<completion> inner;
+        const auto enqueue_behind = [&](auto...) {
+            inner.push_back(step(third, y, x));
+            inner.push_back(step(adopted, z, y));
+            inner.push_back(step_in_place(adopted, x));
+        };
+        host_task(other_, enqueue_behind, inout<double>(x)).synchronize();
+        for (const completion& one : inner) {
+            one.synchronize();
+        }
+        EXPECT_THAT(values_of<double>(z), Each(111));
+        EXPECT_THAT(values_of<double>(x), Each(11));
+        cuda().synchronize();
+    }
+    in.api().stream_destroy(raw);
+}
+
+/// Where no other thread could put it into the stream later, the task is told at once.
+TEST_F(S6Cuda, O9AHostTaskIsRefusedWhatComesAfterItselfInTheDefaultStreamOfItsThread) {
+    const time_limit limit(sanitized ? 120 : 10, "a host task that enqueues into its thread's default stream");
+    const array x = make(legacy_, 1);
+    cuda().synchronize();
+    const auto told_on = [&](const stream& s) {
+        std::string told;
+        host_task(s, [&] {
+            told = message_of<state_error>([&] {
+                const stream own = stream::adopt(number(2), cuda());
+                step_in_place(own, x).synchronize();
+            });
+        }).synchronize();
+        return told;
+    };
+    EXPECT_THAT(told_on(legacy_), HasSubstr("enqueue it into a stream that weir::stream(device) makes"));
+    EXPECT_THAT(told_on(other_), HasSubstr("nothing was thrown")) << "control";
+    EXPECT_THAT(values_of<double>(x), Each(11));
 }
 
 TEST_F(S6Cuda, AStreamWithNothingInItIsNotOverBeforeWhatItComesAfter) {

@@ -206,9 +206,12 @@ bool submission::pass(point target) noexcept {
     return !hold_until(other, target.at);
 }
 
-/// Whether this is told later, from when on another thread may pass on what is ahead.
+/// Whether this is told later, from when on another thread may pass on what is ahead. Else the calling thread has waited, as it does
+/// where others put work into the stream (rule O9); but code of a stream may be what that waits for, and waits only where no other
+/// thread could pass it on.
 bool submission::hold_until(timeline& line, epoch at) noexcept {
-    if (is_shared_.load(std::memory_order_relaxed) &&
+    const bool may_wait = acting_for::current().at == 0 || lane_->stream() == per_thread_stream();
+    if (is_shared_.load(std::memory_order_relaxed) && may_wait &&
         timeline_table::instance().host_wait_or_end({line.number(), at})) {
         return false;
     }
