@@ -1,11 +1,16 @@
 #include "runtime/failures.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <exception>
 #include <iterator>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "backend/backend.hpp"
+#include "runtime/debug_log.hpp"
 #include "runtime/reserved_map.hpp"
 #include "weir/detail/mutex.hpp"
 
@@ -132,6 +137,48 @@ void mark_neighbours_reported(failure_store& in, frontiers::point at, const fail
     }
 }
 
+/// What nobody was told of and nobody will be: for the debug log.
+class untold {
+public:
+    void add(const failure_ptr& one) noexcept {
+        if (count_++ == 0) {
+            first_ = one;
+        }
+    }
+    /// Under no lock.
+    void log(const char* until) const noexcept {
+        if (count_ == 0 || !has_debug_log()) {
+            return;
+        }
+        try {
+            const std::string others =
+                count_ == 1 ? "" : ", and " + std::to_string(count_ - 1) + " more with it or later";
+            debug_log(std::string("nobody asked until ") + until + ": " + first_->error().what() + others);
+        } catch (const std::exception&) {
+            debug_log("nobody asked about an operation that failed, and there is no memory to say which");
+        }
+    }
+
+private:
+    failure_ptr first_;
+    std::size_t count_ = 0;
+};
+
+/// Streams that live until the end have their failures noted then.
+void log_untold_at_exit() noexcept {
+    untold rest;
+    failure_store& kept = all_failures();
+    {
+        const std::lock_guard lock(kept.mutex);
+        for (const auto& [at, one] : kept.list.entries()) {
+            if (!one.reported) {
+                rest.add(one.what);
+            }
+        }
+    }
+    rest.log("the exit of the process");
+}
+
 /// Throws `what`, which the program gets to know by asking about `asked`.
 [[noreturn]] void throw_told(const failure_ptr& what, frontiers::point asked) {
     operation_error told = what->error();
@@ -151,6 +198,7 @@ void mark_neighbours_reported(failure_store& in, frontiers::point at, const fail
 void failures::arm() {
     failure::arm();
     static_cast<void>(all_failures());
+    [[maybe_unused]] static const bool is_told = has_debug_log() && std::atexit(log_untold_at_exit) == 0;
 }
 
 void failures::note(frontiers::point at, const failure_ptr& what) noexcept {
@@ -234,13 +282,20 @@ void failures::forget_unreported(frontiers::timeline_id timeline) noexcept {
     if (!any()) {
         return;
     }
-    failure_store& kept = all_failures();
-    const std::lock_guard lock(kept.mutex);
-    entries& list = kept.list.entries();
-    for (auto at = list.lower_bound({timeline, 0});
-         kept.unreported != 0 && at != list.end() && at->first.first == timeline; ++at) {
-        mark_reported(kept, at->second);
+    untold its_own;
+    {
+        failure_store& kept = all_failures();
+        const std::lock_guard lock(kept.mutex);
+        entries& list = kept.list.entries();
+        for (auto at = list.lower_bound({timeline, 0});
+             kept.unreported != 0 && at != list.end() && at->first.first == timeline; ++at) {
+            if (!at->second.reported) {
+                its_own.add(at->second.what);
+            }
+            mark_reported(kept, at->second);
+        }
     }
+    its_own.log("the stream was gone");
 }
 
 failures::dependencies failures::awaited() {

@@ -39,6 +39,7 @@ public:
     [[noreturn]] static void raise(const failure_ptr& what);
 
     /// The timeline's stream is gone: what failed on it is reported to nobody any more, but for `throw_if_failed`.
+    /// The debug log says so.
     static void forget_unreported(frontiers::timeline_id timeline) noexcept;
 
     /// The points on which operations that have not run may depend, each with a number that changes when another one is

@@ -1,15 +1,19 @@
 // Rule K4, close up: which bytes are poisoned, and for how long anybody has to look.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdlib>
 #include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "backend/backend.hpp"
 #include "runtime/poison.hpp"
+#include "runtime/stream_state.hpp"
 #include "support/tracked.hpp"
 #include "weir/error.hpp"
 #include "weir/testing.hpp"
@@ -24,6 +28,9 @@ using runtime::failure_ptr;
 using runtime::poison;
 using test::enqueue;
 using test::tracked;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 bool in_trouble() { return backend::queue_events::in_trouble(); }
 
@@ -213,6 +220,49 @@ TEST(K4Trouble, FailuresAreKeptForThousandsOfOperationsAndNotForEver) {
         ASSERT_THROW(failed[i].synchronize(), operation_error) << i;
     }
     EXPECT_LT(payload.use_count(), 12000);
+}
+
+/// A process in which operations fail, one because of the other, and that exits. `asks`: with what somebody asks about them before;
+/// the stream is dropped before, if it may.
+[[noreturn]] void end_with_failures(bool drops, void (*asks)(const stream&)) {
+    static auto* const s = new stream;
+    static auto* const x = new tracked;
+    enqueue(*s, {x->writes()}, [] { throw std::runtime_error("disk on fire"); });
+    enqueue(*s, {x->reads()}, [] {});
+    while (!s->state().has_one_owner()) {
+        std::this_thread::yield();  // its queue is another one while it has work
+    }
+    asks(*s);
+    if (drops) {
+        delete s;
+    }
+    std::exit(0);
+}
+void ask_nothing(const stream&) {}
+void ask(const stream& s) {
+    try {
+        s.synchronize();
+    } catch (const operation_error&) {
+        return;
+    }
+    std::_Exit(1);
+}
+
+TEST(K4UntoldDeathTest, AFailureThatNobodyAsksAboutIsNotedInTheDebugLog) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const ::testing::ExitedWithCode well(0);
+    EXPECT_EXIT(end_with_failures(true, ask_nothing), well, Not(HasSubstr("nobody asked"))) << "unless it is wanted";
+    ::setenv("WEIR_LOG", "debug", 1);
+    EXPECT_EXIT(end_with_failures(true, ask_nothing), well,
+                AllOf(HasSubstr("weir: nobody asked until the stream was gone: the operation \"test\""),
+                      HasSubstr("disk on fire"), HasSubstr(", and 1 more"), Not(HasSubstr("until the exit"))));
+    EXPECT_EXIT(end_with_failures(false, ask_nothing), well,
+                AllOf(HasSubstr("weir: nobody asked until the exit of the process: the operation \"test\""),
+                      HasSubstr("disk on fire"), HasSubstr(", and 1 more")));
+    for (const bool drops : {false, true}) {
+        EXPECT_EXIT(end_with_failures(drops, ask), well, Not(HasSubstr("nobody asked"))) << "it was told";
+    }
+    ::unsetenv("WEIR_LOG");
 }
 
 }  // namespace
