@@ -281,6 +281,28 @@ TEST_F(CudaFault, ABrokenContextWithoutEventsHangsNothing) {
     expect_told_of_an_early_end_in_a_stream_of_others();
 }
 
+/// Those after which the driver's own documentation has the process started again, and what the hardware cannot correct.
+TEST_F(CudaFault, EachErrorThatStaysIsToldToWhoWaits) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    for (const int what : {4, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911, 999}) {
+        EXPECT_EXIT(
+            {
+                const time_limit limit(sanitized ? 120 : 10, "a wait in a context that broke");
+                const stream s(cuda());
+                const array x = make(s, 1);
+                s.synchronize();
+                const fake_gate held(handle_of(s));
+                step_in_place(s, x);
+                fake_cuda::break_contexts(what);
+                const std::string told = message_of<operation_error>([&] { s.synchronize(); });
+                std::fprintf(stderr, "%s\n", told.c_str());
+                std::exit(told.find("is lost") != std::string::npos ? 0 : 1);
+            },
+            ::testing::ExitedWithCode(0), "start it again")
+            << what;
+    }
+}
+
 TEST_F(CudaFault, WhoeverIsToldFirstThatTheContextIsBrokenTellsAll) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(
@@ -296,8 +318,8 @@ TEST_F(CudaFault, WhoeverIsToldFirstThatTheContextIsBrokenTellsAll) {
 }
 
 kernel make_trap(const device& on) {
-    return kernel::from_source("extern \"C\" __global__ void trap(double*, int n) { if (n > 0) { __trap(); } }",
-                               "trap", {}, on);
+    return kernel::from_source("extern \"C\" __global__ void trap(double*, int n) { if (n > 0) { __trap(); } }", "trap",
+                               {}, on);
 }
 
 /// What a program sees whose kernel traps. Whether that is as it should be; the messages go to the standard error output.

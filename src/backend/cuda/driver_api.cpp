@@ -193,8 +193,29 @@ std::string describe(const driver_api& api, result what) {
 }
 
 bool is_sticky(result what) noexcept {
-    return what == 214 || what == 700 || what == 702 || what == 709 || what == 710 || (what >= 714 && what <= 719) ||
-           what == error_deinitialized || what == 999;
+    switch (what) {
+        case error_deinitialized:
+        case 214:
+        case 220:
+        case 226:
+        case 700:
+        case 702:
+        case 709:
+        case 710:
+        case 714:
+        case 715:
+        case 716:
+        case 717:
+        case 718:
+        case 719:
+        case 721:
+        case 810:
+        case 911:
+        case 999:
+            return true;
+        default:
+            return false;
+    }
 }
 
 void refuse(const driver_api& api, result what, const char* call) {

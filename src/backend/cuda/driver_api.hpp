@@ -257,9 +257,10 @@ inline void expect(const driver_api& api, result what, const char* call) {
         refuse(api, what, call);
     }
 }
-/// Whether every later call of the context answers the same: what cuGetErrorName calls ECC_UNCORRECTABLE (214),
-/// ILLEGAL_ADDRESS (700), LAUNCH_TIMEOUT (702), CONTEXT_IS_DESTROYED (709), ASSERT (710), HARDWARE_STACK_ERROR to
-/// LAUNCH_FAILED (714 to 719), DEINITIALIZED (4) and UNKNOWN (999).
+/// Whether every later call answers the same: what cuGetErrorName calls ECC_UNCORRECTABLE (214), NVLINK_UNCORRECTABLE (220),
+/// CONTAINED (226), ILLEGAL_ADDRESS (700), LAUNCH_TIMEOUT (702), CONTEXT_IS_DESTROYED (709), ASSERT (710), HARDWARE_STACK_ERROR to
+/// LAUNCH_FAILED (714 to 719), TENSOR_MEMORY_LEAK (721), MPS_CLIENT_TERMINATED (810), EXTERNAL_DEVICE (911), DEINITIALIZED (4) and
+/// UNKNOWN (999).
 [[nodiscard]] bool is_sticky(result what) noexcept;
 /// What to do then. Comes behind what failed.
 inline constexpr const char* what_a_sticky_error_means =
