@@ -47,6 +47,8 @@ public:
     /// A timed operation ran, by the device's time.
     virtual void executed(epoch at, std::chrono::steady_clock::time_point start,
                           std::chrono::steady_clock::time_point end) noexcept = 0;
+    /// Whether the operation at `target` comes after `what`, as far as streams have been told: neither is over. Under no lock.
+    [[nodiscard]] virtual bool comes_after(point target, point what) noexcept = 0;
     /// The queue has work and must stay (`busy`), or has none left and its owner may let it go. Calls alternate.
     virtual void busy() noexcept = 0;
     virtual void idle() noexcept = 0;

@@ -113,6 +113,7 @@ void foreign_visit::prepare(const order::mark& done, const order::watermarks& co
         stream_state& theirs = one.current.state();
         theirs.expect_open();
         order::plan exit = order::hand_back(theirs.sequence, done, completed);
+        theirs.expect_handed_back_at_once(exit.waits());
         one.done = done;
         one.waits = !exit.waits().empty();
         one.after = exit.clock_after();

@@ -1,5 +1,7 @@
 #include "runtime/standstill.hpp"
 
+#include <algorithm>
+#include <map>
 #include <mutex>
 #include <optional>
 
@@ -105,6 +107,31 @@ pending_work look_at(frontiers::point target) {
         }
     });
     return found;
+}
+
+bool comes_after(frontiers::point target, frontiers::point what) {
+    std::map<frontiers::timeline_id, frontiers::epoch> looked;  // so far
+    std::vector<frontiers::point> next{target};
+    while (!next.empty()) {
+        const frontiers::point at = next.back();
+        next.pop_back();
+        if (at.timeline == what.timeline && at.at >= what.at) {
+            return true;
+        }
+        frontiers::epoch& upto = looked[at.timeline];
+        const frontiers::epoch before = upto;
+        upto = std::max(upto, at.at);
+        stream_registry::with(at.timeline, [&](stream_state& stream) {
+            const std::lock_guard lock(stream.mutex);
+            stream.pending.each(std::max(before, stream.completed()), [&](const pending_operations::entry& one) {
+                for (std::size_t i = 0; one.at() <= at.at && i < one.waits() + one.dependencies(); ++i) {
+                    next.push_back(one.wait(i));  // the dependencies lie behind the waits
+                }
+                return one.at() < at.at;
+            });
+        });
+    }
+    return false;
 }
 
 standstill why_not_over(frontiers::point target) {

@@ -28,4 +28,8 @@ struct pending_work {
 /// Looks at this moment; locks its stream, for a moment. What is over may have no name any more. Throws std::bad_alloc.
 [[nodiscard]] pending_work look_at(frontiers::point target);
 
+/// Whether `target` comes after `what`, as far as streams have been told: neither is over. Locks one stream after the other. Throws
+/// std::bad_alloc.
+[[nodiscard]] bool comes_after(frontiers::point target, frontiers::point what);
+
 }  // namespace weir::runtime

@@ -181,12 +181,28 @@ void stream_state::expect_open() const {
     }
 }
 
-void stream_state::expect_not_behind_itself(std::span<const order::wait> waits) const {
+namespace {
+
+/// Whether the calling thread runs code that has to return before the waits are over.
+bool are_for_itself(std::span<const order::wait> waits) noexcept {
     const frontiers::point self = acting();
-    if (info_.default_of != default_kind::thread || self.at == 0) {
-        return;
+    return self.at != 0 &&
+           std::any_of(waits.begin(), waits.end(), [&](const order::wait& one) { return covers(one.target, self); });
+}
+
+}  // namespace
+
+void stream_state::expect_handed_back_at_once(std::span<const order::wait> waits) const {
+    if (is_shared() && native_ == nullptr && are_for_itself(waits)) {
+        throw state_error(
+            "memory of the operation is shared with a package, whose stream \"" + name_ +
+            "\" gets it back once the operation is over, which is not before the host task is that enqueues it: "
+            "enqueue it after the task, or give the task other memory");
     }
-    if (std::any_of(waits.begin(), waits.end(), [&](const order::wait& one) { return covers(one.target, self); })) {
+}
+
+void stream_state::expect_not_behind_itself(std::span<const order::wait> waits) const {
+    if (info_.default_of == default_kind::thread && are_for_itself(waits)) {
         throw state_error(
             "the stream \"" + name_ +
             "\" is the default stream of the thread that runs this host task (handle 2), and what is to enter it "

@@ -78,6 +78,9 @@ public:
     /// Throws state_error if the waits are for the very code that the calling thread runs, as of a host task, and nobody else could
     /// enqueue what comes after them: the stream is the thread's default one.
     void expect_not_behind_itself(std::span<const order::wait> waits) const;
+    /// The same for waits behind which a package goes on as soon as the call returns: what comes first in its stream of the driver's
+    /// must be there then.
+    void expect_handed_back_at_once(std::span<const order::wait> waits) const;
 
     [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept { return mode_.get(); }
     [[nodiscard]] bool has_ordering() const noexcept { return mode_.is_set(); }
@@ -153,6 +156,7 @@ private:
     void failed(backend::epoch at, const site& from, std::exception_ptr why) noexcept override;
     void lost(backend::epoch first, backend::epoch last, std::exception_ptr why) noexcept override;
     bool examine(backend::epoch at) noexcept override;
+    bool comes_after(backend::point target, backend::point what) noexcept override;
     void heal(backend::epoch at) noexcept override;
     void executed(backend::epoch at, std::chrono::steady_clock::time_point start,
                   std::chrono::steady_clock::time_point end) noexcept override;

@@ -13,6 +13,7 @@
 #include "frontier/point.hpp"
 #include "runtime/failures.hpp"
 #include "runtime/poison.hpp"
+#include "runtime/standstill.hpp"
 #include "runtime/stream_registry.hpp"
 #include "runtime/stream_state.hpp"
 #include "weir/detail/mutex.hpp"
@@ -114,6 +115,14 @@ void stream_state::lost(backend::epoch first, backend::epoch last, std::exceptio
             }
         }
         failed(at, from, why);
+    }
+}
+
+bool stream_state::comes_after(backend::point target, backend::point what) noexcept {
+    try {
+        return runtime::comes_after(target, what);
+    } catch (const std::bad_alloc&) {
+        return true;  // nobody waits for it
     }
 }
 

@@ -6,8 +6,10 @@
 #include <chrono>
 #include <cstdint>
 #include <future>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -258,6 +260,66 @@ TEST_F(S6Cuda, O9AHostTaskEnqueuesIntoAnAdoptedStreamWhatComesAfterItself) {
         EXPECT_THAT(values_of<double>(x), Each(11));
         cuda().synchronize();
     }
+    in.api().stream_destroy(raw);
+}
+
+/// But for what does not come after itself, since others may go on in the stream as soon as the call returns: here work of the
+/// host's, which is held until somebody is seen to wait for it.
+TEST_F(S6Cuda, O9AHostTaskWaitsWhereItMayUntilItsWorkIsInAStreamOfOthers) {
+    const time_limit limit(sanitized ? 120 : 10, "a host task that enqueues behind work of the host's");
+    const stream host(cpu());
+    const array x = make(legacy_, 1);
+    const array there = make(host, 5);
+    cuda().synchronize();
+    host.synchronize();
+    testing::gate gate;
+    gate.hold(host);
+    fill(host, there, 7);
+    copy(blocking_, x, there);  // held in Weir
+    set_watchdog(std::chrono::milliseconds(4), [&](const std::string&) { gate.open(); });
+    bool is_there = false;
+    host_task(other_, [&] {
+        step_in_place(legacy_, x);
+        is_there =
+            backend::timeline_table::instance().is_complete({host.state().timeline(), host.state().sequence.tail()});
+    }).synchronize();
+    set_watchdog(std::chrono::seconds(60));
+    gate.open();
+    EXPECT_TRUE(is_there);
+    EXPECT_THAT(values_of<double>(x), Each(71));
+}
+
+/// A package with a stream of its own.
+class library_on final : public package {
+public:
+    explicit library_on(stream current) : current_(std::move(current)) {}
+    [[nodiscard]] std::string_view name() const noexcept override { return "library"; }
+    [[nodiscard]] std::optional<stream> current_stream(device /*of*/) override { return current_; }
+
+private:
+    stream current_;
+};
+
+/// The package would go on with what it gets back before the task has returned.
+TEST_F(S6Cuda, X6AHostTaskIsRefusedWhatAPackageGetsBackAfterTheTask) {
+    const time_limit limit(sanitized ? 120 : 10, "a host task that hands back to a package");
+    const gpu::context& in = cuda_context();
+    gpu::stream_handle raw = nullptr;
+    in.expect(in.api().stream_create(&raw, gpu::stream_non_blocking, 0), "cuStreamCreateWithPriority");
+    {
+        const array x = make(other_, 1);
+        const array z = make(other_, 3);
+        cuda().synchronize();
+        const live_export shared(x, std::make_shared<library_on>(stream::adopt({raw}, cuda())));
+        std::string told;
+        const auto enqueue_behind = [&](auto...) { told = message_of<state_error>([&] { step(other_, x, z); }); };
+        host_task(other_, enqueue_behind, inout<double>(z)).synchronize();
+        EXPECT_THAT(told, HasSubstr("enqueue it after the task"));
+        host_task(blocking_, enqueue_behind).synchronize();
+        EXPECT_THAT(told, HasSubstr("nothing was thrown")) << "control";
+        EXPECT_THAT(values_of<double>(x), Each(31));
+    }
+    cuda().synchronize();
     in.api().stream_destroy(raw);
 }
 

@@ -60,6 +60,7 @@ public:
     void lost(backend::epoch first, backend::epoch, std::exception_ptr) noexcept override { failed_at = first; }
     void executed(backend::epoch, std::chrono::steady_clock::time_point,
                   std::chrono::steady_clock::time_point) noexcept override {}
+    bool comes_after(backend::point, backend::point) noexcept override { return false; }
     void busy() noexcept override { ++owners; }
     void idle() noexcept override {
         --owners;

@@ -206,12 +206,17 @@ bool submission::pass(point target) noexcept {
     return !hold_until(other, target.at);
 }
 
+/// Whether the calling thread may wait until `target` is over: not if it runs the code of a stream that this waits for. But where no
+/// other thread can pass it on, nothing else is left; the owner has refused what waits for itself there.
+bool submission::may_block_for(point target) noexcept {
+    const point self = acting_for::current();
+    return self.at == 0 || lane_->stream() == per_thread_stream() || !comes_after(target, self);
+}
+
 /// Whether this is told later, from when on another thread may pass on what is ahead. Else the calling thread has waited, as it does
-/// where others put work into the stream (rule O9); but code of a stream may be what that waits for, and waits only where no other
-/// thread could pass it on.
+/// where others put work into the stream (rule O9).
 bool submission::hold_until(timeline& line, epoch at) noexcept {
-    const bool may_wait = acting_for::current().at == 0 || lane_->stream() == per_thread_stream();
-    if (is_shared_.load(std::memory_order_relaxed) && may_wait &&
+    if (is_shared_.load(std::memory_order_relaxed) && may_block_for({line.number(), at}) &&
         timeline_table::instance().host_wait_or_end({line.number(), at})) {
         return false;
     }

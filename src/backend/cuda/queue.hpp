@@ -80,6 +80,7 @@ private:
     [[nodiscard]] bool pass(point target) noexcept;
     [[nodiscard]] std::shared_ptr<submission> ordered_behind(point target) const noexcept;
     [[nodiscard]] bool find_event(point target, event_ref& event);
+    [[nodiscard]] bool may_block_for(point target) noexcept;
     [[nodiscard]] bool hold_until(timeline& line, epoch at) noexcept;
     [[nodiscard]] bool pass_work_on(bool may_block) noexcept;
     [[nodiscard]] bool is_for_the_host(runtime::work_kind what, const detail::task_type* type) const noexcept;
@@ -124,6 +125,7 @@ private:
                   std::chrono::steady_clock::time_point end) noexcept override {
         lane_->owner().executed(at, start, end);
     }
+    bool comes_after(point target, point what) noexcept override { return lane_->owner().comes_after(target, what); }
     void busy() noexcept override {}  // the lane knows
     void idle() noexcept override {}
     bool examine(epoch at) noexcept override { return lane_->owner().may_run(at); }
