@@ -247,7 +247,7 @@ REFUSED: dict[str, tuple[Callable[[weir.Kernel, weir.Array, weir.Array], object]
     "another stream": (lambda k, x, y: k[1, 1, weir.Stream("cpu")](x, y, 1, 1), weir.ArgumentError, "works on cuda:0"),
     "no stream": (lambda k, x, y: k[1, 1, "s"](x, y, 1, 1), weir.ArgumentTypeError, "no stream"),
     "no blocks": (lambda k, x, y: k[0, 1](x, y, 1, 1), weir.ArgumentError, "at least 1"),
-    "negative": (lambda k, x, y: k[1, -1](x, y, 1, 1), weir.ArgumentError, "threads along x"),
+    "negative": (lambda k, x, y: k[1, -1](x, y, 1, 1), weir.ArgumentError, "blocks of -1 x 1 x 1 threads"),
     "four axes": (lambda k, x, y: k[(1, 1, 1, 1), 1](x, y, 1, 1), weir.ArgumentError, "one to three"),
     "no number": (lambda k, x, y: k["1", 1](x, y, 1, 1), weir.ArgumentTypeError, "grid is '1'"),
     "one index": (lambda k, x, y: k[1](x, y, 1, 1), weir.ArgumentError, r"k\[grid, block\]"),

@@ -97,8 +97,12 @@ std::optional<std::vector<std::size_t>> parameters_of(const backend::cuda::conte
     return all;
 }
 
+/// As it was given: what was negative is beyond what any other number of blocks or threads can be.
+std::int64_t as_given(std::size_t number) noexcept { return static_cast<std::int64_t>(number); }
+
 std::string text_of(const dimensions& size) {
-    return std::to_string(size.x) + " x " + std::to_string(size.y) + " x " + std::to_string(size.z);
+    return std::to_string(as_given(size.x)) + " x " + std::to_string(as_given(size.y)) + " x " +
+           std::to_string(as_given(size.z));
 }
 
 }  // namespace
@@ -163,7 +167,7 @@ void kernel_code::refuse_shape(const launch_config& config) const {
     const std::array<std::size_t, 3> grid{config.grid.x, config.grid.y, config.grid.z};
     const std::array<std::size_t, 3> block{config.block.x, config.block.y, config.block.z};
     for (std::size_t axis = 0; axis < 3; ++axis) {
-        if (grid[axis] == 0 || block[axis] == 0) {
+        if (as_given(grid[axis]) < 1 || as_given(block[axis]) < 1) {
             throw argument_error("the kernel " + name_ + " cannot be launched with a grid of " + text_of(config.grid) +
                                  " blocks of " + text_of(config.block) +
                                  " threads: each number is at least 1; if there is nothing to do, do not launch");

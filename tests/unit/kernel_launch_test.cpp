@@ -48,7 +48,9 @@ TEST(KernelLaunch, ShapesThatCannotBeAreRefused) {
     for (const launch_config& empty : {launch_config{0, 1}, launch_config{1, 0}, launch_config{{1, 1, 0}, 1}}) {
         EXPECT_THAT(refusal(empty), HasSubstr("each number is at least 1"));
     }
-    EXPECT_THAT(refusal({-1, 1}), HasSubstr("blocks along x"));
+    EXPECT_THAT(refusal({-1, 32}),
+                HasSubstr("a grid of -1 x 1 x 1 blocks of 32 x 1 x 1 threads: each number is at least 1"));
+    EXPECT_THAT(refusal({1, {32, -2}}), HasSubstr("blocks of 32 x -2 x 1 threads: each number is at least 1"));
     EXPECT_THAT(refusal({std::size_t{1} << 32U, 1}), HasSubstr("4294967296 blocks along x: cuda:0 takes 2147483647"));
     EXPECT_THAT(refusal({{1, 65536}, 1}), HasSubstr("65536 blocks along y: cuda:0 takes 65535"));
     EXPECT_THAT(refusal({1, 1025}), HasSubstr("1025 threads along x: cuda:0 takes 1024"));
