@@ -1,13 +1,20 @@
 // The weir command. Exit status: 0 all is well, 1 it found something, 2 wrong use or something is missing.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
 
 #include "cli/demo/demo.hpp"
 #include "cli/info.hpp"
+#include "cli/suggestion.hpp"
 #include "cli/verify.hpp"
 
 namespace {
@@ -21,6 +28,36 @@ int run_demo(weir::demo::demo_options& options) {
         options.file = weir::demo::default_recording();
     }
     return weir::demo::play(options) ? all_is_well : found_something;
+}
+
+/// A number from `least` to `most`, and nothing else: CLI11's own check lets through what is no number at all (nan).
+template <class T>
+CLI::Validator between(T least, T most) {
+    const std::string range = fmt::format("{} to {}", least, most);
+    return {[=](const std::string& text) {
+                T number{};
+                const char* const end = text.data() + text.size();
+                const auto [parsed, failure] = std::from_chars(text.data(), end, number);
+                const bool is_right = failure == std::errc() && parsed == end && number >= least && number <= most;
+                return is_right ? std::string() : fmt::format("{} is no number from {}", text, range);
+            },
+            range};
+}
+
+std::vector<std::string> commands_of(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::App* const each : app.get_subcommands([](const CLI::App*) { return true; })) {
+        names.push_back(each->get_name());
+    }
+    return names;
+}
+
+/// Of a word that is no command CLI11 says that one is missing.
+int refuse(const std::string& word, const std::vector<std::string>& commands) {
+    const std::string meant = weir::cli::nearest(word, commands);
+    fmt::print(stderr, "weir: there is no command {}{}: there are {}; see weir --help\n", word,
+               meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant), fmt::join(commands, ", "));
+    return wrong_use;
 }
 
 int run(int argc, char** argv) {
@@ -39,10 +76,10 @@ int run(int argc, char** argv) {
     demo->add_option("--device", options.device, "Where the program runs: cpu, cuda:0, sim:0, ...")
         ->capture_default_str();
     demo->add_option("--streams", options.streams, "4 to 6: stages share streams; 8, 10, ...: transforms get more")
-        ->check(CLI::Range(4, 32))
+        ->check(between(4, 32))
         ->capture_default_str();
     demo->add_option("--seconds", options.seconds, "How much of the recording is used")
-        ->check(CLI::Range(0.1, 3600.0))
+        ->check(between(0.2, 3600.0))
         ->capture_default_str();
 
     CLI::App* const verify = app.add_subcommand(
@@ -50,6 +87,13 @@ int run(int argc, char** argv) {
     verify->prefix_command();
     verify->set_help_flag();  // the verifier's own
 
+    if (const std::string word = argc > 1 ? argv[1] : "--help";
+        !word.starts_with('-') || app.get_option_no_throw(word) == nullptr) {
+        const std::vector<std::string> commands = commands_of(app);
+        if (std::find(commands.begin(), commands.end(), word) == commands.end()) {
+            return refuse(word, commands);
+        }
+    }
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

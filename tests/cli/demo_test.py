@@ -76,9 +76,15 @@ class Demo(CommandTest):
 
     def test_devices_that_are_not_there(self):
         music = write_wav(self.folder / "music.wav", 1)
-        self.refuse("there is no device cuda:0: there is no CUDA driver", music, "--device", "cuda:0",
+        self.refuse("there is no device cuda:0: the CUDA driver that WEIR_CUDA_DRIVER names cannot be opened (/no/such/driver.so:", music, "--device", "cuda:0",
                     WEIR_CUDA_DRIVER="/no/such/driver.so")
         self.refuse('there is no device "gpu"', music, "--device", "gpu")
+
+    def test_seconds_that_are_none(self):
+        music = write_wav(self.folder / "music.wav", 1)
+        for wrong in ("nan", "inf", "-1", "0.1", "3600.5", "2x"):
+            self.expect_refusal(f"--seconds: {wrong} is no number from 0.2 to 3600", "demo", music, f"--seconds={wrong}")
+        self.play(write_wav(self.folder / "long.wav", 1), "--seconds", "0.2")
 
     def test_some_seconds(self):
         said = self.play(write_wav(self.folder / "long.wav", 9), "--seconds", "3", "--streams", "4")
