@@ -2,8 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
-
 #include "weir/error.hpp"
 
 namespace weir::calls {
@@ -18,21 +16,18 @@ std::string last_error() {
 }  // namespace
 
 shared_library::shared_library(const name& which) : file_(which.file), package_(which.package) {
-    const char* other = which.variable != nullptr ? std::getenv(which.variable) : nullptr;
-    if (other != nullptr && *other != '\0') {
+    const char* const other = which.variable.value();
+    if (other != nullptr) {
         file_ = other;
     }
     handle_ = ::dlopen(file_.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ != nullptr) {
         return;
     }
-    std::string message = "cannot open " + file_ + " (" + last_error() + "): install the package " + package_;
-    if (which.variable != nullptr) {
-        message += std::string(" (Debian, Ubuntu), or name a library with the same interface in ") + which.variable;
-    } else {
-        message += " (Debian, Ubuntu)";
-    }
-    throw missing_library(message);
+    const std::string variable = which.variable.name();
+    throw missing_library("cannot open " + file_ + (other != nullptr ? ", which " + variable + " names" : "") + " (" +
+                          last_error() + "): install the package " + package_ +
+                          " (Debian, Ubuntu), or name a library with the same interface in " + variable);
 }
 
 void* shared_library::try_find(const char* symbol) const noexcept { return ::dlsym(handle_, symbol); }

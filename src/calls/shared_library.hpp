@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "backend/setting.hpp"
+
 namespace weir::calls {
 
 /// A shared library that is opened at run time, and never closed: what it made may live until the process ends.
@@ -9,9 +11,9 @@ class shared_library {
 public:
     /// Which library, and how a user comes by it.
     struct name {
-        const char* file;      ///< "libfftw3.so.3"
-        const char* variable;  ///< environment variable that names another file, or null
-        const char* package;   ///< the package of Debian and Ubuntu that has it
+        const char* file;           ///< "libfftw3.so.3"
+        backend::setting variable;  ///< names another file
+        const char* package;        ///< the package of Debian and Ubuntu that has it
     };
 
     /// Throws missing_library, which says what to install.

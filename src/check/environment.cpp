@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "backend/setting.hpp"
 #include "weir/check.hpp"
 
 namespace weir::check {
@@ -32,7 +33,7 @@ void finish() {
 
 /// A process that cannot be watched runs all the same.
 bool start() {
-    const char* const wanted = std::getenv("WEIR_CHECK");
+    const char* const wanted = backend::setting("WEIR_CHECK").value();
     const std::string_view how = wanted == nullptr ? "" : wanted;
     if (how.empty() || how == "0") {
         return false;

@@ -1,14 +1,16 @@
 #include "cli/info.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <thread>
-#include <utility>
 
 #include "backend/cuda/driver_api.hpp"
+#include "backend/setting.hpp"
 #include "calls/cufft_library.hpp"
 #include "calls/fftw_library.hpp"
 #include "cli/demo/sound_library.hpp"
@@ -47,23 +49,26 @@ std::string cufft_found() {
     return fmt::format("{} ({}.{})", library.file, library.version / 1000, library.version % 1000 / 100);
 }
 
-constexpr std::array<std::pair<const char*, const char*>, 15> variables = {{
-    {"WEIR_TRACE", "traces programs to this file: .weirlog, .html or .json"},
-    {"WEIR_CHECK", "checks programs for races: 1 or collect, warn, raise"},
-    {"WEIR_CPU_THREADS", "threads that run the CPU's streams"},
-    {"WEIR_SIMULATE", "cuda:N: simulated devices stand for cuda:0 to cuda:N-1"},
-    {"WEIR_CUDA_DRIVER", "the CUDA driver, instead of libcuda.so.1"},
-    {"WEIR_NVTX", "1: labelled operations are ranges in NVIDIA's profilers"},
-    {"WEIR_NVTX_LIBRARY", "a library with NVTX's interface"},
-    {"WEIR_CUFFT_LIBRARY", "a library with cuFFT's interface"},
-    {"WEIR_NVRTC_LIBRARY", "a library with NVRTC's interface"},
-    {"WEIR_LIBRARY_PATH", "folders with libraries of NVIDIA, divided by ':'"},
-    {"WEIR_CACHE_DIR", "where compiled kernels are kept"},
-    {"CUDA_DEVICE_MAX_CONNECTIONS", "queues of a GPU that streams share: 1 to 32, 8 if not set"},
-    {"WEIR_FFTW_LIBRARY", "a library with FFTW's interface, double precision"},
-    {"WEIR_FFTW_LIBRARY_F", "the same, single precision"},
-    {"WEIR_SNDFILE_LIBRARY", "a library with libsndfile's interface"},
-}};
+bool is_known(std::string_view name) {
+    return std::any_of(backend::settings.begin(), backend::settings.end(),
+                       [&](const backend::setting_entry& each) { return each.name == name; });
+}
+
+/// All that Weir reads, and what looks as if it were meant for it.
+void print_environment() {
+    for (const auto& [name, meaning] : backend::settings) {
+        const char* const value = std::getenv(name);
+        fmt::print("  {:<30}{:<15} {}\n", name, value != nullptr ? value : "not set", meaning);
+    }
+    for (char** each = environ; *each != nullptr; ++each) {
+        const std::string_view entry = *each;
+        const std::string_view name = entry.substr(0, entry.find('='));
+        if (name.starts_with("WEIR_") && !is_known(name)) {
+            fmt::print("  {:<30}{:<15} Weir has no such variable\n", name,
+                       entry.substr(std::min(entry.size(), name.size() + 1)));
+        }
+    }
+}
 
 }  // namespace
 
@@ -83,10 +88,7 @@ void print_info() {
         return library.file + " (" + library.version_text() + ")";
     });
     fmt::print("\nenvironment\n");
-    for (const auto& [name, meaning] : variables) {
-        const char* const value = std::getenv(name);
-        fmt::print("  {:<30}{:<15} {}\n", name, value != nullptr ? value : "not set", meaning);
-    }
+    print_environment();
 }
 
 }  // namespace weir::cli

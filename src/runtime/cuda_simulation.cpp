@@ -1,12 +1,12 @@
 #include "runtime/cuda_simulation.hpp"
 
 #include <charconv>
-#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "backend/setting.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 #include "weir/testing.hpp"
@@ -23,7 +23,7 @@ std::optional<int> decided;  // NOLINT(cppcoreguidelines-avoid-non-const-global-
 std::string range() { return "cuda:1 to cuda:" + std::to_string(most_devices); }
 
 int from_environment() {
-    const char* const variable = std::getenv("WEIR_SIMULATE");
+    const char* const variable = backend::setting("WEIR_SIMULATE").value();
     const std::string_view wanted = variable == nullptr ? "" : variable;
     if (wanted.empty()) {
         return 0;

@@ -1,7 +1,8 @@
 #include "runtime/debug_log.hpp"
 
 #include <cstdio>
-#include <cstdlib>
+
+#include "backend/setting.hpp"
 #include "weir/detail/fork_section.hpp"
 
 namespace weir::runtime {
@@ -9,14 +10,25 @@ namespace weir::runtime {
 bool has_debug_log() noexcept {
     const detail::fork_section whole;
     static const bool wanted = [] {
-        const char* const level = std::getenv("WEIR_LOG");
-        return level != nullptr && std::string_view(level) == "debug";
+        constexpr backend::setting log("WEIR_LOG");
+        const char* const level = log.value();
+        if (level != nullptr && std::string_view(level) != "debug") {
+            log.refuse("nothing is logged; say debug");
+            return false;
+        }
+        return level != nullptr;
     }();
     return wanted;
 }
 
+namespace {
+
+// So that a level that there is not is heard of at the start, and not when there is something to log.
+[[maybe_unused]] const bool wanted_at_start = has_debug_log();
+
+}  // namespace
+
 void debug_log(std::string_view line) noexcept {
-    const detail::fork_section whole;
     if (has_debug_log()) {
         // One call for one line, so that those of several threads do not mix.
         std::fprintf(stderr, "weir: %.*s\n", static_cast<int>(line.size()), line.data());

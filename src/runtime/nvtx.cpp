@@ -4,10 +4,10 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include "backend/setting.hpp"
 #include "runtime/attention.hpp"
 #include "weir/detail/fork_section.hpp"
 
@@ -93,11 +93,6 @@ Function find_in(void* library, const char* name) noexcept {
     return reinterpret_cast<Function>(::dlsym(library, name));
 }
 
-const char* setting(const char* variable) noexcept {
-    const char* const value = std::getenv(variable);
-    return value != nullptr && *value != '\0' ? value : nullptr;
-}
-
 bool open_tool(const char* file) noexcept {
     void* const library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
     const auto initialize =
@@ -124,24 +119,29 @@ bool open_library(const char* file) noexcept {
 
 /// Called once.
 nvtx_range::mode nvtx_range::find() noexcept {
-    const char* const wanted = setting("WEIR_NVTX");
-    if (wanted == nullptr || std::string_view(wanted) == "0") {
+    constexpr backend::setting wanted("WEIR_NVTX");
+    const char* const said = wanted.value();
+    if (said == nullptr || std::string_view(said) == "0") {
         return mode::off;
     }
-    if (std::string_view(wanted) != "1") {
-        std::fprintf(stderr, "weir: WEIR_NVTX=%s: there are no NVTX ranges; say 1 to have them\n", wanted);
+    if (std::string_view(said) != "1") {
+        wanted.refuse("there are no NVTX ranges; say 1 to have them");
         return mode::off;
     }
-    const char* const tool = setting("NVTX_INJECTION64_PATH");
-    const char* const named = setting("WEIR_NVTX_LIBRARY");
-    if ((tool != nullptr && open_tool(tool)) || open_library(named != nullptr ? named : "libnvToolsExt.so.1")) {
+    const char* const tool = std::getenv("NVTX_INJECTION64_PATH");
+    const char* const named = backend::setting("WEIR_NVTX_LIBRARY").value();
+    if ((tool != nullptr && *tool != '\0' && open_tool(tool)) ||
+        open_library(named != nullptr ? named : "libnvToolsExt.so.1")) {
         return mode::on;
     }
-    std::fprintf(
-        stderr,
-        "weir: WEIR_NVTX=1: there are no NVTX ranges, for there is nothing that takes them: run the program in a "
-        "profiler (nsys profile ./program), which names its library in NVTX_INJECTION64_PATH, or install "
-        "libnvToolsExt.so.1, which comes with CUDA up to 12 (WEIR_NVTX_LIBRARY names another file)\n");
+    const std::string other = named != nullptr ? std::string("WEIR_NVTX_LIBRARY=") + named + " is none that can be used"
+                                               : "WEIR_NVTX_LIBRARY names another file";
+    wanted.refuse(
+        ("there are no NVTX ranges, for there is nothing that takes them: run the program in a profiler (nsys "
+         "profile ./program), which names its library in NVTX_INJECTION64_PATH, or install "
+         "libnvToolsExt.so.1, which comes with CUDA up to 12 (" +
+         other + ")")
+            .c_str());
     return mode::off;
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backend/setting.hpp"
 #include "backend/timeline.hpp"
 #include "frontier/point.hpp"
 #include "runtime/standstill.hpp"
@@ -114,13 +115,14 @@ std::unique_ptr<backend::long_wait> watch(frontiers::point target) noexcept {
 
 /// From the environment.
 std::chrono::milliseconds first_patience() {
-    if (const char* const text = std::getenv("WEIR_WATCHDOG"); text != nullptr) {
+    constexpr backend::setting watchdog("WEIR_WATCHDOG");
+    if (const char* const text = watchdog.value(); text != nullptr) {
         char* end = nullptr;
         const double wanted = std::strtod(text, &end);
         if (end != text && *end == '\0' && wanted >= 0 && wanted < 1e9) {
             return std::chrono::milliseconds(static_cast<std::int64_t>(wanted * 1000));
         }
-        print("weir: WEIR_WATCHDOG is \"" + std::string(text) + "\", which is no number of seconds: it stays at 60\n");
+        watchdog.refuse("the patience stays at 60 seconds; say a number of seconds, 0 for none");
     }
     return default_patience;
 }

@@ -5,6 +5,7 @@
 #include <exception>
 #include <iostream>
 
+#include "backend/setting.hpp"
 #include "weir/trace.hpp"
 
 namespace weir::trace {
@@ -27,8 +28,8 @@ void finish() {
 
 /// A process that cannot be traced runs all the same.
 bool start() {
-    const char* const file = std::getenv("WEIR_TRACE");
-    if (file == nullptr || *file == '\0') {
+    const char* const file = backend::setting("WEIR_TRACE").value();
+    if (file == nullptr) {
         return false;
     }
     try {

@@ -1,8 +1,12 @@
 """weir info, and what is common to all of the command. Usage: info_test.py WEIR"""
 
+import re
 import tempfile
+from pathlib import Path
 
 from command import CommandTest, fake_cuda, main
+
+ROOT = Path(__file__).parents[2]
 
 
 class Info(CommandTest):
@@ -66,7 +70,7 @@ class Info(CommandTest):
         self.assertIn("has no function cuEventRecord: install the driver for CUDA 11.7 or later", said["no device"])
         result = self.run_weir("info", WEIR_CUDA_DRIVER="/no/such/driver.so")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("there is no CUDA driver on this machine (/no/such/driver.so:", result.stdout)
+        self.assertIn("the CUDA driver that WEIR_CUDA_DRIVER names cannot be opened (/no/such/driver.so:", result.stdout)
         self.assertIn("install NVIDIA's driver", result.stdout)
 
     def test_tells_of_simulated_cuda_devices(self):
@@ -77,6 +81,46 @@ class Info(CommandTest):
         self.assertNotIn("driver", said, "the driver is not asked")
         said = self.info_on_cuda(WEIR_SIMULATE="cuda:none")
         self.assertIn("WEIR_SIMULATE=cuda:none: say how many CUDA devices are simulated", said["no device"])
+
+    def environment(self, **environment):
+        """What it says of each variable, and on the standard error output."""
+        result = self.run_weir("info", **environment)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = result.stdout.split("\nenvironment\n")[1].splitlines()
+        return {line.split()[0]: line for line in lines}, result.stderr
+
+    def test_tells_of_every_variable_that_is_read(self):
+        said = {name for name, line in self.environment()[0].items() if "no such variable" not in line}
+        sources = [path for folder in ("src", "python/src", "python/weir", "include", "tools")
+                   for path in (ROOT / folder).rglob("*") if path.suffix in (".cpp", ".hpp", ".py")]
+        read = {name for path in sources for name in re.findall(r'"(WEIR_[A-Z_]+)"', path.read_text())} - {"WEIR_VERSION"}
+        self.assertEqual(read, {name for name in said if name.startswith("WEIR_")})
+        page = (ROOT / "docs/environment.md").read_text()
+        self.assertEqual(said, set(re.findall(r"^\| `([A-Z_]+)` \|", page, re.MULTILINE)))
+
+    def test_tells_what_is_set(self):
+        said, complaints = self.environment(WEIR_LOG="debug", WEIR_WATCHDOG="5", WEIR_CPU_THREADS="3", WEIR_THRAEDS="4")
+        self.assertRegex(said["WEIR_LOG"], " debug  ")
+        self.assertRegex(said["WEIR_WATCHDOG"], " 5  ")
+        self.assertRegex(said["WEIR_THRAEDS"], " 4  .*Weir has no such variable$")
+        self.assertEqual(complaints, "")
+
+    def test_no_bad_value_is_ignored_silently(self):
+        for name, wrong, accepted in (
+            ("WEIR_CPU_THREADS", "x", "say a number from 1 to 1024"),
+            ("WEIR_CPU_THREADS", "0", "say a number from 1 to 1024"),
+            ("WEIR_CPU_THREADS", "4 threads", "say a number from 1 to 1024"),
+            ("WEIR_CPU_THREADS", "99999999999999999999", "say a number from 1 to 1024"),
+            ("WEIR_LOG", "foo", "say debug"),
+            ("WEIR_CHECK", "maybe", "say 1 or collect"),
+            ("WEIR_TRACE", "trace.txt", "call it .weirlog"),
+            ("WEIR_LIBRARY_PATH", "/no/such/folder", "there is no folder /no/such/folder"),
+        ):
+            _, complaints = self.environment(**{name: wrong})
+            self.assertEqual(len(complaints.splitlines()), 1, complaints)
+            for words in (name, wrong, accepted):
+                self.assertIn(words, complaints)
+            self.assertEqual(self.environment(**{name: ""})[1], "", "what is empty is not set")
 
     def test_version_and_help(self):
         self.assertIn("weir 0.", self.run_weir("--version").stdout)
@@ -89,6 +133,15 @@ class Info(CommandTest):
         for arguments in ([], ["nonsense"], ["demo", "--streams", "two"], ["demo", "--streams", "1"],
                           ["demo", "--seconds", "-1"], ["info", "more"]):
             self.assertEqual(self.run_weir(*arguments).returncode, 2, arguments)
+
+    def test_a_word_that_is_no_command(self):
+        for wrong, meant in (("inf", "info"), ("vrify", "verify"), ("INFO", ""), ("nonsense", ""), ("", "")):
+            said = self.expect_refusal(f"there is no command {wrong}", wrong).stderr
+            self.assertIn(": there are info, demo, verify", said)
+            self.assertEqual("did you mean" in said, meant != "", said)
+            if meant:
+                self.assertIn(f"(did you mean {meant}?)", said)
+        self.expect_refusal("there is no command --nonsense", "--nonsense")
 
 
 if __name__ == "__main__":

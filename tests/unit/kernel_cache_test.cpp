@@ -40,7 +40,7 @@ protected:
 TEST_F(kernel_cache_test, WhatIsKeptIsFound) {
     const kernel_cache cache(folder / "made" / "when needed");
     EXPECT_FALSE(cache.find("key"));
-    cache.keep("key", program);
+    EXPECT_TRUE(cache.keep("key", program));
     const auto found = cache.find("key");
     ASSERT_TRUE(found);
     EXPECT_EQ(found->image, program.image);
@@ -51,15 +51,15 @@ TEST_F(kernel_cache_test, WhatIsKeptIsFound) {
 
 TEST_F(kernel_cache_test, TheLastOneKeptCounts) {
     const kernel_cache cache(folder);
-    cache.keep("key", program);
-    cache.keep("key", {"new code", "other"});
+    EXPECT_TRUE(cache.keep("key", program));
+    EXPECT_TRUE(cache.keep("key", {"new code", "other"}));
     EXPECT_EQ(cache.find("key")->image, "new code");
     EXPECT_EQ(files(), 1U);
 }
 
 TEST_F(kernel_cache_test, AnyDamageIsAMissAndIsReplaced) {
     const kernel_cache cache(folder);
-    cache.keep("key", program);
+    EXPECT_TRUE(cache.keep("key", program));
     const fs::path file = cache.file_of("key");
     const std::string whole = read(file);
     ASSERT_GT(whole.size(), 50U);
@@ -76,13 +76,13 @@ TEST_F(kernel_cache_test, AnyDamageIsAMissAndIsReplaced) {
     write(file, whole);
     EXPECT_TRUE(cache.find("key")) << "the file itself is good";
     write(file, "rubbish");
-    cache.keep("key", program);
+    EXPECT_TRUE(cache.keep("key", program));
     EXPECT_TRUE(cache.find("key"));
 }
 
 TEST_F(kernel_cache_test, TheFileOfAnotherKeyIsAMiss) {
     const kernel_cache cache(folder);
-    cache.keep("key", program);
+    EXPECT_TRUE(cache.keep("key", program));
     fs::copy_file(cache.file_of("key"), cache.file_of("another key"));  // as if two keys had one hash
     EXPECT_FALSE(cache.find("another key"));
     EXPECT_TRUE(cache.find("key"));
@@ -90,7 +90,7 @@ TEST_F(kernel_cache_test, TheFileOfAnotherKeyIsAMiss) {
 
 TEST_F(kernel_cache_test, WhatIsNoFileIsAMiss) {
     const kernel_cache cache(folder);
-    cache.keep("key", program);
+    EXPECT_TRUE(cache.keep("key", program));
     const fs::path file = cache.file_of("key");
     fs::rename(file, folder / "elsewhere");
     fs::create_symlink(folder / "elsewhere", file);
@@ -98,14 +98,14 @@ TEST_F(kernel_cache_test, WhatIsNoFileIsAMiss) {
     fs::remove(file);
     fs::create_directory(file);
     EXPECT_FALSE(cache.find("key"));
-    cache.keep("key", program);  // cannot replace it
+    EXPECT_FALSE(cache.keep("key", program)) << "it cannot replace a folder";
     EXPECT_FALSE(cache.find("key"));
 }
 
 TEST_F(kernel_cache_test, AFolderThatCannotBeIsNoError) {
     for (const fs::path& where : {fs::path("/dev/null/weir"), fs::path("/proc/weir"), fs::path()}) {
         const kernel_cache cache(where);
-        cache.keep("key", program);
+        EXPECT_EQ(cache.keep("key", program), where.empty()) << where << ", empty: nothing is to be kept";
         EXPECT_FALSE(cache.find("key")) << where;
     }
 }
@@ -122,10 +122,10 @@ TEST_F(kernel_cache_test, AReadOnlyFolderIsStillRead) {
         if (is_root && ::setuid(nobody) != 0) {
             ::_exit(1);
         }
-        cache.keep("key", program);
+        const bool is_kept = cache.keep("key", program);
         fs::permissions(folder, fs::perms::owner_read | fs::perms::owner_exec);
-        cache.keep("other", program);
-        ::_exit(cache.find("key") && !cache.find("other") ? 0 : 2);
+        const bool is_other_kept = cache.keep("other", program);
+        ::_exit(is_kept && !is_other_kept && cache.find("key") && !cache.find("other") ? 0 : 2);
     }
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -143,14 +143,14 @@ TEST_F(kernel_cache_test, WhatWasUsedLongestAgoGoes) {
     const auto age = [&](const char* key, int hours) {
         fs::last_write_time(cache.file_of(key), fs::file_time_type::clock::now() - std::chrono::hours(hours));
     };
-    cache.keep("a", kilobyte);
+    EXPECT_TRUE(cache.keep("a", kilobyte));
     age("a", 3);
-    cache.keep("b", kilobyte);
+    EXPECT_TRUE(cache.keep("b", kilobyte));
     age("b", 2);
-    cache.keep("c", kilobyte);
+    EXPECT_TRUE(cache.keep("c", kilobyte));
     age("c", 1);
     ASSERT_TRUE(cache.find("a"));  // was the oldest, and now is used
-    cache.keep("d", kilobyte);
+    EXPECT_TRUE(cache.keep("d", kilobyte));
     EXPECT_TRUE(cache.find("a"));
     EXPECT_FALSE(cache.find("b"));
     EXPECT_TRUE(cache.find("c"));
@@ -163,7 +163,7 @@ TEST_F(kernel_cache_test, OnlyItsOwnFilesGo) {
     write(folder / "fresh.part", "somebody writes this now");
     write(folder / "old.part", "its writer died");
     fs::last_write_time(folder / "old.part", fs::file_time_type::clock::now() - std::chrono::hours(2));
-    cache.keep("key", program);
+    EXPECT_TRUE(cache.keep("key", program));
     EXPECT_FALSE(cache.find("key")) << "beyond the bound by itself";
     EXPECT_TRUE(fs::exists(folder / "notes.txt"));
     EXPECT_TRUE(fs::exists(folder / "fresh.part"));
@@ -182,7 +182,9 @@ TEST_F(kernel_cache_test, SeveralProcessesAtOnce) {
         for (int round = 0; round < 300; ++round) {
             const int key = (round * 7 + self) % 10;
             const std::string name = "kernel " + std::to_string(key);
-            cache.keep(name, {code_of(key, self), std::to_string(self)});
+            if (!cache.keep(name, {code_of(key, self), std::to_string(self)})) {
+                return 3;
+            }
             if (const auto got = cache.find(name)) {
                 ++found;
                 const int writer = std::stoi(got->symbol);

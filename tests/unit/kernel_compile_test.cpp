@@ -411,14 +411,14 @@ TEST_F(kernel_compile_test, LibrariesAreFoundWherePythonsPackagesPutThem) {
     const fs::path file = std::getenv("WEIR_NVRTC_LIBRARY");
     const auto name = [] {
         return backend::cuda::nvidia_library::name{"the thing",
-                                                   "WEIR_TEST_LIBRARY",
+                                                   "WEIR_SNDFILE_LIBRARY",
                                                    {"libthing.so.9", "libthing.so.8"},
                                                    {"cu13", "thing"},
                                                    "the package thing"};
     };
     EXPECT_THAT(message_of<missing_library>([&] { backend::cuda::nvidia_library{name()}; }),
                 AllOf(HasSubstr("cannot find the thing (libthing.so.9)"), HasSubstr("install the package thing"),
-                      HasSubstr("WEIR_TEST_LIBRARY"), HasSubstr("WEIR_LIBRARY_PATH")));
+                      HasSubstr("WEIR_SNDFILE_LIBRARY"), HasSubstr("WEIR_LIBRARY_PATH")));
     const fs::path site = folder / "site-packages";
     fs::create_directories(site / "nvidia/thing/lib");
     fs::create_symlink(file, site / "nvidia/thing/lib/libthing.so.8");
@@ -434,10 +434,10 @@ TEST_F(kernel_compile_test, LibrariesAreFoundWherePythonsPackagesPutThem) {
     fs::create_symlink(file, site / "nvidia/cu13/lib/libthing.so.9");
     EXPECT_EQ(backend::cuda::nvidia_library(name()).file(), (site / "nvidia/cu13/lib/libthing.so.9").string())
         << "the first name is taken first";
-    ::setenv("WEIR_TEST_LIBRARY", "/nowhere/libthing.so", 1);
+    ::setenv("WEIR_SNDFILE_LIBRARY", "/nowhere/libthing.so", 1);
     EXPECT_THAT(message_of<missing_library>([&] { backend::cuda::nvidia_library{name()}; }),
-                HasSubstr("cannot open /nowhere/libthing.so, which WEIR_TEST_LIBRARY names"));
-    ::unsetenv("WEIR_TEST_LIBRARY");
+                HasSubstr("cannot open /nowhere/libthing.so, which WEIR_SNDFILE_LIBRARY names"));
+    ::unsetenv("WEIR_SNDFILE_LIBRARY");
     ::unsetenv("WEIR_LIBRARY_PATH");
 }
 

@@ -1,12 +1,14 @@
 #include "backend/cpu/workers.hpp"
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
+#include <cstring>
 #include <new>
 #include <string>
 #include <system_error>
 
 #include "backend/fork_part.hpp"
+#include "backend/setting.hpp"
 #include "backend/spin.hpp"
 #include "backend/waiting_host.hpp"
 #include "weir/detail/fork_section.hpp"
@@ -20,11 +22,15 @@ namespace {
 thread_local run_list* kept_back = nullptr;
 
 std::size_t wanted_threads() {
-    if (const char* const text = std::getenv("WEIR_CPU_THREADS"); text != nullptr) {
-        const long wanted = std::strtol(text, nullptr, 10);
-        if (wanted >= 1 && wanted <= 1024) {
-            return static_cast<std::size_t>(wanted);
+    constexpr setting threads("WEIR_CPU_THREADS");
+    if (const char* const text = threads.value(); text != nullptr) {
+        std::size_t wanted = 0;
+        const char* const text_end = text + std::strlen(text);
+        const auto [end, failure] = std::from_chars(text, text_end, wanted);
+        if (failure == std::errc() && end == text_end && wanted >= 1 && wanted <= 1024) {
+            return wanted;
         }
+        threads.refuse("the CPU's streams get as many threads as the machine has; say a number from 1 to 1024");
     }
     return std::max<std::size_t>(1, std::thread::hardware_concurrency());
 }

@@ -1,6 +1,7 @@
 #include "backend/cuda/compiler.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "backend/cuda/included_files.hpp"
 #include "backend/cuda/kernel_cache.hpp"
 #include "backend/cuda/nvrtc_api.hpp"
+#include "backend/setting.hpp"
 #include "weir/error.hpp"
 
 namespace weir::backend::cuda {
@@ -221,7 +223,13 @@ compiled_program compile(const context& target, const compile_request& what) {
         return *std::move(found);
     }
     compiled_program made = run(api, options, what);
-    cache.keep(key, made);
+    constexpr setting chosen("WEIR_CACHE_DIR");
+    if (!cache.keep(key, made) && chosen.value() != nullptr) {
+        static std::atomic_flag is_told;
+        if (!is_told.test_and_set(std::memory_order_relaxed)) {
+            chosen.refuse("compiled kernels cannot be kept there; name a folder in which files can be made");
+        }
+    }
     return made;
 }
 

@@ -3,9 +3,9 @@
 #include <dlfcn.h>
 
 #include <cstdint>
-#include <cstdlib>
 
 #include "backend/fork_gate.hpp"
+#include "backend/setting.hpp"
 #include "weir/detail/fork_section.hpp"
 #include "weir/error.hpp"
 
@@ -145,15 +145,16 @@ opened_driver start(const driver_api& api, const std::string& file) {
 }
 
 opened_driver open() {
-    std::string file = "libcuda.so.1";
-    if (const char* const other = std::getenv("WEIR_CUDA_DRIVER"); other != nullptr && *other != '\0') {
-        file = other;
-    }
+    const char* const other = setting("WEIR_CUDA_DRIVER").value();
+    const std::string file = other != nullptr ? other : "libcuda.so.1";
     opened_driver opened;
     void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
         const char* const text = ::dlerror();
-        opened.why_not = "there is no CUDA driver on this machine (" + std::string(text != nullptr ? text : file) + ")";
+        const std::string why = text != nullptr ? text : file;
+        opened.why_not = other != nullptr ? "the CUDA driver that WEIR_CUDA_DRIVER names cannot be opened (" + why +
+                                                "): name another file, or unset it to use the machine's driver"
+                                          : "there is no CUDA driver on this machine (" + why + ")";
         return opened;
     }
     static driver_api api;

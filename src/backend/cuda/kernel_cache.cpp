@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "backend/setting.hpp"
+
 namespace weir::backend::cuda {
 
 namespace {
@@ -158,9 +160,9 @@ std::optional<compiled_program> kernel_cache::find(const std::string& key) const
     return found;
 }
 
-void kernel_cache::keep(const std::string& key, const compiled_program& what) const {
+bool kernel_cache::keep(const std::string& key, const compiled_program& what) const {
     if (folder_.empty()) {
-        return;
+        return true;
     }
     static std::atomic<unsigned> count{0};
     std::error_code failed;
@@ -172,15 +174,16 @@ void kernel_cache::keep(const std::string& key, const compiled_program& what) co
                           std::to_string(count.fetch_add(1, std::memory_order_relaxed)) + unfinished_ending;
     descriptor to(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
     if (!to.valid()) {
-        return;
+        return false;
     }
     // Whoever reads sees the old file or the new one, whole.
     const bool written = write_all(to.get(), encode(key, what));
     if (!to.close() || !written || ::rename(part.c_str(), file.c_str()) != 0) {
         ::unlink(part.c_str());
-        return;
+        return false;
     }
     trim();
+    return true;
 }
 
 void kernel_cache::trim() const {
@@ -222,7 +225,7 @@ fs::path kernel_cache_folder() {
         const char* const value = std::getenv(name);
         return fs::path(value != nullptr ? value : "");
     };
-    if (fs::path chosen = environment("WEIR_CACHE_DIR"); !chosen.empty()) {
+    if (const char* const chosen = setting("WEIR_CACHE_DIR").value(); chosen != nullptr) {
         return chosen;
     }
     if (const fs::path caches = environment("XDG_CACHE_HOME"); caches.is_absolute()) {

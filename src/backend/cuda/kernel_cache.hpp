@@ -23,7 +23,8 @@ public:
     /// What was kept under `key`. It then counts as used just now.
     [[nodiscard]] std::optional<compiled_program> find(const std::string& key) const;
     /// Keeps it, in place of what was there; what was used longest ago goes if there is too much.
-    void keep(const std::string& key, const compiled_program& what) const;
+    /// False if there is a folder to keep it in, and no file could be made there.
+    [[nodiscard]] bool keep(const std::string& key, const compiled_program& what) const;
 
     /// The file for a key.
     [[nodiscard]] std::filesystem::path file_of(const std::string& key) const;

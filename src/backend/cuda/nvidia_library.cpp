@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -39,11 +40,20 @@ bool nvidia_library::search(const name& which) {
         const std::string path = folder + "/" + file;
         return exists(path) && open(path);
     };
-    const std::string listed = environment("WEIR_LIBRARY_PATH");
+    constexpr setting path("WEIR_LIBRARY_PATH");
+    const char* const said = path.value();
+    const std::string listed = said != nullptr ? said : "";
     for (std::string_view rest = listed; !rest.empty();) {
         const std::string entry(rest.substr(0, rest.find(':')));
         rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
         if (entry.empty()) {
+            continue;
+        }
+        if (!exists(entry)) {
+            static std::atomic_flag is_told;
+            if (!is_told.test_and_set(std::memory_order_relaxed)) {
+                path.refuse(("there is no folder " + entry + "; name folders, divided by ':'").c_str());
+            }
             continue;
         }
         for (const char* const file : which.files) {
@@ -74,10 +84,10 @@ bool nvidia_library::search(const name& which) {
 }
 
 nvidia_library::nvidia_library(const name& which) : title_(which.title) {
-    if (const std::string other = environment(which.variable); !other.empty()) {
+    if (const char* const other = which.variable.value(); other != nullptr) {
         if (!open(other)) {
             const char* const text = ::dlerror();
-            throw missing_library("cannot open " + other + ", which " + which.variable + " names" +
+            throw missing_library(std::string("cannot open ") + other + ", which " + which.variable.name() + " names" +
                                   (text != nullptr ? ": " + std::string(text) : ""));
         }
         return;
@@ -86,7 +96,7 @@ nvidia_library::nvidia_library(const name& which) : title_(which.title) {
         return;
     }
     throw missing_library(std::string("cannot find ") + which.title + " (" + which.files.front() + "): install " +
-                          which.install + ", or name the file in " + which.variable +
+                          which.install + ", or name the file in " + which.variable.name() +
                           ", or a folder that has it in WEIR_LIBRARY_PATH");
 }
 

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "backend/setting.hpp"
+
 namespace weir::backend::cuda {
 
 /// A shared library of NVIDIA's that is opened at run time, and never closed: what it made may live until the process ends.
@@ -16,7 +18,7 @@ public:
     /// Which library, and how a user comes by it.
     struct name {
         const char* title;                  ///< "NVRTC": for messages
-        const char* variable;               ///< environment variable that names a file
+        setting variable;                   ///< environment variable that names a file
         std::vector<const char*> files;     ///< "libnvrtc.so.13", the one to take first
         std::vector<const char*> packages;  ///< folders of Python's packages: "cuda_nvrtc", "cu13"
         const char* install;                ///< what to install: ends the message of missing_library

@@ -17,7 +17,7 @@ constexpr const char* how_to_install =
 /// A driver loads the code of compilers of its own major version, and of older ones.
 nvidia_library open_library(int driver_version) {
     constexpr const char* title = "NVRTC, NVIDIA's run-time compiler";
-    constexpr const char* variable = "WEIR_NVRTC_LIBRARY";
+    constexpr setting variable = "WEIR_NVRTC_LIBRARY";
     if (driver_version >= 13000) {
         return nvidia_library({title,
                                variable,
