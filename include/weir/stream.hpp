@@ -130,8 +130,8 @@ public:
     ~stream();
     /// @}
 
-    /// No more work is taken: any later use, through any copy, is a state_error. What is pending still runs. Idempotent,
-    /// never blocks.
+    /// No more work is taken: what would put any into it, make it current or ask for its handle is a state_error from then
+    /// on, through any copy. What is pending still runs: synchronize() waits for it, done() asks. Idempotent, never blocks.
     void close() noexcept;
     /// Whether it takes work, that is, is not closed.
     explicit operator bool() const noexcept;

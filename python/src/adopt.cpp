@@ -35,6 +35,12 @@ std::uintptr_t handle_from(nb::handle number, nb::handle of) {
     return static_cast<std::uintptr_t>(value);
 }
 
+/// A number of Python's, or one of NumPy's or others that stands for one. Arrays do too, if they have one element, and are none.
+bool is_integer(nb::handle argument) {
+    return PyIndex_Check(argument.ptr()) != 0 && PyBool_Check(argument.ptr()) == 0 &&
+           PySequence_Check(argument.ptr()) == 0;
+}
+
 std::optional<int> device_id_from(nb::handle argument) {
     for (const char* const name : {"device_id", "device_index"}) {
         if (nb::hasattr(argument, name)) {
@@ -84,13 +90,13 @@ stream adopt(nb::handle argument, std::optional<device> on, nb::handle owner) {
     }
     foreign_stream found;
     nb::object keep = nb::borrow(owner);
-    if (PyLong_Check(argument.ptr()) != 0 && PyBool_Check(argument.ptr()) == 0) {
-        found.handle = handle_from(argument, argument);
-    } else if (const std::optional<foreign_stream> its = read(argument)) {
+    if (const std::optional<foreign_stream> its = PyLong_Check(argument.ptr()) != 0 ? std::nullopt : read(argument)) {
         found = *its;
         if (owner.is_none()) {
             keep = nb::borrow(argument);
         }
+    } else if (is_integer(argument)) {
+        found.handle = handle_from(argument, argument);
     } else {
         throw argument_type_error(std::string(nb::repr(argument).c_str()) +
                                   " is no stream: pass a weir.Stream, a stream of torch, CuPy, Numba or cuda.core, or "

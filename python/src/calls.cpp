@@ -38,27 +38,6 @@ device computing_device(const execution_target& execution, const device& its, nb
 
 }  // namespace
 
-std::string_view text_from(nb::handle argument, const char* name, const char* wanted) {
-    if (PyUnicode_Check(argument.ptr()) == 0) {
-        throw argument_type_error(std::string(name) + " is " + nb::repr(argument).c_str() + ": pass " + wanted);
-    }
-    return nb::cast<std::string_view>(argument);
-}
-
-std::int64_t integer_from(nb::handle argument, const char* name) {
-    const nb::object index = nb::steal(PyNumber_Index(argument.ptr()));
-    if (!index.is_valid()) {
-        PyErr_Clear();
-        throw argument_type_error(std::string(name) + " is " + nb::repr(argument).c_str() + ": pass an integer");
-    }
-    const long long value = PyLong_AsLongLong(index.ptr());
-    if (PyErr_Occurred() != nullptr) {
-        PyErr_Clear();
-        throw argument_error(std::string(name) + " is " + nb::repr(argument).c_str() + ", which is out of range");
-    }
-    return value;
-}
-
 execution_target execution_from(nb::handle argument) {
     if (argument.is_none()) {
         return {};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "accesses.hpp"
+#include "arguments.hpp"
 #include "devices.hpp"
 #include "interpreter.hpp"
 #include "site.hpp"
@@ -18,10 +19,6 @@
 
 namespace weir::python {
 
-/// A text. Throws argument_type_error, which says what `name` is to be.
-[[nodiscard]] std::string_view text_from(nb::handle argument, const char* name, const char* wanted);
-/// An integer. Throws argument_type_error, argument_error.
-[[nodiscard]] std::int64_t integer_from(nb::handle argument, const char* name);
 /// None, "cpu", "cuda", "sim", or a device. Throws argument_error, argument_type_error.
 [[nodiscard]] execution_target execution_from(nb::handle argument);
 /// "auto" or True.

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "notes.hpp"
 #include "site.hpp"
 #include "weir/check.hpp"
@@ -60,7 +61,14 @@ private:
     mutable nb::ft_mutex mutex_;
 };
 
-check_mode mode_from(const std::string& name) {
+constexpr const char* modes =
+    "\"collect\" (a report), \"warn\" (and a weir.RaceWarning for each race) or \"raise\" (weir.RaceError from the "
+    "call "
+    "that completes a race)";
+constexpr const char* assumptions =
+    "\"manual\" (as if Weir inserted no waits), or None (what the active mode cannot order)";
+
+check_mode mode_from(std::string_view name) {
     if (name == "collect") {
         return check_mode::collect;
     }
@@ -70,19 +78,17 @@ check_mode mode_from(const std::string& name) {
     if (name == "raise") {
         return check_mode::raise;
     }
-    throw argument_error(
-        "check() got mode=\"" + name +
-        "\": pass \"collect\" (a report), \"warn\" (and a weir.RaceWarning for each race) or \"raise\" "
-        "(weir.RaceError from the call that completes a race)");
+    throw argument_error("check() got mode=\"" + std::string(name) + "\": pass " + modes);
 }
 
-std::shared_ptr<py_report> make_check(const std::string& mode, const std::optional<std::string>& assume) {
-    if (assume && *assume != "manual") {
-        throw argument_error(
-            "check() got assume=\"" + *assume +
-            "\": pass \"manual\" (as if Weir inserted no waits), or None (what the active mode cannot order)");
+std::shared_ptr<py_report> make_check(nb::handle mode, nb::handle assume) {
+    if (!assume.is_none()) {
+        const std::string_view what = text_from(assume, "assume", assumptions);
+        if (what != "manual") {
+            throw argument_error("check() got assume=\"" + std::string(what) + "\": pass " + assumptions);
+        }
     }
-    check_options options{mode_from(mode), assume.has_value(), {}};
+    check_options options{mode_from(text_from(mode, "mode", modes)), !assume.is_none(), {}};
     if (options.mode == check_mode::warn) {
         options.warn = [](const std::string& text) { notes::leave(note_kind::warning, text); };
     }
@@ -199,7 +205,7 @@ void bind_checking(nb::module_& m) {
         .def("__str__", [](const py_report& self) { return self.get().to_string(); })
         .def("__repr__",
              [](const py_report& self) { return "<weir.Report of " + std::to_string(self.get().size()) + " races>"; });
-    m.def("check", make_check, nb::kw_only(), nb::arg("mode") = "collect", nb::arg("assume") = nb::none(),
+    m.def("check", make_check, nb::kw_only(), nb::arg("mode").none() = "collect", nb::arg("assume").none() = nb::none(),
           nb::sig("def check(*, mode: typing.Literal['collect', 'warn', 'raise'] = 'collect', assume: "
                   "typing.Literal['manual'] | None = None) -> Report"),
           "Watches the whole process inside of the `with`, keeps it safe, and reports each pair of conflicting "

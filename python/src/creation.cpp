@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "arguments.hpp"
 #include "arithmetic.hpp"
 #include "arrays.hpp"
 #include "devices.hpp"
@@ -144,17 +145,7 @@ array make_random(nb::handle shape, nb::handle seed, nb::handle type, nb::handle
     const placement place(device, stream, memory);
     std::optional<std::uint64_t> key;
     if (!seed.is_none()) {
-        const nb::object number = nb::steal(PyNumber_Index(seed.ptr()));
-        if (!number.is_valid()) {
-            PyErr_Clear();
-            throw argument_type_error("seed is " + std::string(nb::repr(seed).c_str()) + ": pass an integer, or None");
-        }
-        key = PyLong_AsUnsignedLongLong(number.ptr());
-        if (PyErr_Occurred() != nullptr) {
-            PyErr_Clear();
-            throw argument_error("seed is " + std::string(nb::repr(seed).c_str()) +
-                                 ": pass an integer from 0 to 2**64 - 1");
-        }
+        key = unsigned_from(seed, "seed");
     }
     return place([&, extents = shape_from(shape), element = dtype_from(type)] {
         return random(extents, key, element, place.on, place.where);
@@ -162,6 +153,9 @@ array make_random(nb::handle shape, nb::handle seed, nb::handle type, nb::handle
 }
 
 array make_array(nb::handle source, nb::handle type, nb::handle device, nb::handle stream, nb::handle memory) {
+    if (source.is_none()) {
+        throw argument_type_error("array() got None: pass an array, a number or nested lists of numbers");
+    }
     std::optional<placement> place;
     if (device.is_none() && stream.is_none() && nb::isinstance<array>(source)) {
         // Where the array is, as x.copy() does.
@@ -189,6 +183,9 @@ array choose(nb::handle condition, nb::handle x, nb::handle y) {
     const stream current = first != nullptr ? stream_of(*first) : innermost_stream();
     std::optional<array> made;
     if (!nb::isinstance<array>(condition)) {
+        if (condition.is_none()) {
+            throw argument_type_error("where() got None: pass arrays or numbers");
+        }
         made = made_from(condition, std::nullopt, current, where);
     }
     const array& choice = made ? *made : nb::cast<const array&>(condition);
@@ -244,7 +241,7 @@ void bind_creation(nb::module_& m) {
               "the value's type, as NumPy has it.")
               .c_str());
     m.def(
-        "arange", make_arange, nb::arg("start").none(), nb::arg("stop") = nb::none(), nb::arg("step") = 1,
+        "arange", make_arange, nb::arg("start").none(), nb::arg("stop") = nb::none(), nb::arg("step").none() = 1,
         nb::arg("dtype").none() = nb::none(), nb::kw_only(), nb::arg("device") = nb::none(),
         nb::arg("stream") = nb::none(), nb::arg("memory") = nb::none(),
         nb::sig(signature("def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, ").c_str()),
@@ -268,7 +265,7 @@ void bind_creation(nb::module_& m) {
               "Weir's "
               "stays on its device if none is given.")
               .c_str());
-    m.def("where", choose, nb::arg("condition"), nb::arg("x").none(), nb::arg("y").none(),
+    m.def("where", choose, nb::arg("condition").none(), nb::arg("x").none(), nb::arg("y").none(),
           nb::sig("def where(condition: Any, x: Any, y: Any, /) -> Array"),
           "Elements of `x` where `condition` is not 0, else of `y`: arrays or numbers, broadcast and promoted as for "
           "arithmetic. A new array, on the current stream of the device of the first array; does not block.");

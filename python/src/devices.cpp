@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "arguments.hpp"
 #include "interpreter.hpp"
 #include "site.hpp"
 #include "weir/error.hpp"
@@ -30,7 +31,11 @@ std::string kind_name(const device& of) {
 }
 
 /// A simulated device that stands for a CUDA device is one of both kinds: a program that asks for CUDA devices finds it.
-std::vector<device> devices_of_kind(const std::optional<std::string>& kind) {
+std::vector<device> devices_of_kind(nb::handle kind_) {
+    std::optional<std::string> kind;
+    if (!kind_.is_none()) {
+        kind = text_from(kind_, "kind", "\"cpu\", \"cpu:inline\", \"cuda\", \"sim\", or nothing for all devices");
+    }
     if (kind == "cpu" || kind == "cpu:inline") {
         return {kind == "cpu" ? cpu() : cpu_inline()};
     }
@@ -86,7 +91,14 @@ void bind_devices(nb::module_& m) {
                            "A device by its name: \"cpu\", \"cpu:inline\", \"sim:0\", \"cuda:0\".\n\n"
                            ">>> weir.Device(\"sim:0\").kind\n'sim'\n");
     cls.def(
-           "__init__", [](device* self, nb::handle name) { new (self) device(device_from(name)); }, nb::arg("name"),
+           "__init__",
+           [](device* self, nb::handle name) {
+               if (name.is_none()) {
+                   throw argument_type_error("Device() got None: pass a name such as \"cpu\", \"sim:0\" or \"cuda:0\"");
+               }
+               new (self) device(device_from(name));
+           },
+           nb::arg("name").none(), nb::sig("def __init__(self, name: Device | str) -> None"),
            "The device of that name. Raises ArgumentError, which lists the names that there are; DeviceError if there "
            "is no "
            "driver for it.")
@@ -109,7 +121,7 @@ void bind_devices(nb::module_& m) {
         .def("__hash__", [](const device& self) { return reinterpret_cast<std::uintptr_t>(&self.state()) / 64; })
         .def("__reduce__",
              [](const device& self) { return nb::make_tuple(nb::type<device>(), nb::make_tuple(self.name())); });
-    m.def("devices", devices_of_kind, nb::arg("kind") = nb::none(),
+    m.def("devices", devices_of_kind, nb::arg("kind").none() = nb::none(),
           nb::sig("def devices(kind: str | None = None, /) -> list[Device]"),
           "All devices, or those of a kind: the CPU, \"cpu:inline\", each CUDA device or what stands for it "
           "(WEIR_SIMULATE), and the simulated ones that were asked for. "

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "arguments.hpp"
 #include "devices.hpp"
 #include "interpreter.hpp"
 #include "reference.hpp"
@@ -35,7 +36,15 @@ std::uintptr_t handle_of(const py_event& self) {
     return reinterpret_cast<std::uintptr_t>(released([what = self.get()] { return what.native_handle(); }));
 }
 
-py_event make_event(nb::handle on, bool timing) { return {device_from(on), timing}; }
+py_event make_event(nb::handle on, nb::handle timing) { return {device_from(on), flag_from(timing, "timing")}; }
+
+const py_event& event_from(nb::handle argument, const char* name) {
+    const py_event* const one = object_of<py_event>(argument);
+    if (one == nullptr) {
+        refuse_type(argument, name, "a weir.Event, such as stream.record()");
+    }
+    return *one;
+}
 
 }  // namespace
 
@@ -129,8 +138,9 @@ void bind_events(nb::module_& m) {
                              ">>> s = weir.Stream()\n>>> e = s.record()\n>>> weir.Stream().wait(e)   # device-side\n"
                              ">>> e.wait()                  # blocks this thread\n");
     cls.def(
-           "__init__", [](py_event* self, nb::handle on, bool timing) { new (self) py_event(make_event(on, timing)); },
-           nb::arg("device").none() = nb::none(), nb::kw_only(), nb::arg("timing") = false,
+           "__init__",
+           [](py_event* self, nb::handle on, nb::handle timing) { new (self) py_event(make_event(on, timing)); },
+           nb::arg("device").none() = nb::none(), nb::kw_only(), nb::arg("timing").none() = false,
            nb::sig("def __init__(self, device: Device | str | None = None, *, timing: bool = False) -> None"),
            "An event that is not recorded yet. `timing`: its records note the device's time, for elapsed_time.")
         .def(
@@ -160,8 +170,9 @@ void bind_events(nb::module_& m) {
         .def_prop_ro(
             "timing", [](const py_event& self) { return self.get().is_timed(); }, "Whether it was made with timing.")
         .def(
-            "elapsed_time", [](const py_event& self, const py_event& end) { return self.get().elapsed_ms(end.get()); },
-            nb::arg("end"),
+            "elapsed_time",
+            [](const py_event& self, nb::handle end) { return self.get().elapsed_ms(event_from(end, "end").get()); },
+            nb::arg("end").none(), nb::sig("def elapsed_time(self, end: Event) -> float"),
             "The milliseconds from the moment recorded here to the one in `end`, by the device's clock. Both must be "
             "timed, "
             "recorded and over: else StateError.")
@@ -207,12 +218,14 @@ void bind_events(nb::module_& m) {
             throw argument_type_error(self.to_string() +
                                       " belongs to this process and cannot be pickled: wait for it here");
         });
-    m.def("create_event", make_event, nb::arg("device").none() = nb::none(), nb::kw_only(), nb::arg("timing") = false,
+    m.def("create_event", make_event, nb::arg("device").none() = nb::none(), nb::kw_only(),
+          nb::arg("timing").none() = false,
           nb::sig("def create_event(device: Device | str | None = None, *, timing: bool = False) -> Event"),
           "The same as Event(...).");
     m.def(
-        "keep_alive", [](nb::handle objects, const py_event& after) { keep(after.get(), objects); }, nb::arg("objects"),
-        nb::kw_only(), nb::arg("after"), nb::sig("def keep_alive(objects: object, /, *, after: Event) -> None"),
+        "keep_alive", [](nb::handle objects, nb::handle after) { keep(event_from(after, "after").get(), objects); },
+        nb::arg("objects").none(), nb::kw_only(), nb::arg("after").none(),
+        nb::sig("def keep_alive(objects: object, /, *, after: Event) -> None"),
         "Keeps `objects` (one object, or a list or tuple of them) alive until the event is over, then lets go of them "
         "once. "
         "Does not block.");

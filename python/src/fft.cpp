@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "arrays.hpp"
 #include "calls.hpp"
 #include "weir/array.hpp"
@@ -175,7 +176,8 @@ public:
         waiting([&] { to ? alive().plan(on(*to, where)) : alive().plan(where); });
     }
 
-    nb::object execute(nb::handle direction, nb::handle on_, bool release_workspace) {
+    nb::object execute(nb::handle direction, nb::handle on_, nb::handle release_workspace_) {
+        const bool release_workspace = flag_from(release_workspace_, "release_workspace");
         const one_at_a_time alone(mutex_);
         const source_location where = here();
         const fft_direction which = direction_from(direction);
@@ -293,7 +295,7 @@ void bind_plan(nb::module_& m) {
              nb::sig("def plan(self, *, stream: Any = None) -> None"),
              "Prepares the transform. To be called before execute(); again is harmless.")
         .def("execute", &py_fft::execute, nb::kw_only(), nb::arg("direction").none() = "forward",
-             nb::arg("stream").none() = nb::none(), nb::arg("release_workspace") = false,
+             nb::arg("stream").none() = nb::none(), nb::arg("release_workspace").none() = false,
              nb::sig("def execute(self, *, direction: str = \"forward\", stream: Any = None, release_workspace: bool = "
                      "False) -> Any"),
              "Enqueues the transform of the operand as it is at this point of the stream, and returns the result: a "

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "accesses.hpp"
+#include "arguments.hpp"
 #include "devices.hpp"
 #include "events.hpp"
 #include "failures.hpp"
@@ -122,11 +123,12 @@ const char* label_of(nb::handle fn) {
 }
 
 nb::object host_task(nb::handle fn, nb::args args, nb::handle reads, nb::handle writes, nb::handle on, nb::handle after,
-                     bool wait) {
+                     nb::handle wait_) {
     if (PyCallable_Check(fn.ptr()) == 0) {
         throw argument_type_error("host_task() got " + std::string(nb::repr(fn).c_str()) +
                                   ", which cannot be called: pass a function, and its arguments after it");
     }
+    const bool wait = flag_from(wait_, "wait");
     const source_location where = here();
     const std::vector<nb::object> read = listed(reads, "reads=");
     const std::vector<nb::object> written = listed(writes, "writes=");
@@ -185,7 +187,8 @@ void bind_host_tasks(nb::module_& m) {
     m.def(
         "host_task", host_task, nb::arg("fn").none(), nb::arg("args"), nb::kw_only(),
         nb::arg("reads").none() = nb::make_tuple(), nb::arg("writes").none() = nb::make_tuple(),
-        nb::arg("stream").none() = nb::none(), nb::arg("after").none() = nb::make_tuple(), nb::arg("wait") = false,
+        nb::arg("stream").none() = nb::none(), nb::arg("after").none() = nb::make_tuple(),
+        nb::arg("wait").none() = false,
         nb::sig("def host_task(fn: Callable[..., object], /, *args: Any, reads: Array | Iterable[Array] = (), writes: "
                 "Array | Iterable[Array] = (), stream: Any = None, after: Event | Iterable[Event] = (), wait: bool = "
                 "False) -> Event"),

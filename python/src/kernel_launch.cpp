@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "accesses.hpp"
-#include "calls.hpp"
+#include "arguments.hpp"
 #include "devices.hpp"
 #include "events.hpp"
 #include "interpreter.hpp"

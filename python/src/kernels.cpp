@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "devices.hpp"
 #include "interpreter.hpp"
 #include "kernel_launch.hpp"
@@ -25,21 +26,44 @@ device cuda_device(nb::handle argument) {
     return current.kind() == device_kind::cuda ? current : released([] { return cuda(); });
 }
 
-py_kernel from_source(const std::string& source, const std::string& name, const std::string& signature,
-                      const std::vector<std::string>& options, nb::handle on) {
+std::string source_from(nb::handle argument) {
+    return std::string(text_from(argument, "source", "a text: the CUDA C++ source"));
+}
+std::string name_from(nb::handle argument) {
+    return std::string(text_from(argument, "name", "a text: the kernel's name"));
+}
+std::string signature_from(nb::handle argument) {
+    return std::string(text_from(argument, "signature", "a text such as \"in float* x, inout float* y, int64 n\""));
+}
+
+py_kernel from_source(nb::handle source_, nb::handle name_, nb::handle signature_, nb::handle options_, nb::handle on) {
+    const std::string source = source_from(source_);
+    const std::string name = name_from(name_);
+    const std::string signature = signature_from(signature_);
+    const std::vector<std::string> options =
+        texts_from(options_, "options", "a list of texts, one for each option, such as [\"-use_fast_math\"]");
     const device where = cuda_device(on);
     return py_kernel(
         released([&] { return kernel::from_source(source, name, options, where).with_signature(signature); }));
 }
 
-py_kernel from_ptx(const std::string& text, const std::string& name, const std::string& signature, nb::handle on) {
+py_kernel from_ptx(nb::handle text_, nb::handle name_, nb::handle signature_, nb::handle on) {
+    const std::string text(text_from(text_, "text", "a text: PTX"));
+    const std::string name = name_from(name_);
+    const std::string signature = signature_from(signature_);
     const device where = cuda_device(on);
     return py_kernel(released([&] { return kernel::from_ptx(text, name, where).with_signature(signature); }));
 }
 
-py_kernel from_cubin(const nb::bytes& image, const std::string& name, const std::string& signature, nb::handle on) {
+py_kernel from_cubin(nb::handle image, nb::handle name_, nb::handle signature_, nb::handle on) {
+    if (PyBytes_Check(image.ptr()) == 0) {
+        refuse_type(image, "image", "bytes: a cubin, or a fat binary");
+    }
+    const auto bytes = std::as_bytes(
+        std::span(PyBytes_AS_STRING(image.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(image.ptr()))));
+    const std::string name = name_from(name_);
+    const std::string signature = signature_from(signature_);
     const device where = cuda_device(on);
-    const auto bytes = std::as_bytes(std::span(image.c_str(), image.size()));
     return py_kernel(released([&] { return kernel::from_cubin(bytes, name, where).with_signature(signature); }));
 }
 
@@ -59,11 +83,10 @@ void bind_kernels(nb::module_& m) {
         ">>> e = axpy[blocks, 256, s](x, y, 2.0, n)\n")
         .def(
             "__init__",
-            [](py_kernel* self, const std::string& source, const std::string& name, const std::string& signature,
-               const std::vector<std::string>& options,
+            [](py_kernel* self, nb::handle source, nb::handle name, nb::handle signature, nb::handle options,
                nb::handle on) { new (self) py_kernel(from_source(source, name, signature, options, on)); },
-            nb::arg("source"), nb::arg("name"), nb::arg("signature"), nb::kw_only(),
-            nb::arg("options") = nb::make_tuple(), nb::arg("device").none() = nb::none(),
+            nb::arg("source").none(), nb::arg("name").none(), nb::arg("signature").none(), nb::kw_only(),
+            nb::arg("options").none() = nb::make_tuple(), nb::arg("device").none() = nb::none(),
             nb::sig(
                 "def __init__(self, source: str, name: str, signature: str, *, options: Sequence[str] = (), device: "
                 "Device | str | None = None) -> None"),
@@ -71,27 +94,27 @@ void bind_kernels(nb::module_& m) {
             "log "
             "of what does not compile, MissingLibrary without NVRTC, DeviceError without a CUDA device.")
         .def_static(
-            "from_ptx", from_ptx, nb::arg("text"), nb::arg("name"), nb::arg("signature"), nb::kw_only(),
-            nb::arg("device").none() = nb::none(),
+            "from_ptx", from_ptx, nb::arg("text").none(), nb::arg("name").none(), nb::arg("signature").none(),
+            nb::kw_only(), nb::arg("device").none() = nb::none(),
             nb::sig("def from_ptx(text: str, name: str, signature: str, *, device: Device | str | None = None) -> "
                     "Kernel"),
             "The kernel of PTX, compiled by the driver. `name` is the symbol.")
         .def_static(
-            "from_cubin", from_cubin, nb::arg("image"), nb::arg("name"), nb::arg("signature"), nb::kw_only(),
-            nb::arg("device").none() = nb::none(),
+            "from_cubin", from_cubin, nb::arg("image").none(), nb::arg("name").none(), nb::arg("signature").none(),
+            nb::kw_only(), nb::arg("device").none() = nb::none(),
             nb::sig("def from_cubin(image: bytes, name: str, signature: str, *, device: Device | str | None = None) "
                     "-> Kernel"),
             "The kernel of machine code for the device: a cubin, or a fat binary.")
         .def(
             "launch",
             [](const py_kernel& self, nb::handle grid, nb::handle block, nb::args args, nb::handle on, nb::handle after,
-               bool wait, nb::handle shared) {
-                return launch(self, {shape_from(self, grid, block, shared), on, after, wait},
+               nb::handle wait, nb::handle shared) {
+                return launch(self, {shape_from(self, grid, block, shared), on, after, flag_from(wait, "wait")},
                               {reinterpret_cast<PyTupleObject*>(args.ptr())->ob_item, args.size()});
             },
             nb::arg("grid").none(), nb::arg("block").none(), nb::arg("args"), nb::kw_only(),
-            nb::arg("stream").none() = nb::none(), nb::arg("after").none() = nb::make_tuple(), nb::arg("wait") = false,
-            nb::arg("shared").none() = 0,
+            nb::arg("stream").none() = nb::none(), nb::arg("after").none() = nb::make_tuple(),
+            nb::arg("wait").none() = false, nb::arg("shared").none() = 0,
             nb::sig(
                 "def launch(self, grid: int | tuple[int, ...], block: int | tuple[int, ...], *args: Any, stream: Any = "
                 "None, after: Event | Iterable[Event] = (), wait: bool = False, shared: int = 0) -> Event"),

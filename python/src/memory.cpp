@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "devices.hpp"
 #include "interpreter.hpp"
 #include "reference.hpp"
@@ -38,19 +39,12 @@ nb::dict stats(nb::handle of) {
     return figures;
 }
 
-std::size_t bytes_from(nb::handle number, const char* name) {
-    const nb::object index = nb::steal(PyNumber_Index(number.ptr()));
-    if (!index.is_valid()) {
-        PyErr_Clear();
-        throw argument_type_error(std::string(name) + " is " + nb::repr(number).c_str() + ": pass a number of bytes");
+/// Where memory comes from; null for None: the device's pool.
+resource_ptr resource_from(nb::handle argument, const char* name) {
+    if (!argument.is_none() && !nb::isinstance<memory_resource>(argument)) {
+        refuse_type(argument, name, "a resource such as weir.memory.counting(), or None for the device's pool");
     }
-    const std::size_t value = PyLong_AsSize_t(index.ptr());
-    if (PyErr_Occurred() != nullptr) {
-        PyErr_Clear();
-        throw argument_error(std::string(name) + " is " + nb::repr(number).c_str() +
-                             ": pass a number of bytes, from 0 on");
-    }
-    return value;
+    return argument.is_none() ? nullptr : nb::cast<resource_ptr>(argument);
 }
 
 /// What a resource that logs calls. Buffers are dropped on any thread: on one that is not Python's, such as the reaper, nobody
@@ -99,7 +93,8 @@ private:
     std::shared_ptr<shared> to_;
 };
 
-resource_ptr make_logging(nb::handle sink, resource_ptr upstream) {
+resource_ptr make_logging(nb::handle sink, nb::handle upstream_) {
+    resource_ptr upstream = resource_from(upstream_, "upstream");
     if (sink.is_none()) {
         return memory::logging({}, std::move(upstream));
     }
@@ -178,7 +173,7 @@ void bind_pool(nb::module_& m) {
         "limit",
         [](nb::handle of, nb::handle bytes) {
             const device where = device_from(of);
-            const std::size_t most = bytes_from(bytes, "bytes");
+            const std::size_t most = unsigned_from(bytes, "bytes", "a number of bytes");
             released([&] { memory::limit(where, most); });
         },
         nb::arg("device").none(), nb::arg("bytes").none(),
@@ -218,8 +213,9 @@ void bind_resources(nb::module_& m) {
 
     m.def(
         "limiting",
-        [](nb::handle bytes, resource_ptr upstream) {
-            return memory::limiting(bytes_from(bytes, "bytes"), std::move(upstream));
+        [](nb::handle bytes, nb::handle upstream) {
+            return memory::limiting(unsigned_from(bytes, "bytes", "a number of bytes"),
+                                    resource_from(upstream, "upstream"));
         },
         nb::arg("bytes").none(), nb::arg("upstream").none() = nb::none(),
         nb::sig("def limiting(bytes: int, upstream: Resource | None = None) -> Resource"),
@@ -232,15 +228,17 @@ void bind_resources(nb::module_& m) {
         "Calls `sink` with a line of JSON for each allocation, drop and failure, in their order; without one, lines go "
         "to the standard error output. The line of a drop on a thread of Weir's own comes with the next one.");
     m.def(
-        "counting", [](resource_ptr upstream) { return memory::counting(std::move(upstream)); },
+        "counting", [](nb::handle upstream) { return memory::counting(resource_from(upstream, "upstream")); },
         nb::arg("upstream").none() = nb::none(),
         nb::sig("def counting(upstream: Resource | None = None) -> CountingResource"), "Counts what goes through it.");
     m.def(
         "failing",
-        [](std::uint64_t at, double probability, std::uint64_t seed, resource_ptr upstream) {
-            return memory::failing({at, probability, seed}, std::move(upstream));
+        [](nb::handle at, nb::handle probability, nb::handle seed, nb::handle upstream) {
+            return memory::failing(
+                {unsigned_from(at, "at"), number_from(probability, "probability"), unsigned_from(seed, "seed")},
+                resource_from(upstream, "upstream"));
         },
-        nb::kw_only(), nb::arg("at") = 0, nb::arg("probability") = 0.0, nb::arg("seed") = 0,
+        nb::kw_only(), nb::arg("at").none() = 0, nb::arg("probability").none() = 0.0, nb::arg("seed").none() = 0,
         nb::arg("upstream").none() = nb::none(),
         nb::sig(
             "def failing(*, at: int = 0, probability: float = 0.0, seed: int = 0, upstream: Resource | None = None) "
@@ -250,7 +248,8 @@ void bind_resources(nb::module_& m) {
     m.def("driver_pool", memory::driver_pool,
           "Memory straight from the device's driver: on CUDA its allocator in stream order.");
     m.def(
-        "allocating_stream", [](resource_ptr upstream) { return memory::allocating_stream(std::move(upstream)); },
+        "allocating_stream",
+        [](nb::handle upstream) { return memory::allocating_stream(resource_from(upstream, "upstream")); },
         nb::arg("upstream").none() = nb::none(),
         nb::sig("def allocating_stream(upstream: Resource | None = None) -> Resource"),
         "For tests, as a negative control: frees as other pools do, on the stream on which memory was allocated, so "
@@ -272,8 +271,9 @@ void bind_memory(nb::module_& parent) {
         "...     x = weir.zeros(4)\n>>> counted.counts()[\"live\"][\"bytes\"]\n32\n")
         .def(
             "__init__",
-            [](py_use* self, resource_ptr resource, nb::handle of) {
-                new (self) py_use(std::move(resource), of.is_none() ? std::nullopt : std::optional(device_from(of)));
+            [](py_use* self, nb::handle resource, nb::handle of) {
+                new (self) py_use(resource_from(resource, "resource"),
+                                  of.is_none() ? std::nullopt : std::optional(device_from(of)));
             },
             nb::arg("resource").none(), nb::arg("device").none() = nb::none(),
             nb::sig("def __init__(self, resource: Resource | None, device: Device | str | None = None) -> None"))

@@ -138,7 +138,7 @@ void bind_ordering(nb::module_& m) {
             "__exit__", [](ordering_context& self, nb::args /*unused*/) { self.exit(); },
             nb::sig("def __exit__(self, *exception: object) -> None"));
     m.def(
-        "ordering", ordering, nb::arg("mode"), nb::kw_only(), nb::arg("stream").none() = nb::none(),
+        "ordering", ordering, nb::arg("mode").none(), nb::kw_only(), nb::arg("stream").none() = nb::none(),
         nb::arg("array").none() = nb::none(),
         nb::sig(
             "def ordering(mode: typing.Literal['auto', 'manual'], /, *, stream: typing.Any = None, array: typing.Any = "
@@ -151,7 +151,7 @@ void bind_ordering(nb::module_& m) {
         ">>> with weir.ordering(\"manual\"):\n"
         "...     x += 1  # waits are up to you here\n");
     m.def(
-        "set_ordering", [](nb::handle mode) { weir::set_ordering(mode_from(mode)); }, nb::arg("mode"),
+        "set_ordering", [](nb::handle mode) { weir::set_ordering(mode_from(mode)); }, nb::arg("mode").none(),
         nb::sig("def set_ordering(mode: typing.Literal['auto', 'manual'], /) -> None"),
         "Sets who orders operations in the whole process, where no array, stream or ordering() says otherwise. "
         "\"auto\" at "

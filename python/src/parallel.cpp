@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "arguments.hpp"
 #include "devices.hpp"
 #include "interpreter.hpp"
 #include "site.hpp"
@@ -75,10 +76,10 @@ void bind_parallel(nb::module_& m) {
         "...     with b:\n...         y += 1\n")
         .def(
             "__init__",
-            [](py_parallel* self, Py_ssize_t count, nb::handle from) {
-                new (self) py_parallel(count, nb::borrow(from));
+            [](py_parallel* self, nb::handle count, nb::handle from) {
+                new (self) py_parallel(integer_from(count, "n"), nb::borrow(from));
             },
-            nb::arg("n"), nb::kw_only(), nb::arg("stream").none() = nb::none(),
+            nb::arg("n").none(), nb::kw_only(), nb::arg("stream").none() = nb::none(),
             nb::sig("def __init__(self, n: int, /, *, stream: Any = None) -> None"))
         .def("__enter__", &py_parallel::enter, nb::sig("def __enter__(self) -> list[Stream]"))
         .def(

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "arguments.hpp"
 #include "arithmetic.hpp"
 #include "arrays.hpp"
 #include "interpreter.hpp"
@@ -19,16 +20,16 @@ void bind_reduction(nb::class_<array>& cls, const char* name, const char* doc) {
                                   "(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array";
     cls.def(
         name,
-        [](const array& self, nb::handle axis, bool keepdims) {
+        [](const array& self, nb::handle axis, nb::handle keepdims) {
             along axes;
             if (!axis.is_none()) {
                 axes.axes = integers_from(axis, "axis");
             }
-            axes.keep = keepdims;
+            axes.keep = flag_from(keepdims, "keepdims");
             const stream current = stream_of(self);
             return released([&, where = here()] { return reduce(called(What, on(current, where)), What, self, axes); });
         },
-        nb::arg("axis").none() = nb::none(), nb::arg("keepdims") = false, nb::sig(signature.c_str()), doc);
+        nb::arg("axis").none() = nb::none(), nb::arg("keepdims").none() = false, nb::sig(signature.c_str()), doc);
 }
 
 }  // namespace

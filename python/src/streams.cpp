@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "arguments.hpp"
 #include "devices.hpp"
 #include "events.hpp"
 #include "interpreter.hpp"
@@ -44,16 +45,20 @@ last_current& last_of_thread() {
 
 std::string repr(const stream& self) { return in_words_of_python(self.to_string()); }
 
-stream make_stream(nb::handle on, int priority, bool blocking, std::optional<std::string> name) {
+stream make_stream(nb::handle on, nb::handle priority, nb::handle blocking, nb::handle name) {
     const device where = device_from(on);
-    return released([&] {
-        return stream(where, {.priority = priority, .name = std::move(name).value_or(""), .blocking = blocking});
-    });
+    const stream_options options{.priority = int_from(priority, "priority"),
+                                 .name = name.is_none() ? "" : std::string(text_from(name, "name", "a text, or None")),
+                                 .blocking = flag_from(blocking, "blocking")};
+    return released([&] { return stream(where, options); });
 }
 
 /// `what` is an event or a stream, of Weir or of another package.
 void wait_for(const stream& self, nb::handle what) {
     const source_location where = here();
+    if (what.is_none()) {
+        throw argument_type_error("wait() got None: pass a weir.Event or a stream");
+    }
     if (const py_event* const one = object_of<py_event>(what)) {
         const event awaited = one->get();
         released([&] { self.wait(awaited, where); });
@@ -63,8 +68,9 @@ void wait_for(const stream& self, nb::handle what) {
     }
 }
 
-nb::object record(const stream& self, nb::handle into, bool timing) {
+nb::object record(const stream& self, nb::handle into, nb::handle timing_) {
     const source_location where = here();
+    const bool timing = flag_from(timing_, "timing");
     if (into.is_none()) {
         return object_for({released([&] { return self.record({.timing = timing}, where); }), self.device()});
     }
@@ -171,21 +177,22 @@ void bind_streams(nb::module_& m) {
                            ">>> s.synchronize()\n");
     cls.def(
            "__init__",
-           [](stream* self, nb::handle on, int priority, bool blocking, std::optional<std::string> name) {
-               new (self) stream(make_stream(on, priority, blocking, std::move(name)));
+           [](stream* self, nb::handle on, nb::handle priority, nb::handle blocking, nb::handle name) {
+               new (self) stream(make_stream(on, priority, blocking, name));
            },
-           nb::arg("device").none() = nb::none(), nb::kw_only(), nb::arg("priority") = 0, nb::arg("blocking") = false,
-           nb::arg("name") = nb::none(),
+           nb::arg("device").none() = nb::none(), nb::kw_only(), nb::arg("priority").none() = 0,
+           nb::arg("blocking").none() = false, nb::arg("name") = nb::none(),
            nb::sig("def __init__(self, device: Device | str | None = None, *, priority: int = 0, blocking: bool = "
                    "False, name: "
                    "str | None = None) -> None"),
            "A new stream. `priority`: smaller is more urgent, as in CUDA. `blocking`: on CUDA it is ordered with the "
            "legacy "
            "default stream; elsewhere that says nothing. `name` is for messages and timelines.")
-        .def("record", record, nb::arg("event").none() = nb::none(), nb::kw_only(), nb::arg("timing") = false,
+        .def("record", record, nb::arg("event").none() = nb::none(), nb::kw_only(), nb::arg("timing").none() = false,
              nb::sig("def record(self, event: Event | None = None, *, timing: bool = False) -> Event"),
              "An event that holds the stream's tail at this moment; `event` itself, if one is given. Does not block.")
-        .def("wait", wait_for, nb::arg("event_or_stream"), nb::sig("def wait(self, event_or_stream: Any, /) -> None"),
+        .def("wait", wait_for, nb::arg("event_or_stream").none(),
+             nb::sig("def wait(self, event_or_stream: Any, /) -> None"),
              "Device-side: what is enqueued from now on starts after the event, or after everything enqueued on the "
              "other "
              "stream up to now. Does not block the caller.")
@@ -209,9 +216,10 @@ void bind_streams(nb::module_& m) {
             "name", [](const stream& self) { return std::string(self.name()); }, "Its name for messages and timelines.")
         .def_prop_ro("unique_id", &stream::unique_id, "Unlike a handle, never used again for another stream.")
         .def("close", &stream::close,
-             "No more work is taken: any later use, through any reference, is a StateError. What is pending still "
-             "runs. May be "
-             "called twice, never blocks.")
+             "No more work is taken: what would put any into it, wait for it on another stream, make it current or ask "
+             "for its handle is a StateError from then on, through any reference. What is pending still runs: "
+             "synchronize() waits for it, done asks, and the other attributes still answer. May be called twice, never "
+             "blocks.")
         .def(
             "__cuda_stream__", [](const stream& self) { return nb::make_tuple(0, handle_of(self)); },
             nb::sig("def __cuda_stream__(self) -> tuple[int, int]"),
@@ -250,19 +258,20 @@ void bind_streams(nb::module_& m) {
     nb::class_<device>(m.attr("Device"))
         .def(
             "create_stream",
-            [](const device& self, int priority, bool blocking, std::optional<std::string> name) {
-                return make_stream(nb::cast(self), priority, blocking, std::move(name));
+            [](const device& self, nb::handle priority, nb::handle blocking, nb::handle name) {
+                return make_stream(nb::cast(self), priority, blocking, name);
             },
-            nb::kw_only(), nb::arg("priority") = 0, nb::arg("blocking") = false, nb::arg("name") = nb::none(),
-            "A new stream of the device: see Stream.");
-    m.def("create_stream", make_stream, nb::arg("device").none() = nb::none(), nb::kw_only(), nb::arg("priority") = 0,
-          nb::arg("blocking") = false, nb::arg("name") = nb::none(),
+            nb::kw_only(), nb::arg("priority").none() = 0, nb::arg("blocking").none() = false,
+            nb::arg("name") = nb::none(), "A new stream of the device: see Stream.");
+    m.def("create_stream", make_stream, nb::arg("device").none() = nb::none(), nb::kw_only(),
+          nb::arg("priority").none() = 0, nb::arg("blocking").none() = false, nb::arg("name") = nb::none(),
           nb::sig("def create_stream(device: Device | str | None = None, *, priority: int = 0, blocking: bool = False, "
                   "name: str | "
                   "None = None) -> Stream"),
           "The same as Stream(...).");
     // The one that is asked more often first.
-    m.def("current_stream", current_of, nb::sig("def current_stream(device_or_array: Any, /) -> Stream"));
+    m.def("current_stream", current_of, nb::arg("device_or_array").none(),
+          nb::sig("def current_stream(device_or_array: Any, /) -> Stream"));
     m.def("current_stream", current_of_innermost, nb::sig("def current_stream() -> Stream"),
           "The calling thread's current stream of a device, or of an array's device: that of the innermost `with "
           "stream:`, "

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "arguments.hpp"
 #include "devices.hpp"
 #include "interpreter.hpp"
 #include "site.hpp"
@@ -82,11 +83,12 @@ private:
 
 void bind_testing(nb::module_& parent) {
     nb::module_ m = parent.def_submodule("testing");
-    m.def("simulate_cuda", testing::simulate_cuda, nb::arg("devices"),
-          nb::sig("def simulate_cuda(devices: int, /) -> None"),
-          "From now on so many simulated devices stand for the CUDA devices of the process, as WEIR_SIMULATE=cuda:N "
-          "has it. "
-          "Raises StateError once anything has asked for a CUDA device or for the list of all devices.");
+    m.def(
+        "simulate_cuda", [](nb::handle devices) { testing::simulate_cuda(int_from(devices, "devices")); },
+        nb::arg("devices").none(), nb::sig("def simulate_cuda(devices: int, /) -> None"),
+        "From now on so many simulated devices stand for the CUDA devices of the process, as WEIR_SIMULATE=cuda:N "
+        "has it. "
+        "Raises StateError once anything has asked for a CUDA device or for the list of all devices.");
     nb::class_<py_gate>(m, "Gate", nb::is_weak_referenceable(),
                         "Holds streams back until it is opened: makes a race certain where luck would decide. "
                         "Device-side: neither\n`hold` nor `open` blocks. The end of a `with` opens it, and so does "
@@ -116,20 +118,21 @@ void bind_testing(nb::module_& parent) {
                              "...     run()\n")
         .def(
             "__init__",
-            [](py_simulated* self, nb::handle of, std::uint64_t seed, bool adversarial, bool virtual_clock, int engines,
-               int copy_engines, std::size_t memory) {
+            [](py_simulated* self, nb::handle of, nb::handle seed, nb::handle adversarial, nb::handle virtual_clock,
+               nb::handle engines, nb::handle copy_engines, nb::handle memory) {
                 testing::sim_settings settings;
-                settings.engines = engines;
-                settings.copy_engines = copy_engines;
-                settings.memory = memory;
-                settings.seed = seed;
-                settings.adversarial = adversarial;
-                settings.virtual_clock = virtual_clock;
+                settings.engines = int_from(engines, "engines");
+                settings.copy_engines = int_from(copy_engines, "copy_engines");
+                settings.memory = unsigned_from(memory, "memory", "a number of bytes");
+                settings.seed = unsigned_from(seed, "seed");
+                settings.adversarial = flag_from(adversarial, "adversarial");
+                settings.virtual_clock = flag_from(virtual_clock, "virtual_clock");
                 new (self) py_simulated(device_from(of), std::move(settings));
             },
-            nb::arg("device") = "sim:0", nb::kw_only(), nb::arg("seed") = 0, nb::arg("adversarial") = false,
-            nb::arg("virtual_clock") = false, nb::arg("engines") = 4, nb::arg("copy_engines") = 2,
-            nb::arg("memory") = std::size_t{1} << 30,
+            nb::arg("device").none() = "sim:0", nb::kw_only(), nb::arg("seed").none() = 0,
+            nb::arg("adversarial").none() = false, nb::arg("virtual_clock").none() = false,
+            nb::arg("engines").none() = 4, nb::arg("copy_engines").none() = 2,
+            nb::arg("memory").none() = std::size_t{1} << 30,
             nb::sig("def __init__(self, device: Device | str = \"sim:0\", *, seed: int = 0, adversarial: bool = False, "
                     "virtual_clock: bool = False, engines: int = 4, copy_engines: int = 2, memory: int = 1073741824) "
                     "-> None"),

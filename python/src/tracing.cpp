@@ -132,7 +132,7 @@ void bind_tracing(nb::module_& m) {
              "give the "
              "same order, seconds.");
     m.def(
-        "trace", make_trace, nb::arg("path"),
+        "trace", make_trace, nb::arg("path").none(),
         nb::sig("def trace(path: str | os.PathLike[str] | list[str | os.PathLike[str]], /) -> _Trace"),
         "Notes what Weir does in the whole process inside of the `with`, then writes it to files, by the names' "
         "endings: "
@@ -151,7 +151,7 @@ void bind_tracing(nb::module_& m) {
         .def("__str__", [](const explanation& self) { return in_words_of_python(self.to_string()); })
         .def("__repr__",
              [](const explanation& self) { return "<weir.Explanation of " + in_words_of_python(self.subject) + ">"; });
-    m.def("explain", explain_anything, nb::arg("x_or_event"),
+    m.def("explain", explain_anything, nb::arg("x_or_event").none(),
           nb::sig("def explain(x_or_event: typing.Any, /) -> Explanation"),
           "The pending operations of an array, or what holds up an event, with labels, lines and streams, at this "
           "moment. "
