@@ -26,10 +26,10 @@ namespace {
 class python_task {
 public:
     /// `call`: the function, and a tuple of its arguments; operands among them are In(x), Out(x) or InOut(x).
-    explicit python_task(reference call) noexcept : call_(std::move(call)) {}
+    python_task(reference call, const runtime::site& site) noexcept : call_(std::move(call)), site_(site) {}
 
     void operator()() {
-        const visit inside;
+        const task_visit inside(site_.label, site_.where);
         const nb::gil_scoped_acquire gil;
         const nb::handle call = call_.get();
         const nb::handle given = PyTuple_GET_ITEM(call.ptr(), 1);
@@ -64,6 +64,7 @@ private:
     }
 
     reference call_;
+    runtime::site site_;
     expected_visit expected_;
 };
 
@@ -167,7 +168,7 @@ nb::object host_task(nb::handle fn, nb::args args, nb::handle reads, nb::handle 
     const std::vector<completion> dependencies = completions_from(after);
     const runtime::site site{label_of(fn), where};
     // The listed arrays are kept as well: what an operation uses lives until it is over.
-    python_task task{reference(nb::make_tuple(nb::borrow(fn), passed, nb::cast(seen)))};
+    python_task task{reference(nb::make_tuple(nb::borrow(fn), passed, nb::cast(seen))), site};
     const completion done = released([&] {
         return weir::detail::with_task(std::move(task), [&](weir::detail::task_ref work) {
             return runtime::submit(to.state(),

@@ -2,16 +2,20 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <new>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
@@ -45,8 +49,9 @@ std::atomic<std::thread::id> ending_on{};
 struct visitors {
     detail::mutex mutex;  ///< guards what follows; a leaf in the lock order
     detail::condition_variable changed;
-    std::uint64_t inside = 0;    ///< run Python now
-    std::uint64_t expected = 0;  ///< are in a stream, and not over
+    std::uint64_t inside = 0;              ///< run Python now
+    std::uint64_t expected = 0;            ///< are in a stream, and not over
+    std::vector<const task_visit*> tasks;  ///< those that run now, in the order in which they began
 };
 visitors& all() {
     static auto* const one = new visitors;  // NOLINT(cppcoreguidelines-owning-memory)
@@ -87,6 +92,63 @@ bool wait_for_visitors(Over&& over) {
     return true;
 }
 
+/// What a process that Ctrl-C ended exits with, as shells have it.
+constexpr int interrupted_status = 130;
+
+/// What the process exits with when a signal's handler has raised this at the end. Has the GIL.
+int status_of(nb::python_error& raised) {
+    if (raised.matches(PyExc_KeyboardInterrupt)) {
+        return interrupted_status;
+    }
+    const nb::object code =
+        raised.matches(PyExc_SystemExit) ? nb::getattr(raised.value(), "code", nb::none()) : nb::object();
+    if (code.is_valid() && (code.is_none() || PyLong_Check(code.ptr()) != 0)) {
+        return code.is_none() ? 0 : nb::cast<int>(code);
+    }
+    raised.restore();
+    PyErr_WriteUnraisable(nullptr);
+    return 1;
+}
+
+std::string what_is_left() {
+    visitors& everybody = all();
+    const std::lock_guard lock(everybody.mutex);
+    std::string text;
+    for (const task_visit* const each : everybody.tasks) {
+        text += "  " + each->in_words() + ", which has not returned\n";
+    }
+    if (const std::uint64_t others =
+            everybody.expected - std::min<std::uint64_t>(everybody.expected, everybody.tasks.size());
+        others != 0) {
+        text += "  " + std::to_string(others) + " more that had not begun\n";
+    }
+    return text;
+}
+
+void flush(const char* name) {
+    try {
+        if (const nb::handle stream = PySys_GetObject(name); stream.is_valid() && !stream.is_none()) {
+            stream.attr("flush")();
+        }
+    } catch (nb::python_error&) {  // NOLINT(bugprone-empty-catch): a closed one has nothing to say
+    }
+}
+
+/// A task that runs Python cannot be ended, and Python cannot end around it: so the process ends here and now. It keeps the
+/// GIL, so that no Python runs meanwhile; a further Ctrl-C ends it at once.
+[[noreturn]] void leave(nb::python_error& raised) {
+    const nb::gil_scoped_acquire gil;
+    std::signal(SIGINT, SIG_DFL);
+    const int status = status_of(raised);
+    const std::string left = what_is_left();
+    std::fprintf(stderr, "weir: %s ended the program, which was at its end and waited for %s%s",
+                 status == interrupted_status ? "Ctrl-C" : "a signal's handler",
+                 left.empty() ? "other threads\n" : "host tasks:\n", left.c_str());
+    flush("stdout");
+    flush("stderr");
+    std::exit(status);
+}
+
 /// The exit of the interpreter: what was enqueued and is to run Python runs to its end first, as threads do. Then nobody
 /// asks for the GIL any more.
 void shut_down() {
@@ -103,11 +165,10 @@ void shut_down() {
                 "synchronize their streams before the end\n",
                 stderr);
         }
-    } catch (...) {
         end();
-        throw;
+    } catch (nb::python_error& raised) {
+        leave(raised);
     }
-    end();
 }
 
 /// What work in streams still refers to when the interpreter ends stays for ever, on purpose (rule L3). Who wants to know asks
@@ -180,6 +241,22 @@ visit::~visit() {
     const std::lock_guard lock(everybody.mutex);
     count_down(everybody.inside);
     everybody.changed.notify_all();
+}
+
+task_visit::task_visit(const char* label, const source_location& where) : label_(label), where_(where) {
+    visitors& everybody = all();
+    const std::lock_guard lock(everybody.mutex);
+    everybody.tasks.push_back(this);
+}
+
+task_visit::~task_visit() {
+    visitors& everybody = all();
+    const std::lock_guard lock(everybody.mutex);
+    std::erase(everybody.tasks, this);
+}
+
+std::string task_visit::in_words() const {
+    return std::string("\"") + label_ + "\" (" + where_.file + ":" + std::to_string(where_.line) + ")";
 }
 
 expected_visit::expected_visit() noexcept {

@@ -3,12 +3,14 @@
 
 #include "bind.hpp"
 
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include "notes.hpp"
 #include "reference.hpp"
 #include "weir/detail/interruption.hpp"
+#include "weir/source_location.hpp"
 
 namespace weir::python {
 
@@ -37,6 +39,23 @@ public:
     ~visit();
     visit(const visit&) = delete;
     visit& operator=(const visit&) = delete;
+};
+
+/// A host task while it runs: the interpreter's end can say which one it waits for.
+class task_visit {
+public:
+    /// Throws state_error once the interpreter is ending, std::bad_alloc. `label` and the file's name live for ever.
+    task_visit(const char* label, const source_location& where);
+    ~task_visit();
+    task_visit(const task_visit&) = delete;
+    task_visit& operator=(const task_visit&) = delete;
+
+    [[nodiscard]] std::string in_words() const;
+
+private:
+    visit inside_;
+    const char* label_;
+    source_location where_;
 };
 
 /// Counts a task that is to run Python, from its enqueueing to its end: the interpreter waits for it at its exit.
