@@ -152,6 +152,7 @@ void bind_errors(nb::module_& m) {
     add(m, missing_library_kind, "MissingLibrary",
         "A library that is opened at run time is not there. The message says which package has it.", PyExc_ImportError);
     nb::register_exception_translator(translate);
+    m.def("_in_words_of_python", in_words_of_python);
 }
 
 }  // namespace weir::python
