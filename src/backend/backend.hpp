@@ -166,8 +166,12 @@ public:
     /// As the device took it; empty where it knows none.
     [[nodiscard]] virtual std::optional<int> priority() const noexcept { return std::nullopt; }
     [[nodiscard]] virtual implicit_order ordered_as() const noexcept { return implicit_order::none; }
-    /// Whether nothing that anybody has put into the queue is unfinished, as far as the queue itself knows. Never blocks.
-    [[nodiscard]] virtual bool is_idle() const noexcept { return true; }
+    /// Whether nothing that anybody has put into the queue is unfinished, as far as the queue itself knows. Never blocks. Throws
+    /// as expect_no_capture.
+    [[nodiscard]] virtual bool is_idle() const { return true; }
+    /// Of one that others put work into, too: throws state_error if they record just then what enters it, for a graph, instead of
+    /// having it run (rule G1). Under no lock of Weir's.
+    virtual void expect_no_capture() const {}
 };
 
 /// A piece of a device's memory: where the device finds it, and how far from there the host would look for the same byte.

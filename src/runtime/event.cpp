@@ -91,7 +91,7 @@ void event::record(const stream_ref& on, source_location where) {
     runtime::stream_state& stream = on.state();
     const std::shared_ptr<runtime::time_noted> time =
         state_->timing ? std::make_shared<runtime::time_noted>() : nullptr;
-    stream.follow_device_order(where);
+    stream.make_ready(where);
     std::unique_lock lock(state_->mutex);
     std::unique_lock stream_lock(stream.mutex);
     stream.expect_open();

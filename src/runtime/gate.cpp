@@ -30,6 +30,7 @@ void gate::hold(const stream_ref& stream, source_location where) {
             "a gate cannot hold a stream of cpu:inline: its operations run when they are enqueued, and the "
             "thread that enqueues would wait for a gate that nobody opens. Use a stream of cpu or sim");
     }
+    held.expect_no_capture();
     std::unique_lock lock(held.mutex);
     held.expect_open();
     held.queue->reserve(1, {});

@@ -19,7 +19,7 @@ namespace {
 void wait_for(runtime::stream_state& stream, const order::mark& target, std::uint64_t event,
               const source_location& where) {
     runtime::fork_guard::expect_usable();
-    stream.follow_device_order(where);
+    stream.make_ready(where);
     const order::watermarks& completed = backend::timeline_table::instance();
     std::unique_lock lock(stream.mutex);
     stream.expect_open();

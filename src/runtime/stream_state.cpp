@@ -111,6 +111,7 @@ void stream_state::note_queue() noexcept {
     if (ordered_as_ != backend::implicit_order::none) {
         info_.order = ordered_as_ == backend::implicit_order::legacy ? "legacy" : "blocking";
     }
+    has_company_ = is_shared() || ordered_as_ != backend::implicit_order::none;
 }
 
 detail::owner<stream_state> stream_state::adopt(native_queue& native, std::shared_ptr<void> owner) {
@@ -150,6 +151,7 @@ void* stream_state::hand_out() {
     if (!is_shared()) {
         queue->share();
         is_shared_.store(true, std::memory_order_release);
+        has_company_.store(true, std::memory_order_release);
     }
     return handle;
 }
@@ -178,6 +180,13 @@ void stream_state::expect_open() const {
     if (closed.load(std::memory_order_acquire)) {
         device_->expect_usable();
         throw state_error("the stream \"" + name_ + "\" is closed: make a new one with weir::stream(device)");
+    }
+}
+
+void stream_state::expect_no_capture() const {
+    if (is_shared()) {
+        device_->expect_usable();
+        queue->expect_no_capture();
     }
 }
 
@@ -256,7 +265,7 @@ void stream_state::follow(stream_state& other, const source_location& where) {
 
 order::mark stream_state::now(const source_location& where) {
     device_->expect_usable();
-    follow_device_order(where);
+    make_ready(where);
     if (!is_shared()) {
         return tail();
     }

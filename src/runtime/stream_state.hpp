@@ -119,9 +119,18 @@ public:
 
     /// How the device itself orders the stream with others.
     [[nodiscard]] backend::implicit_order ordered_as() const noexcept { return ordered_as_; }
-    /// What enters the stream from now on comes after what the device puts before it by itself (rule S6), and is known to.
-    /// To observers that is the program's own order. Call with no lock held. Throws std::bad_alloc, argument_error (another thread's default stream).
-    void follow_device_order(const source_location& where) {
+    /// Whether others put work into it as well, or its device orders it with other streams by itself.
+    [[nodiscard]] bool has_company() const noexcept { return has_company_.load(std::memory_order_relaxed); }
+    /// Before anything enters the stream: if others put work into it, they are not just capturing it (rule G1). Call with no lock
+    /// held. Throws state_error.
+    void expect_no_capture() const;
+    /// The same; and what enters the stream from now on comes after what the device puts before it by itself (rule S6), and is known
+    /// to. To observers that is the program's own order. Throws std::bad_alloc, argument_error (another thread's default stream), too.
+    void make_ready(const source_location& where) {
+        if (!has_company()) {
+            return;
+        }
+        expect_no_capture();
         if (ordered_as_ != backend::implicit_order::none) {
             follow_others(where);
         }
@@ -164,6 +173,7 @@ private:
     void idle() noexcept override { drop_owner(); }
 
     backend::implicit_order ordered_as_ = backend::implicit_order::none;
+    std::atomic<bool> has_company_{false};
     own_ordering mode_;
     std::atomic<bool> is_shared_;
     bool is_listed_ = false;  ///< else it may go under the lock of adopted_streams, as one that could not be made does

@@ -193,7 +193,17 @@ template <std::size_t Count>
 /// Whether anything is to be said or done about the operation besides.
 [[gnu::always_inline]] inline bool is_special(const stream_state& stream, const submission& what) noexcept {
     return attention::is_needed() || !what.after.empty() || what.accesses.size() > most_operands ||
-           stream.ordered_as() != backend::implicit_order::none;
+           stream.has_company();
+}
+
+/// Whether the operation is special only since others put work into its stream, too, and these do not capture it just then.
+[[gnu::noinline]] bool is_only_among_others(const stream_state& stream, const submission& what) {
+    if (attention::is_needed() || !what.after.empty() || what.accesses.size() > most_operands ||
+        stream.ordered_as() != backend::implicit_order::none) {
+        return false;
+    }
+    stream.expect_no_capture();
+    return true;
 }
 
 /// Whether the stream's device runs what the operation is. What goes straight into a stream is for its device.
@@ -311,7 +321,9 @@ template <std::size_t Count>
 [[gnu::hot]] completion submit(stream_state& stream, const submission& what) {
     if (is_special(stream, what)) [[unlikely]] {
         detail::rare();
-        return submit_in_range(stream, what);
+        if (!is_only_among_others(stream, what)) {
+            return submit_in_range(stream, what);
+        }
     }
     if (what.accesses.size() == 1) {  // the common case, where there is nothing to go through
         return submit_shortly<1>(stream, what);

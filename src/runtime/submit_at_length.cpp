@@ -413,7 +413,7 @@ struct onlookers {
     if (visit) {
         visit->enter(&stream, what.from.where);
     }
-    stream.follow_device_order(what.from.where);
+    stream.make_ready(what.from.where);
     const detail::fork_section whole;  // one for all locks
     locks held(resources, stream, !visit);
     if (visit) {
@@ -429,7 +429,7 @@ struct onlookers {
 /// The same where none do.
 std::optional<completion> submit_among_streams(stream_state& stream, const submission& what, const onlookers& by,
                                                operands& resources) {
-    stream.follow_device_order(what.from.where);
+    stream.make_ready(what.from.where);
     const detail::fork_section whole;  // one for all locks
     locks held(resources, stream);
     stream.expect_open();

@@ -9,6 +9,8 @@
 WEIR_FAKE_EXPORT unsigned long long weir_fake_calls(const char* name);
 /// How often the calling thread did: not by what watches the streams, say.
 WEIR_FAKE_EXPORT unsigned long long weir_fake_own_calls(const char* name);
+/// The name of one function of those that were called, by their alphabet; null if there are no more.
+WEIR_FAKE_EXPORT const char* weir_fake_called(std::size_t index);
 /// Begins to count anew: all calls, and those of the calling thread.
 WEIR_FAKE_EXPORT void weir_fake_forget_calls();
 
@@ -18,6 +20,8 @@ WEIR_FAKE_EXPORT void weir_fake_forget_calls();
 WEIR_FAKE_EXPORT void weir_fake_fail(const char* name, unsigned long long nth, int error, int for_good);
 /// The calling thread's next call of the function returns the error and does nothing else.
 WEIR_FAKE_EXPORT void weir_fake_fail_own(const char* name, int error);
+/// At the nth call from now of the function there is a sticky error, as of a kernel that traps just then; it returns that.
+WEIR_FAKE_EXPORT void weir_fake_break_at(const char* name, unsigned long long nth, int error);
 WEIR_FAKE_EXPORT void weir_fake_fail_no_more();
 
 /// The calling thread's next call of the function waits before it does anything.

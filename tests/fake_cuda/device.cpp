@@ -47,8 +47,11 @@ constexpr error_text errors[] = {
     {800, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
     {not_supported, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
     {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"},
+    {901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "operation failed due to a previous error during capture"},
+    {905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "dependency created on uncaptured work in another stream"},
     {906, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
      "operation would make the legacy stream depend on a capturing blocking stream"},
+    {907, "CUDA_ERROR_CAPTURED_EVENT", "operation not permitted on an event last recorded in a capturing stream"},
     {unknown, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 
@@ -319,19 +322,6 @@ WEIR_FAKE_EXPORT CUresult cuCtxSynchronize() {
     drain(in.lock(), in.in());
     trim_on_wait(in.in());
     return in.outcome();
-}
-
-WEIR_FAKE_EXPORT CUresult cuThreadExchangeStreamCaptureMode(int* mode) {
-    const CUresult error = enter_safe("cuThreadExchangeStreamCaptureMode");
-    if (error != success) {
-        return error;
-    }
-    if (*mode < 0 || *mode > 2) {
-        return invalid_value;
-    }
-    thread_local int current = 0;
-    std::swap(current, *mode);
-    return success;
 }
 
 void weir_fake_break(int error) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <thread>
 
+#include "capture.hpp"
 #include "control.hpp"
 
 namespace weir_fake {
@@ -24,6 +25,7 @@ struct fault {
     CUresult error = success;
     bool for_good = false;
     std::thread::id whose;  ///< the thread whose calls are meant; none: of any
+    bool breaks = false;    ///< all devices of the process
 };
 
 using call_counts = std::map<std::string, unsigned long long, std::less<>>;
@@ -94,11 +96,12 @@ CUresult count(const char* name, bool by_any) {
     stop_at(name);
     call_counts& own = own_calls();
     call_book& book = calls();
-    const std::lock_guard held(book.lock);
+    std::unique_lock held(book.lock);
     ++book.counts[name];
     ++own[name];
     ++book.all;
     CUresult error = success;
+    bool breaks = false;
     for (fault& each : book.faults) {
         const bool is_of_another = each.whose != std::thread::id() && each.whose != std::this_thread::get_id();
         if (is_of_another || (each.name.empty() ? !by_any : each.name != name)) {
@@ -109,9 +112,14 @@ CUresult count(const char* name, bool by_any) {
         }
         if (each.left == 0 && error == success) {
             error = each.error;
+            breaks = each.breaks;
         }
     }
     std::erase_if(book.faults, [](const fault& each) { return each.left == 0 && !each.for_good; });
+    held.unlock();
+    if (breaks) {
+        weir_fake_break(error);
+    }
     return error;
 }
 
@@ -146,7 +154,7 @@ call::call(const char* name, CUstream named) : lock_(driver().lock, std::defer_l
     } else if (in_ == nullptr || in_->references == 0) {
         error_ = invalid_context;
     } else {
-        error_ = driver().error;
+        error_ = driver().error != success ? driver().error : refused_in_capture(name, in_);
     }
 }
 
@@ -185,12 +193,21 @@ std::shared_ptr<stream> default_stream(context& in, std::uintptr_t handle) {
     return found;
 }
 
-std::shared_ptr<stream> call::stream_of(CUstream handle) {
-    if (const auto number = reinterpret_cast<std::uintptr_t>(handle); number <= 2) {
+std::shared_ptr<stream> call::stream_of(CUstream handle, bool captured) {
+    const auto number = reinterpret_cast<std::uintptr_t>(handle);
+    if (number <= 1) {
+        error_ = refused_as_implicit(*in_);
+        return error_ == success ? default_stream(*in_, number) : nullptr;
+    }
+    if (number == 2) {
         return default_stream(*in_, number);
     }
     if (!driver().streams.contains(handle)) {
         error_ = invalid_handle;
+        return nullptr;
+    }
+    if (!captured && handle->is->captured != nullptr && handle->is->captured->is_invalid) {
+        error_ = capture_invalidated;
         return nullptr;
     }
     return handle->is;
@@ -240,6 +257,14 @@ unsigned long long weir_fake_calls(const char* name) {
 
 unsigned long long weir_fake_own_calls(const char* name) { return count_in(own_calls(), name); }
 
+const char* weir_fake_called(std::size_t index) {
+    call_book& book = calls();
+    const std::lock_guard held(book.lock);
+    return index < book.counts.size()
+               ? std::next(book.counts.begin(), static_cast<std::ptrdiff_t>(index))->first.c_str()
+               : nullptr;
+}
+
 void weir_fake_forget_calls() {
     own_calls().clear();
     call_book& book = calls();
@@ -251,13 +276,19 @@ void weir_fake_forget_calls() {
 void weir_fake_fail(const char* name, unsigned long long nth, int error, int for_good) {
     call_book& book = calls();
     const std::lock_guard held(book.lock);
-    book.faults.push_back({name != nullptr ? name : "", std::max(nth, 1ULL), error, for_good != 0, {}});
+    book.faults.push_back({name != nullptr ? name : "", std::max(nth, 1ULL), error, for_good != 0, {}, false});
+}
+
+void weir_fake_break_at(const char* name, unsigned long long nth, int error) {
+    call_book& book = calls();
+    const std::lock_guard held(book.lock);
+    book.faults.push_back({name, std::max(nth, 1ULL), error, false, {}, true});
 }
 
 void weir_fake_fail_own(const char* name, int error) {
     call_book& book = calls();
     const std::lock_guard held(book.lock);
-    book.faults.push_back({name, 1, error, false, std::this_thread::get_id()});
+    book.faults.push_back({name, 1, error, false, std::this_thread::get_id(), false});
 }
 
 void weir_fake_stop(const char* name) {

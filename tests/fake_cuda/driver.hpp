@@ -51,7 +51,8 @@ struct stream_slot {
 struct event_slot {
     context* in = nullptr;
     unsigned flags = 0;
-    std::shared_ptr<recording> last;  ///< null: never recorded
+    std::shared_ptr<recording> last;  ///< null: never recorded, or in a capture
+    std::shared_ptr<capture> captured;
 };
 
 enum class memory_kind { device, managed, pinned };
@@ -110,6 +111,7 @@ struct driver_state {
     std::map<int, int> attributes;                    ///< of devices, where tests want others
     std::size_t total_memory = std::size_t{1} << 32;
     unsigned long long next_stream_id = 1;
+    std::vector<std::shared_ptr<capture>> captures;  ///< that have not ended
     bool all_held = false;
     /// A sticky one: every later call returns it, whichever context it is for. So says CUDA of these errors ("this leaves the process
     /// in an inconsistent state and any further CUDA work will return the same error"), and so does driver 580 with two H100s,
@@ -136,8 +138,9 @@ public:
     [[nodiscard]] CUresult error() const { return error_; }
     [[nodiscard]] context& in() const { return *in_; }
     std::unique_lock<std::mutex>& lock() { return lock_; }
-    /// The stream that a handle names in the current context; null with error() set if there is none.
-    std::shared_ptr<stream> stream_of(CUstream handle);
+    /// The stream that a handle names in the current context; null with error() set if there is none, or a capture is in the way.
+    /// `captured`: also one whose own capture has become invalid.
+    std::shared_ptr<stream> stream_of(CUstream handle, bool captured = false);
     /// The sticky error after waiting.
     [[nodiscard]] CUresult outcome() const { return driver().error; }
 

@@ -1,4 +1,5 @@
 // cuEvent*, and cuCtxRecordEvent.
+#include "capture.hpp"
 #include "driver.hpp"
 
 using namespace weir_fake;
@@ -7,6 +8,15 @@ namespace {
 
 /// success if the event is one.
 CUresult check(CUevent event) { return driver().events.contains(event) ? success : invalid_handle; }
+
+/// success unless a capture is in the way of who asks for the event.
+CUresult refused(CUevent event) {
+    if (!driver().events.contains(event)) {
+        return invalid_handle;
+    }
+    const CUresult of_event = refused_captured_event(event->captured, true);
+    return of_event != success ? of_event : refused_as_unsafe();
+}
 
 }  // namespace
 
@@ -45,8 +55,15 @@ WEIR_FAKE_EXPORT CUresult cuEventRecord(CUevent event, CUstream handle) {
     if (!driver().events.contains(event) || event->in != on->in) {
         return invalid_handle;
     }
+    if (on->captured != nullptr) {
+        ++on->captured->nodes;
+        event->last.reset();
+        event->captured = on->captured;
+        return success;
+    }
     auto recorded = record(in.lock(), on);
     event->last = std::move(recorded);
+    event->captured.reset();
     return success;
 }
 
@@ -73,8 +90,10 @@ WEIR_FAKE_EXPORT CUresult cuEventQuery(CUevent event) {
     if (in.failed()) {
         return in.error();
     }
-    if (const CUresult error = check(event); error != success) {
-        return error;
+    for (const CUresult error : {check(event), refused(event)}) {
+        if (error != success) {
+            return error;
+        }
     }
     return !event->last || event->last->at.reached() ? success : not_ready;
 }
@@ -84,8 +103,10 @@ WEIR_FAKE_EXPORT CUresult cuEventSynchronize(CUevent event) {
     if (in.failed()) {
         return in.error();
     }
-    if (const CUresult error = check(event); error != success) {
-        return error;
+    for (const CUresult error : {check(event), refused(event)}) {
+        if (error != success) {
+            return error;
+        }
     }
     context* const of = event->in;
     if (const auto last = event->last) {
@@ -102,6 +123,9 @@ WEIR_FAKE_EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent start,
     }
     for (CUevent each : {start, end}) {
         if (const CUresult error = check(each); error != success) {
+            return error;
+        }
+        if (const CUresult error = refused_captured_event(each->captured, false); error != success) {
             return error;
         }
         if ((each->flags & event_disable_timing) != 0 || !each->last) {

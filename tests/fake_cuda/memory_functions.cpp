@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "capture.hpp"
 #include "control.hpp"
 #include "driver.hpp"
 
@@ -141,6 +142,9 @@ WEIR_FAKE_EXPORT CUresult cuMemAllocAsync(CUdeviceptr* made, std::size_t bytes, 
     if (!on) {
         return in.error();
     }
+    if (const CUresult refused = on->captured == nullptr ? refused_as_unsafe() : success; refused != success) {
+        return refused;
+    }
     if (bytes == 0) {
         return invalid_value;
     }
@@ -178,6 +182,9 @@ WEIR_FAKE_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
     if (!on || address == 0) {
         return in.error();
     }
+    if (const CUresult refused = on->captured == nullptr ? refused_as_unsafe() : success; refused != success) {
+        return refused;
+    }
     const auto found = driver().memory.find(address);
     if (found == driver().memory.end() || found->second.kind == memory_kind::pinned ||
         driver().mapped.count(address) != 0) {
@@ -212,6 +219,9 @@ WEIR_FAKE_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool of, std::size_t keep) {
         return error;
     }
     const std::lock_guard held(driver().lock);
+    if (const CUresult refused = refused_in_capture("cuMemPoolTrimTo", nullptr); refused != success) {
+        return refused;
+    }
     trim(*of, keep);
     return success;
 }
@@ -225,6 +235,9 @@ WEIR_FAKE_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool of, int which, void
         return error;
     }
     const std::lock_guard held(driver().lock);
+    if (const CUresult refused = refused_in_capture("cuMemPoolGetAttribute", nullptr); refused != success) {
+        return refused;
+    }
     auto& to = *static_cast<std::uint64_t*>(value);
     switch (which) {
         case release_threshold:
@@ -246,6 +259,9 @@ WEIR_FAKE_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool of, int which, void
         return error;
     }
     const std::lock_guard held(driver().lock);
+    if (const CUresult refused = refused_in_capture("cuMemPoolSetAttribute", nullptr); refused != success) {
+        return refused;
+    }
     if (which != release_threshold) {
         return invalid_value;
     }

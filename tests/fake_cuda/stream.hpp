@@ -50,6 +50,7 @@ struct stream {
     bool held = false;       ///< its thread begins nothing
     bool destroyed = false;  ///< its thread ends when the queue is empty
     bool started = false;
+    std::shared_ptr<capture> captured;  ///< what is put here is recorded there; null: it runs
     std::uint64_t submitted = 0;
     std::uint64_t completed = 0;
     std::deque<entry> queue;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "capture.hpp"
 #include "driver.hpp"
 
 using namespace weir_fake;
@@ -56,6 +57,9 @@ WEIR_FAKE_EXPORT CUresult cuStreamDestroy_v2(CUstream handle) {
     if (!driver().streams.contains(handle)) {
         return invalid_handle;
     }
+    if (handle->is->captured != nullptr) {
+        return capture_unsupported;  // not tried on a device
+    }
     end(handle->is);
     driver().streams.give_back(handle);
     return success;
@@ -63,10 +67,12 @@ WEIR_FAKE_EXPORT CUresult cuStreamDestroy_v2(CUstream handle) {
 
 WEIR_FAKE_EXPORT CUresult cuStreamGetId(CUstream handle, unsigned long long* id) {
     call in("cuStreamGetId");
-    if (const auto of = in.failed() ? nullptr : in.stream_of(handle)) {
-        *id = of->id;
+    const auto of = in.failed() ? nullptr : in.stream_of(handle, true);
+    if (!of) {
+        return in.error();
     }
-    return in.error();
+    *id = of->id;
+    return refused_to_ask(*of);
 }
 
 WEIR_FAKE_EXPORT CUresult cuStreamGetCtx(CUstream handle, CUcontext* found) {
@@ -79,10 +85,12 @@ WEIR_FAKE_EXPORT CUresult cuStreamGetCtx(CUstream handle, CUcontext* found) {
 
 WEIR_FAKE_EXPORT CUresult cuStreamGetFlags(CUstream handle, unsigned* flags) {
     call in("cuStreamGetFlags");
-    if (const auto of = in.failed() ? nullptr : in.stream_of(handle)) {
-        *flags = of->flags;
+    const auto of = in.failed() ? nullptr : in.stream_of(handle, true);
+    if (!of) {
+        return in.error();
     }
-    return in.error();
+    *flags = of->flags;
+    return refused_to_ask(*of);
 }
 
 WEIR_FAKE_EXPORT CUresult cuStreamGetPriority(CUstream handle, int* priority) {
@@ -95,9 +103,14 @@ WEIR_FAKE_EXPORT CUresult cuStreamGetPriority(CUstream handle, int* priority) {
 
 WEIR_FAKE_EXPORT CUresult cuStreamQuery(CUstream handle) {
     call in("cuStreamQuery");
-    const auto of = in.failed() ? nullptr : in.stream_of(handle);
+    const auto of = in.failed() ? nullptr : in.stream_of(handle, true);
     if (!of) {
         return in.error();
+    }
+    for (const CUresult refused : {refused_to_ask(*of), refused_as_unsafe()}) {
+        if (refused != success) {
+            return refused;
+        }
     }
     bool done = tail(of).reached();
     if (of->kind == stream_kind::legacy) {
@@ -110,22 +123,19 @@ WEIR_FAKE_EXPORT CUresult cuStreamQuery(CUstream handle) {
 
 WEIR_FAKE_EXPORT CUresult cuStreamSynchronize(CUstream handle) {
     call in("cuStreamSynchronize");
-    const auto of = in.failed() ? nullptr : in.stream_of(handle);
+    const auto of = in.failed() ? nullptr : in.stream_of(handle, true);
     if (!of) {
         return in.error();
+    }
+    for (const CUresult refused : {refused_to_ask(*of), refused_as_unsafe()}) {
+        if (refused != success) {
+            return refused;
+        }
     }
     // An entry of the legacy stream is behind the blocking streams.
     wait_for(in.lock(), of->kind == stream_kind::legacy ? enqueue(in.lock(), of, {}) : tail(of));
     trim_on_wait(*of->in);
     return driver().error;
-}
-
-WEIR_FAKE_EXPORT CUresult cuStreamIsCapturing(CUstream handle, int* status) {
-    call in("cuStreamIsCapturing");
-    if (const auto of = in.failed() ? nullptr : in.stream_of(handle)) {
-        *status = 0;
-    }
-    return in.error();
 }
 
 WEIR_FAKE_EXPORT CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flags) {
@@ -141,6 +151,11 @@ WEIR_FAKE_EXPORT CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsi
         return invalid_value;
     }
     // The most recent record now; a later one changes nothing.
+    if (event->last || event->captured) {
+        if (const CUresult refused = wait_in_capture(of, event->captured); refused != success) {
+            return refused;
+        }
+    }
     if (event->last) {
         enqueue(in.lock(), of, {{event->last->at}, nullptr});
     }

@@ -59,11 +59,21 @@ bool fake_cuda::in_use() { return find("WEIR_CUDA_DRIVER", "weir_fake_calls") !=
 
 unsigned long long fake_cuda::calls(const char* name) { return WEIR_DRIVER_CONTROL(weir_fake_calls)(name); }
 unsigned long long fake_cuda::own_calls(const char* name) { return WEIR_DRIVER_CONTROL(weir_fake_own_calls)(name); }
+std::vector<std::string> fake_cuda::called() {
+    std::vector<std::string> names;
+    while (const char* const one = WEIR_DRIVER_CONTROL(weir_fake_called)(names.size())) {
+        names.emplace_back(one);
+    }
+    return names;
+}
 void fake_cuda::forget_calls() { WEIR_DRIVER_CONTROL(weir_fake_forget_calls)(); }
 void fake_cuda::fail(const char* name, unsigned long long nth, int error, bool for_good) {
     WEIR_DRIVER_CONTROL(weir_fake_fail)(name, nth, error, for_good ? 1 : 0);
 }
 void fake_cuda::fail_own(const char* name, int error) { WEIR_DRIVER_CONTROL(weir_fake_fail_own)(name, error); }
+void fake_cuda::break_at(const char* name, unsigned long long nth, int error) {
+    WEIR_DRIVER_CONTROL(weir_fake_break_at)(name, nth, error);
+}
 void fake_cuda::fail_no_more() { WEIR_DRIVER_CONTROL(weir_fake_fail_no_more)(); }
 std::size_t fake_cuda::live(fake_thing what) { return WEIR_DRIVER_CONTROL(weir_fake_live)(static_cast<int>(what)); }
 std::size_t fake_cuda::bytes_in_use(int device) { return WEIR_DRIVER_CONTROL(weir_fake_bytes_in_use)(device); }

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace weir::test {
 
@@ -31,12 +33,16 @@ public:
     [[nodiscard]] static unsigned long long calls(const char* name = nullptr);
     /// How often the calling thread did.
     [[nodiscard]] static unsigned long long own_calls(const char* name);
+    /// The names of all functions that were called.
+    [[nodiscard]] static std::vector<std::string> called();
     static void forget_calls();
 
     /// The nth call from now of the function (null: of any that can fail) returns the error; then all later ones, if for good.
     static void fail(const char* name, unsigned long long nth, int error, bool for_good = false);
     /// The calling thread's next call of the function returns the error.
     static void fail_own(const char* name, int error);
+    /// The nth call from now of the function breaks the context that is current to its thread, and returns the error.
+    static void break_at(const char* name, unsigned long long nth, int error);
     static void fail_no_more();
 
     /// The calling thread's next call of the function waits, until another thread has it go on: to the next function where it

@@ -10,20 +10,12 @@
 namespace weir::backend::cuda {
 
 async_pool::async_pool(device_context& of) noexcept
-    : of_(&of), is_there_(of.attribute(device_attribute::memory_pools_supported) != 0) {}
+    : of_(&of), is_there_(of.attribute_if_told(device_attribute::memory_pools_supported) != 0) {}
 
 std::byte* async_pool::allocate(std::size_t bytes, stream_handle stream) {
     const in_relaxed_context here(*of_);
-    int capturing = 0;
-    const result asked = of_->api().stream_is_capturing(stream, &capturing);
-    of_->note_error(asked);
+    expect_no_capture(*of_, stream);  // else the memory would be the graph's
     of_->expect_sound();
-    of_->expect(asked, "cuStreamIsCapturing");
-    if (capturing != 0) {
-        throw state_error(
-            "memory of the driver's pool on a stream that is being captured would be the graph's: allocate "
-            "before the capture begins, or from Weir's pool");
-    }
     device_pointer made = 0;
     const result answer = of_->api().memory_alloc_async(&made, bytes, stream);
     if (answer == error_out_of_memory) {

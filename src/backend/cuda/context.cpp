@@ -11,7 +11,13 @@ context::context(const driver_api& api, int number) : api_(&api), number_(number
     expect(api.primary_context_retain(&handle_, device_), "cuDevicePrimaryCtxRetain");
 }
 
-int context::attribute(enum device_attribute which) const noexcept {
+int context::attribute(enum device_attribute which) const {
+    int value = 0;
+    expect(api_->device_attribute(&value, which, device_), "cuDeviceGetAttribute");
+    return value;
+}
+
+int context::attribute_if_told(enum device_attribute which) const noexcept {
     int value = 0;
     return api_->device_attribute(&value, which, device_) == success ? value : 0;
 }
@@ -47,6 +53,27 @@ std::string context::why_broken() const {
 void context::expect_sound() const {
     if (is_broken()) {
         throw device_error(why_broken());
+    }
+}
+
+void expect_no_capture(const context& in, stream_handle stream) {
+    const in_context here(in);
+    int capturing = 0;
+    const result answer = in.api().stream_is_capturing(stream, &capturing);
+    if (answer == error_capture_implicit) {
+        throw state_error("the default stream of device " + std::to_string(in.number()) +
+                          " cannot be used while a CUDA graph is captured from a stream that is ordered with it: call "
+                          "this before the capture begins, or on another stream (weir::stream(device)), or capture a "
+                          "non-blocking stream");
+    }
+    if (in.note_error(answer)) {
+        return;  // whatever is done with the stream tells of the broken context
+    }
+    in.expect(answer, "cuStreamIsCapturing");
+    if (capturing != 0) {
+        throw state_error(
+            "the stream is being captured into a CUDA graph, and what Weir puts into a stream cannot be part of one: "
+            "call this before the capture begins, after its end, or on another stream (weir::stream(device))");
     }
 }
 

@@ -19,9 +19,11 @@ public:
     [[nodiscard]] context_handle handle() const noexcept { return handle_; }
     [[nodiscard]] int number() const noexcept { return number_; }
     [[nodiscard]] device_number device() const noexcept { return device_; }
-    /// 0 if the driver does not know it.
-    [[nodiscard]] int attribute(device_attribute which) const noexcept;
-    /// "90" for compute capability 9.0.
+    /// Throws device_error if the driver does not tell.
+    [[nodiscard]] int attribute(device_attribute which) const;
+    /// 0 if it does not: for what can be done without.
+    [[nodiscard]] int attribute_if_told(device_attribute which) const noexcept;
+    /// "90" for compute capability 9.0. Throws device_error.
     [[nodiscard]] std::string architecture() const;
     [[nodiscard]] std::string device_name() const;
 
@@ -58,7 +60,7 @@ public:
     explicit in_context(const context& of) noexcept : api_(&of.api()) {
         api_->context_get_current(&before_);
         if (before_ != of.handle()) {
-            api_->context_set_current(of.handle());
+            entered_ = api_->context_set_current(of.handle());
             restores_ = before_ != nullptr || of.number() != 0;
             is_another_ = true;
         }
@@ -71,12 +73,15 @@ public:
     in_context(const in_context&) = delete;
     in_context& operator=(const in_context&) = delete;
 
+    /// success, or why it could not be made current: what is made now would belong to another context.
+    [[nodiscard]] result entered() const noexcept { return entered_; }
     /// Whether it was not current before.
     [[nodiscard]] bool is_another() const noexcept { return is_another_; }
 
 private:
     const driver_api* api_;
     context_handle before_ = nullptr;
+    result entered_ = success;
     bool restores_ = false;
     bool is_another_ = false;
 };
@@ -113,6 +118,7 @@ public:
         api_->exchange_capture_mode(&mode_);
     }
     ~in_relaxed_context() { api_->exchange_capture_mode(&mode_); }
+    using in_context::entered;
     in_relaxed_context(const in_relaxed_context&) = delete;
     in_relaxed_context& operator=(const in_relaxed_context&) = delete;
 
@@ -120,5 +126,9 @@ private:
     const driver_api* api_;
     int mode_ = capture_mode_relaxed;
 };
+
+/// Throws state_error if what is put into a stream of that context, which others have as well, would become part of a graph that
+/// they capture, or end that; device_error if the driver does not tell, but not of a broken context. The question harms no capture.
+void expect_no_capture(const context& in, stream_handle stream);
 
 }  // namespace weir::backend::cuda

@@ -19,7 +19,13 @@ constexpr auto patience = std::chrono::milliseconds(10);
 device_context::device_context(const driver_api& api, int number)
     : context(api, number), events(*this, event_disable_timing), timed_events(*this, 0), pieces(*this) {
     const in_relaxed_context here(*this);
+    expect(here.entered(), "cuCtxSetCurrent");
     expect(api.stream_create(&own_stream_, stream_non_blocking, 0), "cuStreamCreateWithPriority");
+}
+
+device_context::~device_context() {
+    const in_relaxed_context here(*this);
+    api().stream_destroy(own_stream_);
 }
 
 /// Waits for an event in Weir's own stream; if there is another base, not for long. Whether it is over.
@@ -49,6 +55,7 @@ std::shared_ptr<const clock_base> device_context::base(std::chrono::steady_clock
     if (former && std::chrono::steady_clock::now() - former->on_host < lasts) {
         return former;
     }
+    const in_relaxed_context here(*this);
     auto fresh = std::make_shared<clock_base>();
     // The event came to pass between two times of the host's: of several tries, the one where these are closest.
     auto closest = std::chrono::steady_clock::duration::max();

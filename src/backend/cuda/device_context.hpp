@@ -23,7 +23,8 @@ class alignas(64) device_context : public context {
 public:
     /// Throws device_error.
     device_context(const driver_api& api, int number);
-    ~device_context() = default;
+    /// Of one that could not be made in full: others live for ever.
+    ~device_context();
 
     event_pool events;        ///< without times
     event_pool timed_events;  ///< with times

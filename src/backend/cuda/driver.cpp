@@ -23,6 +23,12 @@ namespace {
 /// waits spin, in effect: a sleep and a wake cost tens of microseconds.
 constexpr std::chrono::milliseconds looks_itself{20};
 
+std::size_t memory_of(const context& device) {
+    std::size_t bytes = 0;
+    device.expect(device.api().device_total_memory(&bytes, device.device()), "cuDeviceTotalMem");
+    return bytes;
+}
+
 }  // namespace
 
 cuda_driver::cuda_driver(const driver_api& api, int id)
@@ -30,8 +36,8 @@ cuda_driver::cuda_driver(const driver_api& api, int id)
       context_(api, id),
       pieces_(context_),
       async_(context_),
+      total_memory_(memory_of(context_)),
       end_(context_, *this) {
-    context_.expect(api.device_total_memory(&total_memory_, context_.device()), "cuDeviceTotalMem");
     watcher::instance();
 }
 
@@ -40,7 +46,7 @@ std::unique_ptr<queue> cuda_driver::make_queue(timeline& line, queue_events& eve
     int greatest = 0;
     {
         const in_context here(context_);
-        context_.api().context_priority_range(&least, &greatest);
+        context_.expect(context_.api().context_priority_range(&least, &greatest), "cuCtxGetStreamPriorityRange");
     }
     const int known = std::clamp(how.priority, greatest, least);  // smaller is more urgent
     return std::make_unique<cuda_queue>(std::make_shared<submission>(
@@ -58,20 +64,29 @@ std::uint64_t cuda_driver::identify(void* handle) const {
     const in_relaxed_context here(context_);
     const bool has_context = stream != nullptr && stream != legacy_stream() && stream != per_thread_stream();
     context_handle theirs = nullptr;
-    if (has_context && api.stream_context(stream, &theirs) != success) {
-        throw argument_error("there is no stream of " + name_ + " with the handle " +
-                             std::to_string(reinterpret_cast<std::uintptr_t>(handle)) +
-                             ": it is no CUstream, or it was destroyed");
+    if (const result answer = has_context ? api.stream_context(stream, &theirs) : success; answer != success) {
+        context_.note_error(answer);
+        context_.expect_sound();
+        if (answer == error_capture_invalidated) {
+            expect_no_capture(context_, stream);
+        }
+        throw argument_error(
+            "there is no stream of " + name_ + " with the handle " +
+            std::to_string(reinterpret_cast<std::uintptr_t>(handle)) +
+            ": it is no CUstream, or it was destroyed (cuStreamGetCtx failed: " + describe(api, answer) + ")");
     }
     if (has_context && theirs != context_.handle()) {
         throw argument_error("the stream is not one of the primary context of " + name_ +
                              ": adopt it for the device on which it was made; other contexts are not supported");
     }
-    unsigned long long id = 0;
-    if (api.stream_id != nullptr && api.stream_id(stream, &id) == success) {
-        return id;
+    // The driver ends a capture whose stream is asked for its number.
+    expect_no_capture(context_, stream);
+    if (api.stream_id == nullptr) {
+        return reinterpret_cast<std::uintptr_t>(handle);  // before driver 12.0 there is nothing better
     }
-    return reinterpret_cast<std::uintptr_t>(handle);  // before driver 12.0 there is nothing better
+    unsigned long long id = 0;
+    context_.expect(api.stream_id(stream, &id), "cuStreamGetId");
+    return id;
 }
 
 memory_piece cuda_driver::allocate(std::size_t bytes) noexcept {
@@ -82,7 +97,7 @@ memory_piece cuda_driver::allocate(std::size_t bytes) noexcept {
         return {static_cast<std::byte*>(pinned), 0};
     }
     device_pointer made = 0;
-    context_.note_error(pieces_.allocate(made, bytes));
+    context_.note_error(here.entered() == success ? pieces_.allocate(made, bytes) : here.entered());
     return {reinterpret_cast<std::byte*>(made), 0};
 }
 

@@ -63,8 +63,8 @@ private:
     mutable device_context context_;
     pieces pieces_;
     async_pool async_;
+    std::size_t total_memory_;
     mutable context_end end_;
-    std::size_t total_memory_ = 0;
     std::atomic<host_bodies*> bodies_{nullptr};
 };
 

@@ -40,6 +40,8 @@ inline constexpr result error_not_ready = 600;
 inline constexpr result error_peer_access_already_enabled = 704;
 inline constexpr result error_not_permitted = 800;
 inline constexpr result error_not_supported = 801;
+inline constexpr result error_capture_invalidated = 901;
+inline constexpr result error_capture_implicit = 906;
 
 inline constexpr unsigned stream_default = 0;
 inline constexpr unsigned stream_non_blocking = 1;

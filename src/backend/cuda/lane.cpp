@@ -18,14 +18,15 @@ implicit_order order_of(unsigned flags) noexcept {
     return (flags & stream_non_blocking) != 0 ? implicit_order::none : implicit_order::blocking;
 }
 
-/// Of a stream of others.
-implicit_order order_of(const context& in, stream_handle stream) noexcept {
+/// Of a stream of others. Throws device_error.
+implicit_order order_of(const context& in, stream_handle stream) {
     if (stream == nullptr || stream == legacy_stream()) {
         return implicit_order::legacy;
     }
     const in_relaxed_context here(in);
     unsigned flags = 0;
-    return in.api().stream_flags(stream, &flags) == success ? order_of(flags) : implicit_order::none;
+    in.expect(in.api().stream_flags(stream, &flags), "cuStreamGetFlags");
+    return order_of(flags);
 }
 
 /// Of the calling thread, and of no other one in this process. The system gives the id of a thread that has ended to another one.
@@ -50,10 +51,11 @@ lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& l
       reached_(line.completed()),
       completed_(line.completed()) {
     const in_relaxed_context here(in);
+    in.expect(here.entered(), "cuCtxSetCurrent");
     in.expect(in.api().stream_create(&stream_, flags, priority), "cuStreamCreateWithPriority");
 }
 
-lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& lock, stream_handle adopted) noexcept
+lane::lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& lock, stream_handle adopted)
     : in_(&in),
       stream_(adopted),
       submitted_(line.completed()),
@@ -243,6 +245,9 @@ void lane::awaited_by_host(epoch at) noexcept {
         if (covered < at || !is_reachable()) {
             return {};
         }
+    }
+    if (has_others()) {
+        expect_no_capture(*in_, stream_);
     }
     return record_for(at, covered, false);
 }

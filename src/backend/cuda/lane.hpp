@@ -43,8 +43,8 @@ class lane final : public detail::counted<lane> {
 public:
     /// Makes a stream. `lock` guards what is kept; it lives for ever. Throws device_error.
     lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& lock, int priority, unsigned flags);
-    /// Uses one that others own.
-    lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& lock, stream_handle adopted) noexcept;
+    /// Uses one that others own. Throws device_error.
+    lane(device_context& in, timeline& line, queue_events& owner, hot_mutex& lock, stream_handle adopted);
     ~lane();
     void last_owner_gone() noexcept { delete this; }
     lane(const lane&) = delete;
@@ -370,11 +370,9 @@ inline bool lane::has_entered(epoch at, awaited_end& end, bool& must_record) noe
         end.event = found->event;
         return true;
     }
-    if (stream_ == per_thread_stream()) [[unlikely]] {
+    if (is_adopted_) [[unlikely]] {  // out of this thread's reach, or captured by others just then
         detail::rare();
-        if (!is_reachable()) {
-            return false;
-        }
+        return false;
     }
     end.again = events_.next(entered, false);
     return true;

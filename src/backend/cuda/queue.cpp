@@ -455,11 +455,18 @@ std::optional<int> cuda_queue::priority() const noexcept {
     return is_told ? std::optional(found) : std::nullopt;
 }
 
-bool cuda_queue::is_idle() const noexcept {
+void cuda_queue::expect_no_capture() const {
+    if (to_->of()->is_reachable()) {
+        cuda::expect_no_capture(to_->of()->in(), to_->of()->stream());
+    }
+}
+
+bool cuda_queue::is_idle() const {
     const device_context& in = to_->of()->in();
     if (!to_->of()->is_reachable()) {
         return false;  // this thread cannot ask
     }
+    expect_no_capture();  // to ask a stream that is being captured for its progress would end that
     const in_relaxed_context here(in);
     return in.api().stream_query(to_->of()->stream()) != error_not_ready;
 }

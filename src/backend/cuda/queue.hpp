@@ -171,7 +171,8 @@ public:
     void share() noexcept override { to_->share(); }
     [[nodiscard]] std::optional<int> priority() const noexcept override;
     [[nodiscard]] implicit_order ordered_as() const noexcept override { return to_->of()->ordered_as(); }
-    [[nodiscard]] bool is_idle() const noexcept override;
+    [[nodiscard]] bool is_idle() const override;
+    void expect_no_capture() const override;
 
 private:
     std::shared_ptr<submission> to_;
