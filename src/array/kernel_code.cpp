@@ -90,8 +90,12 @@ std::optional<std::vector<std::size_t>> parameters_of(const backend::cuda::conte
     std::vector<std::size_t> all;
     std::size_t offset = 0;
     std::size_t bytes = 0;
-    while (all.size() < count &&
-           in.api().function_parameter(function, all.size(), &offset, &bytes) == backend::cuda::success) {
+    while (all.size() < count) {
+        const backend::cuda::result answer = in.api().function_parameter(function, all.size(), &offset, &bytes);
+        if (in.api().function_parameter_count == nullptr && answer == backend::cuda::error_invalid_value) {
+            break;
+        }
+        in.expect(answer, "cuFuncGetParamInfo");
         all.push_back(bytes);
     }
     return all;

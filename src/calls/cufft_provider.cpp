@@ -96,6 +96,7 @@ cufft_handle cufft_plan::make(std::size_t* workspace) const {
 
 cufft_handle cufft_plan::make_once(std::size_t* workspace) const {
     const backend::cuda::in_relaxed_context here(*in_);
+    in_->expect(here.entered(), "cuCtxSetCurrent");
     cufft_handle handle = 0;
     expect_cufft(library_->create(&handle), "cufftCreate");
     try {

@@ -41,7 +41,7 @@ public:
     static void fail(const char* name, unsigned long long nth, int error, bool for_good = false);
     /// The calling thread's next call of the function returns the error.
     static void fail_own(const char* name, int error);
-    /// The nth call from now of the function breaks the context that is current to its thread, and returns the error.
+    /// At the nth call from now of the function there is a sticky error, as of a kernel that traps just then; it returns that.
     static void break_at(const char* name, unsigned long long nth, int error);
     static void fail_no_more();
 

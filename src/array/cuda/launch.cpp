@@ -108,8 +108,8 @@ std::uint64_t blocks_for(const context& in, std::uint64_t elements, std::uint64_
     if (wanted <= blocks_for_each_multiprocessor) {
         return wanted;  // without asking the driver
     }
-    const auto multiprocessors =
-        static_cast<std::uint64_t>(std::max(1, in.attribute(backend::cuda::device_attribute::multiprocessor_count)));
+    const auto multiprocessors = static_cast<std::uint64_t>(
+        std::max(1, in.attribute_if_told(backend::cuda::device_attribute::multiprocessor_count)));
     return std::min(wanted, multiprocessors * blocks_for_each_multiprocessor);
 }
 

@@ -123,20 +123,27 @@ std::string version_text(int version) {
 /// Asks a driver for what there is.
 opened_driver start(const driver_api& api, const std::string& file) {
     opened_driver opened;
-    if (const result failed = api.init(0); failed != success) {
-        opened.why_not = failed == error_no_device
-                             ? "the CUDA driver finds no device"
-                             : "the CUDA driver (" + file + ") does not start: " + describe(api, failed);
+    const auto fails = [&](const char* call, result answer) {
+        if (answer != success) {
+            opened.why_not = answer == error_no_device ? "the CUDA driver finds no device"
+                                                       : "the CUDA driver (" + file + ") does not start: " + call +
+                                                             " failed: " + describe(api, answer);
+        }
+        return answer != success;
+    };
+    if (fails("cuInit", api.init(0)) || fails("cuDriverGetVersion", api.driver_version(&opened.version))) {
         return opened;
     }
-    api.driver_version(&opened.version);
     if (opened.version < smallest_driver_version) {
         opened.why_not = "the CUDA driver is for CUDA " + version_text(opened.version) + ", and Weir needs " +
                          version_text(smallest_driver_version) + " or later: install a newer driver";
         return opened;
     }
-    if (api.device_count(&opened.devices) != success || opened.devices == 0) {
+    if (fails("cuDeviceGetCount", api.device_count(&opened.devices))) {
         opened.devices = 0;
+        return opened;
+    }
+    if (opened.devices == 0) {
         opened.why_not = "the CUDA driver finds no device";
         return opened;
     }

@@ -22,6 +22,7 @@ event_ref event_pool::take() {
     fresh->pool = this;
     {
         const in_relaxed_context here(*of_);
+        of_->expect(here.entered(), "cuCtxSetCurrent");
         of_->expect(of_->api().event_create(&fresh->handle, flags_), "cuEventCreate");
     }
     try {

@@ -92,7 +92,7 @@ memory_piece managed_memory::allocate(std::size_t bytes) noexcept {
 }
 
 bool managed_memory::needs_idle_device() const noexcept {
-    return in().attribute(device_attribute::concurrent_managed_access) == 0;
+    return in().attribute_if_told(device_attribute::concurrent_managed_access) == 0;
 }
 
 void managed_memory::await_idle_device() {

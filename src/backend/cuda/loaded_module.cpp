@@ -40,6 +40,7 @@ loaded_module::loaded_module(const context& in, const std::string& image, const 
     std::array<int, 2> names{error_log_buffer, error_log_buffer_bytes};
     std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(std::uintptr_t{log.size() - 1})};
     const in_relaxed_context scope(in);
+    in.expect(scope.entered(), "cuCtxSetCurrent");
     const result done = in.api().module_load(&handle_, image.c_str(), names.size(), names.data(), values.data());
     if (wrong_image(done)) {
         throw argument_error("the code of " + what + " cannot be loaded into " + in.device_name() + " (sm_" +

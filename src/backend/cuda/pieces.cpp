@@ -11,11 +11,12 @@ pieces::pieces(const context& of) noexcept : of_(&of) {
     if (api.allocation_granularity == nullptr || api.address_reserve == nullptr || api.address_free == nullptr ||
         api.memory_create == nullptr || api.memory_release == nullptr || api.memory_map == nullptr ||
         api.memory_unmap == nullptr || api.memory_set_access == nullptr ||
-        of.attribute(device_attribute::virtual_memory_management) == 0) {
+        of.attribute_if_told(device_attribute::virtual_memory_management) == 0) {
         return;
     }
     properties_.location.id = of.device();
-    properties_.gpu_direct_rdma = of.attribute(device_attribute::gpu_direct_rdma_with_virtual_memory) != 0 ? 1 : 0;
+    properties_.gpu_direct_rdma =
+        of.attribute_if_told(device_attribute::gpu_direct_rdma_with_virtual_memory) != 0 ? 1 : 0;
     try {
         those_.push_back({properties_.location});
         find_peers();
