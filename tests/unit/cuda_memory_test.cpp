@@ -103,6 +103,7 @@ TEST_F(L6CudaMemory, ControlOrdinaryArraysAreCopiedByAThread) {
 
 TEST_F(L6CudaMemory, PinnedMemoryIsKeptAndThenGivenBackWithoutAWait) {
     memory::trim(cpu());
+    memory::shared_pool_of(cpu().state()).source().await_given_back();
     const auto pinned = [] { return fake_cuda::live(fake_thing::pinned_allocations); };
     array first = on_host(1, memory::pinned());
     host_.synchronize();
