@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <string>
 
@@ -98,15 +99,24 @@ TEST_F(FftErrors, AClosedStream) {
 
 TEST(SharedLibrary, AMissingOneIsNamedWithItsPackage) {
     const std::string message = message_of<missing_library>([] {
-        const calls::shared_library none({"libnothing-of-that-name.so.7", "WEIR_TEST_NO_LIBRARY", "libnothing7"});
+        const calls::shared_library none({"libnothing-of-that-name.so.7", "WEIR_SNDFILE_LIBRARY", "libnothing7"});
     });
     EXPECT_THAT(message, HasSubstr("cannot open libnothing-of-that-name.so.7"));
     EXPECT_THAT(message, HasSubstr("install the package libnothing7"));
-    EXPECT_THAT(message, HasSubstr("or name a library with the same interface in WEIR_TEST_NO_LIBRARY"));
+    EXPECT_THAT(message, HasSubstr("or name a library with the same interface in WEIR_SNDFILE_LIBRARY"));
+}
+
+TEST(SharedLibrary, AMissingOneThatTheEnvironmentNamesIsNamedWithTheVariable) {
+    ::setenv("WEIR_SNDFILE_LIBRARY", "/nowhere/libthing.so", 1);
+    const std::string message = message_of<missing_library>([] {
+        const calls::shared_library none({"libc.so.6", "WEIR_SNDFILE_LIBRARY", "libc6"});
+    });
+    ::unsetenv("WEIR_SNDFILE_LIBRARY");
+    EXPECT_THAT(message, HasSubstr("cannot open /nowhere/libthing.so, which WEIR_SNDFILE_LIBRARY names"));
 }
 
 TEST(SharedLibrary, AMissingFunctionIsNamed) {
-    const calls::shared_library library({"libc.so.6", nullptr, "libc6"});
+    const calls::shared_library library({"libc.so.6", "WEIR_SNDFILE_LIBRARY", "libc6"});
     void (*function)() = nullptr;
     EXPECT_THAT(message_of<missing_library>([&] { library.find("there_is_no_such_function", function); }),
                 HasSubstr("libc.so.6 has no function there_is_no_such_function"));
