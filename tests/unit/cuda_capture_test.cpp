@@ -4,12 +4,15 @@
 
 #include <complex>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "memory/device_memory.hpp"
+#include "support/effort.hpp"
 #include "support/messages.hpp"
 #include "support/stream_capture.hpp"
+#include "support/time_limit.hpp"
 #include "unit/cuda_support.hpp"
 
 namespace weir::test {
@@ -149,6 +152,7 @@ const std::vector<program>& programs() {
 }
 
 void run(const program& one) {
+    const time_limit limit(sanitized ? 120 : 10, one.name);
     EXPECT_NO_THROW(one.run());
     cuda().synchronize();
 }
@@ -156,10 +160,15 @@ void run(const program& one) {
 /// With the kernel that all use.
 class G1Cuda : public ::testing::Test {
 protected:
-    void SetUp() override { static_cast<void>(step_kernel()); }
+    void SetUp() override {
+        static_cast<void>(step_kernel());
+        limit.emplace(sanitized ? 120 : 10, "a test of captures");
+    }
+    std::optional<time_limit> limit;
 };
 
 TEST_F(G1Cuda, NothingThatWeirDoesEndsACaptureOfTheSameThread) {
+    limit.reset();  // each program has its own
     for (const capture_mode mode : {capture_mode::global, capture_mode::of_thread}) {
         for (const unsigned flags : {gpu::stream_non_blocking, gpu::stream_default}) {
             for (const program& one : programs()) {
@@ -174,6 +183,7 @@ TEST_F(G1Cuda, NothingThatWeirDoesEndsACaptureOfTheSameThread) {
 }
 
 TEST_F(G1Cuda, NothingThatWeirDoesEndsACaptureOfAnotherThread) {
+    limit.reset();  // each program has its own
     for (const program& one : programs()) {
         SCOPED_TRACE(one.name);
         EXPECT_TRUE(while_another_thread_captures(cuda_context(), capture_mode::global, gpu::stream_non_blocking,
