@@ -37,7 +37,7 @@ inline bool uses_the_pool() {
     const array back = empty(elements, dtype::float64, host);
     copy(b, back, y);
     const array half = x[{slice{{}, {}, 2}}];
-    const bool is_right = all_are(back, 51 + 111) && all_are(half, 51);
+    const bool is_right = all_are(back, 51 + 111) && all_are(half, 51) && a.priority() == -1;
     a.synchronize();
     b.synchronize();
     return is_right && reached.done();
@@ -94,8 +94,10 @@ inline bool uses_streams_of_others() {
     const stream again = stream::adopt(own.native(), cuda());
     step_in_place(again, y);
     theirs.wait(again);
-    const bool is_asked = theirs.done() || true;
-    return all_are(x, 111) && all_are(y, 1111) && is_asked;
+    static_cast<void>(theirs.done());
+    const bool are_known =
+        theirs.blocking() && again == own && stream::adopt(native_stream{of_others}, cuda()) == theirs;
+    return all_are(x, 111) && all_are(y, 1111) && are_known;
 }
 
 inline bool uses_two_devices() {
