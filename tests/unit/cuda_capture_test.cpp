@@ -50,8 +50,18 @@ void use_and_trim(const device& where, const memory::resource_ptr& from) {
     memory::trim(where);
 }
 
-const std::vector<program>& programs() {
-    static const std::vector<program> all = {
+/// A plan is made of a length that no other has. The real cuFFT ends captures then, whatever the mode: docs/cuda.md.
+void transforms() {
+    const stream s(cuda());
+    const array a = full(fresh_number(), 1, dtype::complex128, s);
+    fft_plan plan(a);
+    plan.plan(s);
+    const array result = plan.execute(fft_direction::forward, s);
+    EXPECT_NEAR(values_of<std::complex<double>>(result).front().real(), static_cast<double>(a.size()), 1e-9);
+}
+
+std::vector<program> programs() {
+    std::vector<program> all = {
         {"streams and events",
          [] {
              const stream s(cuda(), {.priority = -1});
@@ -128,15 +138,6 @@ const std::vector<program>& programs() {
                  s, [](auto...) {}, inout<double>(x));
              EXPECT_THAT(values_of<double>(x), Each(11));
          }},
-        {"transforms",
-         [] {
-             const stream s(cuda());
-             const array a = full(fresh_number(), 1, dtype::complex128, s);
-             fft_plan plan(a);
-             plan.plan(s);
-             const array result = plan.execute(fft_direction::forward, s);
-             EXPECT_NEAR(values_of<std::complex<double>>(result).front().real(), static_cast<double>(a.size()), 1e-9);
-         }},
         {"a stream that was handed out",
          [] {
              const stream s(cuda());
@@ -148,6 +149,9 @@ const std::vector<program>& programs() {
          }},
         {"what there is to know", [] { static_cast<void>(memory::stats(cuda())); }},
     };
+    if (fake_cuda::in_use()) {
+        all.push_back({"transforms", transforms});
+    }
     return all;
 }
 
