@@ -5,7 +5,6 @@
 #include "backend/cuda/queue.hpp"
 #include "backend/cuda/submissions.hpp"
 #include "weir/detail/intrusive.hpp"
-#include "weir/error.hpp"
 
 namespace weir::backend::cuda {
 
