@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernel_support.hpp"
+#include "support/time_limit.hpp"
 #include "weir/weir.hpp"
 
 namespace weir::test {
@@ -51,6 +52,7 @@ protected:
     }
     [[nodiscard]] static std::int32_t value_of(const array& x) { return values_of<std::int32_t>(x)[0]; }
 
+    time_limit limit_{120, "a kernel that waits to be let go"};
     kernel wait_and_set_ = made("wait_and_set");
     kernel set_ = made("set");
     kernel sum_ = made("sum");
