@@ -190,16 +190,19 @@ template <std::size_t Count>
     queue.submit(at, work);
 }
 
-/// Whether anything is to be said or done about the operation besides.
-[[gnu::always_inline]] inline bool is_special(const stream_state& stream, const submission& what) noexcept {
-    return attention::is_needed() || !what.after.empty() || what.accesses.size() > most_operands ||
-           stream.has_company();
+/// Whether anything is to be said or done about the operation besides, whatever its stream.
+[[gnu::always_inline]] inline bool is_unusual(const submission& what) noexcept {
+    return attention::is_needed() || !what.after.empty() || what.accesses.size() > most_operands;
 }
 
-/// Whether the operation is special only since others put work into its stream, too, and these do not capture it just then.
+/// The same where its stream is what asks for it, too.
+[[gnu::always_inline]] inline bool is_special(const stream_state& stream, const submission& what) noexcept {
+    return is_unusual(what) || stream.has_company();
+}
+
+/// Whether the operation is special only since others put work into its stream, too. Throws state_error if these capture it just then.
 [[gnu::noinline]] bool is_only_among_others(const stream_state& stream, const submission& what) {
-    if (attention::is_needed() || !what.after.empty() || what.accesses.size() > most_operands ||
-        stream.ordered_as() != backend::implicit_order::none) {
+    if (is_unusual(what) || stream.ordered_as() != backend::implicit_order::none) {
         return false;
     }
     stream.expect_no_capture();
