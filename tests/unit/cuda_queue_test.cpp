@@ -221,7 +221,7 @@ void expect_nobody_waits_for_room(bool is_blocking, const stream& other, const a
         EXPECT_FALSE(latest->done());
     }
     step_in_place(other, of_other);
-    host_task(
+    const event opened = host_task(
         other,
         [&](auto...) {
             for (fake_gate& each : held) {
@@ -232,6 +232,7 @@ void expect_nobody_waits_for_room(bool is_blocking, const stream& other, const a
     fills.end();
     full.synchronize();
     EXPECT_TRUE(latest->done());
+    opened.synchronize();  // it may still have the gates in hand
 }
 
 TEST_F(CudaQueue, FewOperationsThatWaitForManyFillIt) {

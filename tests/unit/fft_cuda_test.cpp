@@ -377,12 +377,14 @@ TEST_F(FftOnCuda, ControlTheFakeFindsPlansThatAreMisused) {
     const auto execute = [&] { return f.execute_z2z(plan, a.device_data(), a.device_data(), calls::cufft_forward); };
     EXPECT_EQ(execute(), 0);
     EXPECT_EQ(fake_cufft::mistakes(), mistakes_);
+    in.api().stream_synchronize(raw);
     f.set_stream(plan, raw);
     std::thread([&] {
         const driver::in_context there(in);
         f.set_stream(plan, nullptr);
     }).join();
     EXPECT_EQ(execute(), 0);
+    in.api().stream_synchronize(nullptr);
     EXPECT_EQ(fake_cufft::mistakes(), ++mistakes_) << "another thread had set another stream meanwhile";
     f.set_stream(plan, raw);
     in.api().stream_synchronize(raw);
