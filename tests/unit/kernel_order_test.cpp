@@ -1,11 +1,12 @@
-// Scenario D1 by kernels: what `after` orders, and what operands live on. A kernel that waits for another stream holds the first
-// one, so the order is certain on a GPU as well.
+// Order by kernels, on a GPU as well: what `after` orders and what operands live on (scenario D1), and the driver's own order of
+// default and blocking streams (S6).
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "kernel_gate.hpp"
 #include "kernel_support.hpp"
 #include "support/time_limit.hpp"
 #include "weir/weir.hpp"
@@ -14,69 +15,67 @@ namespace weir::test {
 namespace {
 
 constexpr const char* source = R"(
-extern "C" __global__ void wait_and_set(unsigned long long flag, int* x, int value) {
-    while (*(volatile int*)flag == 0) {
-        __nanosleep(100);
-    }
-    x[0] = value;
-}
 extern "C" __global__ void set(int* x, int value) { x[0] = value; }
 extern "C" __global__ void sum(const int* x, const int* y, int* z, int more) { z[0] = x[0] + y[0] + more; }
 )";
 
-/// The root, which waits until it is let go; two that read what it writes; and one that reads what these write.
-class D1Kernels : public ::testing::Test {
-protected:
-    [[nodiscard]] static kernel made(const char* name) { return kernel::from_source(source, name); }
-    [[nodiscard]] static array number(std::int32_t value) {
-        const stream s(cuda());
-        array x = full({1}, value, dtype::int32, s);
-        s.synchronize();
-        return x;
-    }
-    static auto view(const array& x) { return x.view<std::int32_t>(); }
+/// An array of one number, which all streams know.
+array number(std::int32_t value) {
+    const stream s(cuda());
+    array x = full({1}, value, dtype::int32, s);
+    s.synchronize();
+    return x;
+}
+auto view(const array& x) { return x.view<std::int32_t>(); }
+std::int32_t value_of(const array& x) { return values_of<std::int32_t>(x)[0]; }
 
-    event launch_root(const on& where) {
-        // The flag is not declared: what sets it is to run beside.
-        const auto flag = static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(flag_.device_data()));
-        return launch_event(where, wait_and_set_, {1, 1, 0, true}, flag, out(view(x_)), 1);
+class KernelsInOrder : public ::testing::Test {
+protected:
+    event launch_set(const on& where, const array& into, std::int32_t value) {
+        return launch_event(where, set_, {1, 1}, out(view(into)), value);
     }
     event launch_sum(const on& where, const array& a, const array& b, const array& into, std::int32_t more) {
         return launch_event(where, sum_, {1, 1}, in(view(a)), in(view(b)), out(view(into)), more);
     }
-    void let_go() { launch(release_, set_, {1, 1}, inout(view(flag_)), 1); }
+
+    time_limit limit_{120, "a kernel that waits to be let go"};
+    kernel set_ = kernel::from_source(source, "set");
+    kernel sum_ = kernel::from_source(source, "sum");
+    kernel_gate gate_;
+    array zero_ = number(0);
+    array x_ = number(0);
+    array y_ = number(0);
+};
+
+/// The root, which waits until it is let go; two that read what it writes; and one that reads what these write.
+class D1Kernels : public KernelsInOrder {
+protected:
+    event launch_root() {
+        gate_.hold(root_);
+        return launch_set(root_, x_, 1);
+    }
     void synchronize() {
-        for (const stream* one : {&release_, &root_, &left_, &right_, &join_}) {
+        for (const stream* one : {&root_, &left_, &right_, &join_}) {
             one->synchronize();
         }
     }
-    [[nodiscard]] static std::int32_t value_of(const array& x) { return values_of<std::int32_t>(x)[0]; }
 
-    time_limit limit_{120, "a kernel that waits to be let go"};
-    kernel wait_and_set_ = made("wait_and_set");
-    kernel set_ = made("set");
-    kernel sum_ = made("sum");
-    stream release_{cuda()};
     stream root_{cuda()};
     stream left_{cuda()};
     stream right_{cuda()};
     stream join_{cuda()};
-    array flag_ = number(0);
-    array zero_ = number(0);
-    array x_ = number(0);
-    array y_ = number(0);
     array z_ = number(0);
     array w_ = number(0);
 };
 
 TEST_F(D1Kernels, ADiamondOfEvents) {
     const ordering_scope manual(ordering_mode::manual);
-    const event x = launch_root(root_);
+    const event x = launch_root();
     const event y = launch_sum(on(left_).after(x), x_, zero_, y_, 10);
     const event z = launch_sum(on(right_).after(x), x_, zero_, z_, 100);
     const event w = launch_sum(on(join_).after(y).after(z), y_, z_, w_, 1000);
     EXPECT_FALSE(x.done() || y.done() || z.done() || w.done());
-    let_go();
+    gate_.open();
     w.synchronize();
     EXPECT_TRUE(x.done() && y.done() && z.done());
     EXPECT_EQ(value_of(w_), 1112);
@@ -84,7 +83,7 @@ TEST_F(D1Kernels, ADiamondOfEvents) {
 
 TEST_F(D1Kernels, AChainOfEventsThroughStreamsAndBack) {
     const ordering_scope manual(ordering_mode::manual);
-    event last = launch_root(root_);
+    event last = launch_root();
     const array* from = &x_;
     const array* into = &y_;
     for (const stream* one : {&left_, &right_, &join_, &left_, &root_, &right_}) {
@@ -92,36 +91,36 @@ TEST_F(D1Kernels, AChainOfEventsThroughStreamsAndBack) {
         from = std::exchange(into, into == &y_ ? &z_ : &y_);
     }
     EXPECT_FALSE(last.done());
-    let_go();
+    gate_.open();
     last.synchronize();
     EXPECT_EQ(value_of(*from), 7);
 }
 
 TEST_F(D1Kernels, ControlWithoutEventsTheOthersDoNotWait) {
     const ordering_scope manual(ordering_mode::manual);
-    const event x = launch_root(root_);
+    const event x = launch_root();
     launch_sum(left_, x_, zero_, y_, 10).synchronize();
     launch_sum(right_, x_, zero_, z_, 100).synchronize();
     launch_sum(join_, y_, z_, w_, 1000).synchronize();
     EXPECT_FALSE(x.done());
-    let_go();
+    gate_.open();
     synchronize();
     EXPECT_EQ(value_of(w_), 1110) << "of the root's old value";
 }
 
 TEST_F(D1Kernels, OrderedByWeirNoEventIsNeeded) {
-    static_cast<void>(launch_root(root_));
+    static_cast<void>(launch_root());
     static_cast<void>(launch_sum(left_, x_, zero_, y_, 10));
     static_cast<void>(launch_sum(right_, x_, zero_, z_, 100));
     const event w = launch_sum(join_, y_, z_, w_, 1000);
     EXPECT_FALSE(w.done());
-    let_go();
+    gate_.open();
     EXPECT_EQ(value_of(w_), 1112);
 }
 
 TEST_F(D1Kernels, OperandsThatAreDroppedLiveOnWithoutAnyEvent) {
     array temporary = number(5);
-    static_cast<void>(launch_root(root_));
+    static_cast<void>(launch_root());
     // Behind the root, in its stream: no dependency at all, and yet to run.
     const event end = launch_sum(root_, x_, temporary, w_, 0);
     temporary = {};
@@ -131,9 +130,53 @@ TEST_F(D1Kernels, OperandsThatAreDroppedLiveOnWithoutAnyEvent) {
         others.push_back(full({1}, 77, dtype::int32, left_));
     }
     EXPECT_FALSE(end.done());
-    let_go();
+    gate_.open();
     end.synchronize();
     EXPECT_EQ(value_of(w_), 6);
+}
+
+/// CUDA's implicit order (rule S6, scenario F5), by kernels.
+class S6Kernels : public KernelsInOrder {
+protected:
+    /// Writes x on `first`, which is held, and reads it on `second`, by the program's own order alone. What was read: 1 is what
+    /// was before, 5 what was written.
+    std::int32_t read_behind(const stream& first, const stream& second, bool is_ordered) {
+        const ordering_scope manual(ordering_mode::manual);
+        static_cast<void>(launch_set(second, x_, 1));
+        cuda().synchronize();
+        const kernel_gate gate;
+        gate.hold(first);
+        const event written = launch_set(first, x_, 5);
+        const event read = launch_sum(second, x_, zero_, y_, 0);
+        if (!is_ordered) {
+            read.synchronize();  // the held stream does not hold it up
+        }
+        EXPECT_EQ(read.done(), !is_ordered);
+        EXPECT_FALSE(written.done());
+        gate.open();
+        cuda().synchronize();
+        return value_of(y_);
+    }
+
+    static stream numbered(std::uintptr_t handle) { return stream::adopt({reinterpret_cast<void*>(handle)}, cuda()); }
+
+    stream legacy_ = numbered(1);
+    stream of_thread_ = numbered(2);
+    stream blocking_{cuda(), {.blocking = true}};
+    stream other_{cuda()};
+};
+
+TEST_F(S6Kernels, TheLegacyStreamComesAfterBlockingOnesAndTheyAfterIt) {
+    EXPECT_EQ(read_behind(blocking_, legacy_, true), 5);
+    EXPECT_EQ(read_behind(legacy_, blocking_, true), 5);
+    EXPECT_EQ(read_behind(of_thread_, legacy_, true), 5);
+    EXPECT_EQ(read_behind(legacy_, of_thread_, true), 5);
+}
+
+TEST_F(S6Kernels, ControlOtherStreamsAreNotOrdered) {
+    EXPECT_EQ(read_behind(legacy_, other_, false), 1);
+    EXPECT_EQ(read_behind(other_, legacy_, false), 1);
+    EXPECT_EQ(read_behind(blocking_, of_thread_, false), 1);
 }
 
 }  // namespace
