@@ -49,7 +49,7 @@ public:
                           std::chrono::steady_clock::time_point end) noexcept = 0;
     /// Whether the operation at `target` comes after `what`, as far as streams have been told: neither is over. Under no lock.
     [[nodiscard]] virtual bool comes_after(point target, point what) noexcept = 0;
-    /// The queue has work and must stay (`busy`), or has none left and its owner may let it go. Calls alternate.
+    /// The queue has work and must stay (`busy`), or has none left and its owner may let it go: counted, one `idle` for each `busy`.
     virtual void busy() noexcept = 0;
     virtual void idle() noexcept = 0;
 

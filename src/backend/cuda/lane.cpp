@@ -470,9 +470,11 @@ void lane::advance(epoch reached) noexcept {
     }
 }
 
+/// The owner is told first: who finds is_busy_ set may tell it at once that the stream is idle.
 void lane::stay() noexcept {
-    if (!is_busy_.exchange(true, std::memory_order_seq_cst)) {
-        owner_->busy();
+    owner_->busy();
+    if (is_busy_.exchange(true, std::memory_order_seq_cst)) {
+        owner_->idle();  // it was told before; the caller keeps it
     }
 }
 
