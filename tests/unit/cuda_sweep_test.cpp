@@ -76,7 +76,7 @@ bool waits_until(const std::function<bool()>& condition) {
         if (std::chrono::steady_clock::now() > end) {
             return false;
         }
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        std::this_thread::yield();
     }
     return true;
 }
