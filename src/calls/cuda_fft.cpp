@@ -182,8 +182,7 @@ void cuda_fft_work::operator()() const {
 }
 
 cuda_fft::cuda_fft(const backend::cuda::context& in, const fft_route& route) : in_(&in) {
-    // Addresses are not known yet, and change nothing.
-    fft_problem problem = route.steps(nullptr).problem;
+    fft_problem problem = route.problem();
     problem.aligned = true;
     std::optional<cufft_parts> parts = cufft_parts_of(problem, std::numeric_limits<std::int64_t>::max());
     if (!parts) {

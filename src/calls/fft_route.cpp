@@ -303,8 +303,9 @@ fft_route::posed_problem fft_route::pose() const {
 filling fft_route::fill() const {
     filling f{what_.operand_type(), what_.source_type(), {}};
     const per_dimension target = source_strides();
+    const bool is_empty = what_.operand_shape().elements() == 0;  // and perhaps without an address
     for (std::size_t axis = 0; axis < target.size(); ++axis) {
-        f.dimensions.push_back({what_.operand_shape()[axis], what_.source_extents()[axis],
+        f.dimensions.push_back({is_empty ? 0 : what_.operand_shape()[axis], what_.source_extents()[axis],
                                 operand_.strides[axis] / bytes_of(f.from), target[axis] / bytes_of(f.to)});
     }
     sort_by_stride(f.dimensions, [](const filled_dimension& d) { return d.to_stride; });

@@ -79,6 +79,8 @@ public:
     /// Whether the operand's memory is changed.
     [[nodiscard]] bool in_place() const noexcept { return over_; }
 
+    /// What the library is to do, wherever the operand, the result and the workspace lie.
+    [[nodiscard]] fft_problem problem() const { return pose().problem; }
     /// The steps, with a workspace of `workspace_bytes` or more.
     [[nodiscard]] fft_steps steps(std::byte* workspace) const;
     /// The work on the host. Throws missing_library, device_error.

@@ -21,9 +21,11 @@ public:
     point_tree(const point_tree& other) noexcept;
     point_tree(point_tree&& other) noexcept
         : root_(std::exchange(other.root_, nullptr)), height_(std::exchange(other.height_, 0)) {}
-    point_tree& operator=(point_tree other) noexcept {
-        std::swap(root_, other.root_);
-        std::swap(height_, other.height_);
+    point_tree& operator=(const point_tree& other) noexcept { return *this = point_tree(other); }
+    point_tree& operator=(point_tree&& other) noexcept {
+        point_tree taken(std::move(other));
+        std::swap(root_, taken.root_);
+        std::swap(height_, taken.height_);
         return *this;
     }
     ~point_tree();

@@ -263,12 +263,12 @@ TEST(Views, ElementsAreWhereTheListSays) {
         ASSERT_EQ(view.shape(), shape(std::span<const std::int64_t>(list.extents)))
             << "seed " << seed << ", view " << i;
         std::size_t next = 0;
-        for_each_index(list.extents, [&](const auto& index) {
-            const std::byte* at = view.data();
+        for_each_index(list.extents, [&, &viewed = view, &listed = list](const auto& index) {
+            const std::byte* at = viewed.data();
             for (std::size_t axis = 0; axis < index.size(); ++axis) {
-                at += index[axis] * view.strides()[axis];
+                at += index[axis] * viewed.strides()[axis];
             }
-            ASSERT_EQ(at - memory.data(), 4 * list.elements[next]) << "seed " << seed << ", view " << i;
+            ASSERT_EQ(at - memory.data(), 4 * listed.elements[next]) << "seed " << seed << ", view " << i;
             ++next;
         });
         const bool packed = std::adjacent_find(list.elements.begin(), list.elements.end(),

@@ -29,7 +29,7 @@ struct tracked {
 
     history memory;
     set_watermarks completed;
-    const clock nothing;
+    const clock nothing{};
 };
 
 TEST(L1, TheNewOwnerComesAfterAllAccessesOfTheFormerOne) {

@@ -14,7 +14,7 @@ struct stream {
     plan next() { return next(nothing); }
 
     set_watermarks completed;
-    const clock nothing;
+    const clock nothing{};
 };
 
 TEST(O2, AnUnorderedPointIsWaitedFor) {

@@ -283,7 +283,9 @@ TEST_P(VerifyRandom, V4_finds_what_brute_force_finds) {
         for (const auto& pair : found) {
             ASSERT_TRUE(expected.contains(pair)) << "seed " << seed << ": " << pair.first << "-" << pair.second;
         }
-        for (const auto& [first, second] : expected) {
+        for (const auto& missed : expected) {
+            const auto first = missed.first;
+            const auto second = missed.second;
             // What is not named is found all the same, with an operation in between that comes after the first.
             const bool named =
                 found.contains({first, second}) || std::any_of(found.begin(), found.end(), [&](const auto& pair) {
