@@ -100,7 +100,7 @@ public:
     }
     owner(owner&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
     owner& operator=(const owner& other) noexcept { return *this = owner(other); }
-    // Not by value: in a template, Clang 14 does not destroy the parameter of `one = {}`.
+    // Not by value: in a template, Clang (14, 16) does not destroy the parameter of `one = {}`.
     owner& operator=(owner&& other) noexcept {
         owner taken(std::move(other));
         std::swap(object_, taken.object_);
