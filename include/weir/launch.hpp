@@ -29,7 +29,11 @@ public:
     completion_list() = default;
     completion_list(const completion_list& other) : all_(other.all_ == nullptr ? nullptr : copy_of(*other.all_)) {}
     completion_list(completion_list&& other) noexcept : all_(std::exchange(other.all_, nullptr)) {}
-    completion_list& operator=(const completion_list& other) { return *this = completion_list(other); }
+    completion_list& operator=(const completion_list& other) {
+        completion_list copied(other);
+        std::swap(all_, copied.all_);
+        return *this;
+    }
     completion_list& operator=(completion_list&& other) noexcept {
         completion_list taken(std::move(other));
         std::swap(all_, taken.all_);

@@ -21,7 +21,12 @@ public:
     point_tree(const point_tree& other) noexcept;
     point_tree(point_tree&& other) noexcept
         : root_(std::exchange(other.root_, nullptr)), height_(std::exchange(other.height_, 0)) {}
-    point_tree& operator=(const point_tree& other) noexcept { return *this = point_tree(other); }
+    point_tree& operator=(const point_tree& other) noexcept {
+        point_tree copied(other);
+        std::swap(root_, copied.root_);
+        std::swap(height_, copied.height_);
+        return *this;
+    }
     point_tree& operator=(point_tree&& other) noexcept {
         point_tree taken(std::move(other));
         std::swap(root_, taken.root_);

@@ -99,8 +99,13 @@ public:
         }
     }
     owner(owner&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-    owner& operator=(const owner& other) noexcept { return *this = owner(other); }
     // Not by value: in a template, Clang (14, 16) does not destroy the parameter of `one = {}`.
+    owner& operator=(const owner& other) noexcept {
+        if (this != &other) {
+            *this = owner(other);
+        }
+        return *this;
+    }
     owner& operator=(owner&& other) noexcept {
         owner taken(std::move(other));
         std::swap(object_, taken.object_);
