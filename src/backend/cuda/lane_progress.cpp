@@ -7,8 +7,12 @@
 #include <vector>
 
 #include "backend/acting.hpp"
+#include "backend/cuda/context.hpp"
+#include "backend/cuda/event_pool.hpp"
 #include "backend/cuda/lane.hpp"
+#include "backend/timeline.hpp"
 #include "weir/detail/mutex.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 
 namespace weir::backend::cuda {
