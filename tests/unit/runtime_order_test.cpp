@@ -169,10 +169,11 @@ TEST(O5, TheArraysModeWinsOverStreamScopeAndProcess) {
     ordered.synchronize();
 }
 
+constexpr int few = 1000;
+
 /// Whether a write on one stream gets over while one of the same memory on another stream is held; asks at most so often, and no
 /// longer than two seconds after the first `few` times: on a busy machine each look takes as long as others run.
 bool runs_unordered(tracked& memory, const stream& other, int looks = 100'000) {
-    constexpr int few = 1000;
     gate held;
     const stream first;
     held.hold(first);
@@ -193,7 +194,6 @@ bool runs_unordered(tracked& memory, const stream& other, int looks = 100'000) {
 TEST(O5, WhatTheProgramOrdersIsNotOrdered) {
     const stream s;
     tracked memory;
-    constexpr int few = 1000;
     EXPECT_FALSE(runs_unordered(memory, s, few));
     memory.set_ordering(ordering_mode::manual);
     EXPECT_TRUE(runs_unordered(memory, s)) << "the array";
