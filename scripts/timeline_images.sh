@@ -15,19 +15,23 @@ browser=$(command -v chromium || command -v chromium-browser || command -v googl
     exit 1
 }
 
-# picture NAME WIDTH,HEIGHT WHAT: the page as the address WHAT asks for.
+# picture NAME WIDTH,HEIGHT THEME WHAT: the page in a browser of that colour theme, as a person sees it, at the place WHAT. The theme
+# is not part of the address: that would read it a second time, and hide what a first look lacks.
 picture() {
+    local preferred=1
+    [ "$3" = light ] || preferred=0
     "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --force-color-profile=srgb \
         --user-data-dir="$folder/profile" --virtual-time-budget=3000 --window-size="$2" \
-        --screenshot="$folder/$1" "file://$folder/weir-timeline.html#$3" 2>/dev/null
+        --blink-settings=preferredColorScheme=$preferred \
+        --screenshot="$folder/$1" "file://$folder/weir-timeline.html#$4" 2>/dev/null
     pngquant --force --output "$images/$1" 128 "$folder/$1"
     printf '%s: %s bytes\n' "docs/images/$1" "$(stat -c %s "$images/$1")"
 }
 
 if [ -n "${2:-}" ]; then
     cp "$2" "$folder/weir-timeline.html"
-    picture timeline-gpu.png 1280,600 "theme=light&from=5e6&to=5.7e6"
+    picture timeline-gpu.png 1280,600 light "from=5e6&to=5.7e6"
 fi
 "$build/examples/example-timeline" "$folder"
-picture timeline.png 1280,600 "theme=light&elided"
-picture timeline-operation.png 1280,600 "theme=dark&at=2:4&from=0&to=72e6"
+picture timeline.png 1280,600 light "elided"
+picture timeline-operation.png 1280,600 dark "at=2:4&from=0&to=72e6"

@@ -115,3 +115,15 @@ class Browser:
     def picture(self):
         """The page as a PNG."""
         return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+
+    def pixels(self, points):
+        """The colours, red, green and blue from 0 to 255, of these points of the window in a picture of it."""
+        data = base64.b64encode(self.picture()).decode()
+        return self.run(f"""(async () => {{
+            const picture = new Image();
+            picture.src = "data:image/png;base64,{data}";
+            await picture.decode();
+            const surface = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
+            surface.drawImage(picture, 0, 0);
+            return {json.dumps(points)}.map(([x, y]) => [...surface.getImageData(x, y, 1, 1).data].slice(0, 3));
+        }})()""")

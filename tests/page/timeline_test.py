@@ -3,6 +3,7 @@
 EXAMPLE is the program examples/timeline.cpp. Exits with 77 if the second argument is no program.
 """
 
+import colorsys
 import json
 import shutil
 import subprocess
@@ -23,6 +24,16 @@ if CHROMIUM is None:
 CORNER = "(r => [r.left, r.top])(canvas.getBoundingClientRect())"
 OPERATION = """(o => { const r = canvas.getBoundingClientRect();
     return [r.left + (x(o.start) + x(o.end)) / 2, r.top + y(o.lane) + laneHeight() / 2]; })"""
+# A point of the longest bar of each label, left of its text and of the arrows that begin and end there; and one of the label's
+# swatch in the legend.
+BARS_AND_SWATCHES = """[...document.querySelectorAll("#legend button:has(i.box)")].map(entry => {
+    const o = log.operations.filter(one => one.label === entry.textContent && one.ran)
+        .sort((a, b) => (b.end - b.start) - (a.end - a.start))[0];
+    const view = canvas.getBoundingClientRect(), swatch = entry.querySelector("i").getBoundingClientRect();
+    return {label: o.label, width: (o.end - o.start) * scale,
+        bar: [view.left + x((3 * o.start + o.end) / 4), view.top + y(o.lane) + (laneHeight() + barHeight()) / 2 - 3],
+        swatch: [(swatch.left + swatch.right) / 2, (swatch.top + swatch.bottom) / 2]};
+})"""
 ARROW = """(a => { const r = canvas.getBoundingClientRect(), d = drawn.find(one => one.arrow === a);
     return [r.left + (d.x1 + d.x2) / 2, r.top + (d.y1 + d.y2) / 2]; })"""
 LONG_ARROW = "log.arrows.find(a => a.to.label === 'coarse part' && a.to.epoch > 3 && a.to.start > a.from.end)"
@@ -41,6 +52,41 @@ def made_up_log(count, streams=8):
         records.append({"t": i * 100 + 600, "type": "execution", "at": at, "start": i * 100, "end": i * 100 + 500})
     records.append({"type": "end", "records": len(records) - 1, "lost": 0})
     return "\n".join(json.dumps(record) for record in records)
+
+
+class Colours(unittest.TestCase):
+    """The page as a person opens it: its plain address, in a browser of either colour theme."""
+
+    def colours(self, dark):
+        """The colours of the bars and of the swatches, by label, as hue, lightness and saturation."""
+        with tempfile.TemporaryDirectory() as folder, Browser(CHROMIUM, dark=dark) as browser:
+            subprocess.run([EXAMPLE, folder], check=True)
+            browser.open((Path(folder) / "weir-timeline.html").as_uri())
+            self.assertEqual(browser.run("document.documentElement.dataset.theme"), "dark" if dark else "light")
+            self.assertEqual(browser.run("location.hash"), "")
+            found = browser.run(BARS_AND_SWATCHES)
+            self.assertGreaterEqual(len(found), 4)
+            pixels = browser.pixels([point for one in found for point in (one["bar"], one["swatch"])])
+            self.assertEqual(browser.errors, [])
+        self.assertTrue(all(one["width"] > 8 for one in found), found)
+        in_words = [colorsys.rgb_to_hls(*(value / 255 for value in pixel)) for pixel in pixels]
+        return {one["label"]: pair for one, pair in zip(found, zip(in_words[::2], in_words[1::2], strict=True), strict=True)}
+
+    def expect_colours(self, dark, lightness):
+        hues = set()
+        for label, (bar, swatch) in self.colours(dark).items():
+            for hue, light, saturation in (bar, swatch):
+                self.assertAlmostEqual(light, lightness, delta=0.02, msg=label)
+                self.assertAlmostEqual(saturation, 0.58, delta=0.03, msg=label)
+                hues.add(round(hue * 14) % 14)
+            self.assertAlmostEqual(bar[0], swatch[0], delta=0.01, msg=label)
+        self.assertGreaterEqual(len(hues), 4)
+
+    def test_bars_and_swatches_have_their_colours_in_the_light_theme(self):
+        self.expect_colours(dark=False, lightness=0.66)
+
+    def test_bars_and_swatches_have_their_colours_in_the_dark_theme(self):
+        self.expect_colours(dark=True, lightness=0.58)
 
 
 class Page(unittest.TestCase):

@@ -16,11 +16,11 @@ const y = lane => lanesTop() + lane.index * laneHeight() - top_;
 
 function readTheme() {
     const style = getComputedStyle(document.documentElement);
-    takeColors(new Set(log.operations.map(o => o.label)));
     for (const name of ["page", "panel", "ink", "faint", "line", "lane", "bar-light", "bar-ink", "hit", "failed", "running",
         "memory"]) {
         theme[name] = style.getPropertyValue("--" + name).trim();
     }
+    takeColors(new Set(log.operations.map(o => o.label)));
     showLegend();
     draw();
 }

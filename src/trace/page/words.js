@@ -27,7 +27,7 @@ const becauseText = arrow => because[arrow.because] || "implied, or it was over"
 
 /* The same label has the same colour in every timeline, unless another one of the same log has taken it. */
 const hues = 14;
-function takeColors(labels) {
+function takeColors(labels) {  // after the theme's values are read: the lightness is one of them
     const taken = new Set();
     theme.colors = new Map();
     for (const label of labels) {
