@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "devices.hpp"
 #include "weir/arithmetic.hpp"
 #include "weir/array.hpp"
 #include "weir/scalar.hpp"
@@ -55,7 +56,7 @@ private:
                                          const source_location& where, bool rounds = false);
 
 /// The stream that operators on `x` use: the current one of its device.
-[[nodiscard]] inline stream stream_of(const array& x) { return current_stream(x.device()); }
+[[nodiscard]] inline stream stream_of(const array& x) { return current_in_context(x.device()); }
 
 void bind_operators(nanobind::class_<array>& cls);
 void bind_universal_functions(nanobind::class_<array>& cls);

@@ -97,7 +97,7 @@ call_operand::call_operand(nb::handle a, const char* function, const execution_t
     // On a stream that computes, if the CPU does: what it was given before comes first anyhow.
     const device computes = computing_device(execution, cpu(), on);
     const bool is_host = computes.kind() == device_kind::cpu || computes.kind() == device_kind::cpu_inline;
-    array_ = numpy::copied(a, is_host ? stream_from(on, computes) : current_stream(cpu()), where);
+    array_ = numpy::copied(a, is_host ? stream_from(on, computes) : current_in_context(cpu()), where);
 }
 
 stream call_operand::stream_for(const execution_target& execution, nb::handle on) const {
@@ -108,7 +108,7 @@ stream call_operand::stream_for(const execution_target& execution, nb::handle on
 }
 
 void call_operand::copy_again(const source_location& where) {
-    const array now = numpy::copied(numpy_, current_stream(cpu()), where);
+    const array now = numpy::copied(numpy_, current_in_context(cpu()), where);
     if (now.shape() != array_.shape() || now.dtype() != array_.dtype()) {
         throw argument_error("the operand has become " + now.to_string() + ", and was " + array_.to_string() +
                              ": call reset_operand() with one like that");

@@ -74,6 +74,7 @@ nb::object make_empty(nb::handle shape, nb::handle type, nb::handle device, nb::
     const dtype element = dtype_from(type);
     if (!place.memory && !notes::wanted()) {
         drain();
+        scopes::follow();  // it may change where memory comes from
         // To give the GIL away and get it back would take longer than this.
         const std::size_t bytes = static_cast<std::size_t>(extents.elements()) * size_of(element);
         if (buffer found = buffer::at_hand(bytes, place.on, place.where); found.bytes() != 0) {

@@ -9,6 +9,7 @@
 
 #include "notes.hpp"
 #include "reference.hpp"
+#include "scopes.hpp"
 #include "weir/detail/interruption.hpp"
 #include "weir/source_location.hpp"
 
@@ -104,10 +105,11 @@ decltype(auto) without_gil(F&& fn) {
     }
 }
 
-/// Calls `fn` without the GIL. Where it has to wait, signals are answered meanwhile: Ctrl-C ends the wait, and the call.
+/// Calls `fn` without the GIL, on a thread that follows its Python context. Where it has to wait, signals are answered meanwhile: Ctrl-C ends the wait, and the call.
 template <void (*TakeBack)(PyThreadState*) noexcept, class F>
 decltype(auto) answering(F&& fn) {
     drain();
+    scopes::follow();
     return without_gil<TakeBack>([&]() -> decltype(auto) {
         const weir::detail::interruptible answers(check_signals);
         if constexpr (std::is_void_v<std::invoke_result_t<F>>) {

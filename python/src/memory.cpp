@@ -15,6 +15,7 @@
 #include "devices.hpp"
 #include "interpreter.hpp"
 #include "reference.hpp"
+#include "scopes.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 #include "weir/memory_resource.hpp"
@@ -113,53 +114,45 @@ nb::dict dict_of(const memory::counting_resource::figure& one) {
     return figures;
 }
 
-/// `with memory.use(resource):`, a scope of the thread that entered it.
+/// `with memory.use(resource):`, a scope of the context that entered it, which keeps this object while it lasts.
 class py_use {
 public:
     py_use(resource_ptr resource, std::optional<device> of) : resource_(std::move(resource)), device_(of) {}
     py_use(const py_use&) = delete;
     py_use& operator=(const py_use&) = delete;
-    ~py_use() {
-        if (scope_ && !scopes().empty() && scopes().back() == this) {
-            scopes().pop_back();
-            scope_.reset();
-        }
-        // Entered and never left, on another thread or around scopes that still are: to end it would put the wrong one back.
-        static_cast<void>(scope_.release());
-    }
 
-    void enter() {
+    void enter(nb::handle self) {
         const one_at_a_time alone(mutex_);
-        if (scope_) {
+        if (is_entered_) {
             throw state_error("this weir.memory.use is in use: make another one");
         }
-        scopes().push_back(this);
-        scope_ =
-            device_ ? std::make_unique<memory::use>(resource_, *device_) : std::make_unique<memory::use>(resource_);
+        scopes::enter(self, scope_kind::memory);
+        is_entered_ = true;
     }
-    void leave() {
+    void leave(nb::handle self) {
         const one_at_a_time alone(mutex_);
-        if (!scope_) {
+        if (!is_entered_) {
             throw state_error("this weir.memory.use was not entered: use it in a with statement");
         }
-        if (scopes().empty() || scopes().back() != this) {
+        if (!scopes::leave(self, scope_kind::memory)) {
             throw state_error(
-                "a weir.memory.use ends on another thread than it began on, or before one that began after it: leave "
-                "them on the thread that entered them, innermost first");
+                "a weir.memory.use ends in another context (asyncio task, or thread outside of tasks) than it began "
+                "in, or before one that began after it: leave them where they were entered, innermost first");
         }
-        scopes().pop_back();
-        scope_.reset();
+        is_entered_ = false;
+    }
+    void hold(scopes::held& into) const {
+        if (device_) {
+            into.emplace<memory::use>(resource_, *device_);
+        } else {
+            into.emplace<memory::use>(resource_);
+        }
     }
 
 private:
-    /// Those of the calling thread, innermost last.
-    static std::vector<py_use*>& scopes() {
-        thread_local std::vector<py_use*> all;
-        return all;
-    }
     resource_ptr resource_;
     std::optional<device> device_;
-    std::unique_ptr<memory::use> scope_;
+    bool is_entered_ = false;
     nb::ft_mutex mutex_;
 };
 
@@ -258,13 +251,16 @@ void bind_resources(nb::module_& m) {
 
 }  // namespace
 
+void scopes::hold_memory(nb::handle what, held& into) { nb::cast<const py_use&>(what).hold(into); }
+
 void bind_memory(nb::module_& parent) {
     nb::module_ m = parent.def_submodule("memory");
     bind_pool(m);
     bind_resources(m);
     nb::class_<py_use>(
         m, "use",
-        "Arrays that the calling thread makes within the `with` get their memory from the resource; on one "
+        "Arrays that the calling context (asyncio task, or thread outside of tasks) makes within the `with` get their "
+        "memory from the resource; on one "
         "device, or on all.\n`None`: from the pool, whatever is around it. Nests: the innermost for the "
         "device counts.\n\n"
         ">>> counted = weir.memory.counting()\n>>> with weir.memory.use(counted):\n"
@@ -277,9 +273,11 @@ void bind_memory(nb::module_& parent) {
             },
             nb::arg("resource").none(), nb::arg("device").none() = nb::none(),
             nb::sig("def __init__(self, resource: Resource | None, device: Device | str | None = None) -> None"))
-        .def("__enter__", &py_use::enter)
         .def(
-            "__exit__", [](py_use& self, nb::args /*unused*/) { self.leave(); },
+            "__enter__", [](nb::handle self) { nb::cast<py_use&>(self).enter(self); },
+            nb::sig("def __enter__(self) -> None"))
+        .def(
+            "__exit__", [](nb::handle self, nb::args /*unused*/) { nb::cast<py_use&>(self).leave(self); },
             nb::sig("def __exit__(self, *exception: object) -> None"));
 }
 

@@ -8,6 +8,7 @@
 #include "errors.hpp"
 #include "events.hpp"
 #include "interpreter.hpp"
+#include "scopes.hpp"
 #include "site.hpp"
 #include "work.hpp"
 
@@ -18,6 +19,7 @@ NB_MODULE(_weir, m) {  // NOLINT
             "weir works in the main interpreter only: import it there, or use another process");
     }
     m.attr("__version__") = WEIR_VERSION;
+    scopes::initialize();
     bind_errors(m);
     bind_devices(m);
     bind_streams(m);

@@ -1,16 +1,13 @@
 // ordering() and set_ordering(): who orders operations (rule O5).
 #include "checking.hpp"
 
-#include <atomic>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "devices.hpp"
+#include "scopes.hpp"
 #include "weir/array.hpp"
 #include "weir/error.hpp"
 #include "weir/ordering.hpp"
@@ -36,13 +33,13 @@ ordering_mode mode_from(nb::handle name) {
     throw argument_error("\"" + text + "\"" + wanted);
 }
 
-/// A `with weir.ordering(...)`: of the thread, or of one stream, one array, or both.
+/// A `with weir.ordering(...)`: of the calling context, or of one stream, one array, or both.
 class ordering_context {
 public:
     ordering_context(ordering_mode mode, std::optional<stream> on, std::optional<array> of)
         : mode_(mode), stream_(std::move(on)), array_(std::move(of)) {}
 
-    void enter() {
+    void enter(nb::handle self) {
         const one_at_a_time alone(mutex_);
         if (is_entered_) {
             throw state_error("this ordering() is entered already: make another one for another `with`");
@@ -55,34 +52,22 @@ public:
             array_before_ = array_->buffer().ordering();
             array_->set_ordering(mode_);
         }
-        if (!stream_ && !array_) {
-            static std::atomic<std::uint64_t> last{0};
-            number_ = last.fetch_add(1, std::memory_order_relaxed) + 1;
-            scopes().push_back({number_, std::make_unique<ordering_scope>(mode_)});
-            thread_ = std::this_thread::get_id();
+        if (is_of_context()) {
+            scopes::enter(self, scope_kind::ordering);
         }
         is_entered_ = true;
     }
 
-    void exit() {
+    void exit(nb::handle self) {
         const one_at_a_time alone(mutex_);
         if (!is_entered_) {
             throw state_error("this ordering() is not entered: use it as `with weir.ordering(...):`");
         }
-        if (number_ != 0) {
-            if (thread_ != std::this_thread::get_id()) {
-                throw state_error(
-                    "an ordering() ends on another thread than it began on: it holds for its thread, so end it there; "
-                    "weir.set_ordering() sets the mode of the process");
-            }
-            if (scopes().empty() || scopes().back().number != number_) {
-                throw state_error(
-                    "an ordering() ends that is not the innermost one of its thread: generators and coroutines that "
-                    "are "
-                    "suspended inside of it leave in another order; pass stream= or array= to ordering() there");
-            }
-            scopes().pop_back();
-            number_ = 0;
+        if (is_of_context() && !scopes::leave(self, scope_kind::ordering)) {
+            throw state_error(
+                "an ordering() ends that is not the innermost one of its context (asyncio task, or thread outside of "
+                "tasks): end it where it began; generators that are suspended inside of it end in another order: pass "
+                "stream= or array= to ordering() there");
         }
         if (stream_) {
             stream_->set_ordering(stream_before_);
@@ -93,24 +78,16 @@ public:
         is_entered_ = false;
     }
 
+    [[nodiscard]] ordering_mode mode() const noexcept { return mode_; }
+
 private:
-    /// A thread's own, innermost last: they stay on their thread, whatever becomes of this object.
-    struct scope {
-        std::uint64_t number = 0;
-        std::unique_ptr<ordering_scope> holds;
-    };
-    static std::vector<scope>& scopes() {
-        thread_local std::vector<scope> all;
-        return all;
-    }
+    [[nodiscard]] bool is_of_context() const noexcept { return !stream_ && !array_; }
 
     ordering_mode mode_;
     std::optional<stream> stream_;
     std::optional<array> array_;
     std::optional<ordering_mode> stream_before_;
     std::optional<ordering_mode> array_before_;
-    std::uint64_t number_ = 0;  ///< of the thread's scope; 0 if there is none
-    std::thread::id thread_;
     bool is_entered_ = false;
     nb::ft_mutex mutex_;
 };
@@ -131,11 +108,17 @@ std::shared_ptr<ordering_context> ordering(nb::handle mode, nb::handle on, nb::h
 
 }  // namespace
 
+void scopes::hold_ordering(nb::handle what, held& into) {
+    into.emplace<ordering_scope>(nb::cast<const ordering_context&>(what).mode());
+}
+
 void bind_ordering(nb::module_& m) {
     nb::class_<ordering_context>(m, "_Ordering", "What ordering() gives: use it as `with weir.ordering(...):`.")
-        .def("__enter__", &ordering_context::enter, nb::sig("def __enter__(self) -> None"))
         .def(
-            "__exit__", [](ordering_context& self, nb::args /*unused*/) { self.exit(); },
+            "__enter__", [](nb::handle self) { nb::cast<ordering_context&>(self).enter(self); },
+            nb::sig("def __enter__(self) -> None"))
+        .def(
+            "__exit__", [](nb::handle self, nb::args /*unused*/) { nb::cast<ordering_context&>(self).exit(self); },
             nb::sig("def __exit__(self, *exception: object) -> None"));
     m.def(
         "ordering", ordering, nb::arg("mode").none(), nb::kw_only(), nb::arg("stream").none() = nb::none(),
@@ -145,9 +128,10 @@ void bind_ordering(nb::module_& m) {
             "None) -> _Ordering"),
         "Who orders operations inside of the `with`: \"auto\", Weir inserts the device-side waits that are missing; "
         "\"manual\", the program does, by its own events.\n\n"
-        "It holds for the calling thread, or with `stream=` or `array=` for that one, on every thread. The innermost "
-        "wins: "
-        "array, stream, thread, process. Memory is protected in both.\n\n"
+        "It holds for the calling context (asyncio task, or thread outside of tasks), or with `stream=` or `array=` "
+        "for "
+        "that one, everywhere. The innermost wins: "
+        "array, stream, context, process. Memory is protected in both.\n\n"
         ">>> with weir.ordering(\"manual\"):\n"
         "...     x += 1  # waits are up to you here\n");
     m.def(

@@ -1,7 +1,6 @@
 // Streams: making, adopting, the current one.
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "events.hpp"
 #include "interpreter.hpp"
 #include "reference.hpp"
+#include "scopes.hpp"
 #include "site.hpp"
 #include "weir/error.hpp"
 #include "weir/event.hpp"
@@ -21,16 +21,10 @@ namespace weir::python {
 
 namespace {
 
-/// The `with stream:` of a thread, innermost last. A deque, since scopes stay where they are made.
-struct entered {
-    entered(nb::handle self, const stream& s) : object(nb::borrow(self)), which(s), in_use(s) {}
-    nb::object object;
-    stream_ref which;
-    use in_use;
-};
-std::deque<entered>& entered_streams() {
-    thread_local std::deque<entered> all;
-    return all;
+/// The stream that an object of Python's is.
+const stream& stream_in(nb::handle object) {
+    const stream* const found = object_of<stream>(object);
+    return found != nullptr ? *found : nb::cast<const stream&>(object);
 }
 
 /// The object of the stream that was current last, outside of all `with stream:`, so that asking again makes none.
@@ -86,14 +80,13 @@ std::uintptr_t handle_of(const stream& self) {
     return reinterpret_cast<std::uintptr_t>(released([&] { return self.native().handle; }));
 }
 
-/// The stream that is current on `on`: the object that was entered, if it is that.
-nb::object current_on(device on) {
-    drain();
-    const stream_ref found = detail::current_stream_ref(on);
-    const std::deque<entered>& all = entered_streams();
-    for (auto one = all.rbegin(); one != all.rend(); ++one) {
-        if (one->which == found) {
-            return one->object;
+/// The stream that is current on `on`: the object that was entered, if it is that. The thread follows its context already.
+nb::object current_on(device on, scope_node innermost) {
+    const stream_ref found = weir::detail::current_stream_ref(on);
+    for (scope_node one = innermost.innermost(scope_kind::stream); one;
+         one = one.outer().innermost(scope_kind::stream)) {
+        if (stream_in(one.what()) == found) {
+            return nb::borrow(one.what());
         }
     }
     last_current& last = last_of_thread();
@@ -103,9 +96,16 @@ nb::object current_on(device on) {
     return nb::borrow(last.object->get());
 }
 
+/// The device of the innermost `with stream:`, else the CPU.
+device innermost_device(scope_node innermost) {
+    const scope_node one = innermost.innermost(scope_kind::stream);
+    return one ? stream_in(one.what()).device() : cpu();
+}
+
 nb::object current_of_innermost() {
-    const std::deque<entered>& all = entered_streams();
-    return current_on(all.empty() ? cpu() : all.back().which.device());
+    drain();
+    const scope_node innermost = scopes::follow();
+    return current_on(innermost_device(innermost), innermost);
 }
 
 nb::object current_of(nb::handle of) {
@@ -113,19 +113,23 @@ nb::object current_of(nb::handle of) {
         return current_of_innermost();
     }
     const bool is_an_array = PyUnicode_Check(of.ptr()) == 0 && !nb::isinstance<device>(of) && nb::hasattr(of, "device");
-    return current_on(device_from(is_an_array ? nb::object(of.attr("device")) : nb::borrow(of)));
+    const device on = device_from(is_an_array ? nb::object(of.attr("device")) : nb::borrow(of));
+    drain();
+    return current_on(on, scopes::follow());
 }
 
-void enter(nb::handle self) { entered_streams().emplace_back(self, nb::cast<const stream&>(self)); }
+void enter(nb::handle self) {
+    static_cast<void>(
+        use(stream_in(self)));  // refuses a closed one; a context's scope can be of one that was closed later
+    scopes::enter(self, scope_kind::stream);
+}
 
-void leave(const stream& self) {
-    std::deque<entered>& all = entered_streams();
-    if (all.empty() || all.back().which != self) {
+void leave(nb::handle self) {
+    if (!scopes::leave(self, scope_kind::stream)) {
         throw state_error(
-            "a `with stream:` ends that is not the innermost one of its thread: generators and coroutines that are "
-            "suspended inside of it leave in another order; pass stream= to the calls there");
+            "a `with stream:` ends that is not the innermost one of its context (asyncio task, or thread outside of "
+            "tasks): generators that are suspended inside of it end in another order; pass stream= to the calls there");
     }
-    all.pop_back();
 }
 
 void refuse_pickling(nb::handle self) {
@@ -136,21 +140,23 @@ void refuse_pickling(nb::handle self) {
 
 }  // namespace
 
+void scopes::hold_stream(nb::handle what, held& into) { into.emplace<weir::detail::resumed_use>(stream_in(what)); }
+
 void forget_current_streams() noexcept {
     last_of_thread() = {};
-    while (!entered_streams().empty()) {
-        entered_streams().pop_back();  // as they are left
-    }
+    scopes::forget();
 }
 
-stream innermost_stream() {
-    const std::deque<entered>& all = entered_streams();
-    return current_stream(all.empty() ? cpu() : all.back().which.device());
+stream current_in_context(device on) {
+    scopes::follow();
+    return current_stream(on);
 }
+
+stream innermost_stream() { return current_stream(innermost_device(scopes::follow())); }
 
 stream stream_from(nb::handle argument, std::optional<device> on) {
     if (argument.is_none()) {
-        return on ? current_stream(*on) : innermost_stream();
+        return on ? current_in_context(*on) : innermost_stream();
     }
     const stream* const own = object_of<stream>(argument);
     stream found = own != nullptr ? *own : adopt(argument, on, nb::none());
@@ -168,8 +174,8 @@ stream stream_from(nb::handle argument, std::optional<device> on) {
 void bind_streams(nb::module_& m) {
     nb::class_<stream> cls(m, "Stream", nb::is_weak_referenceable(),
                            "An in-order queue of work that runs beside the other streams of its device.\n\n"
-                           "`with s:` makes it the thread's current stream, and restores what was current before; "
-                           "nothing else. Dropping the last\n"
+                           "`with s:` makes it the current stream of the calling context (asyncio task, or thread "
+                           "outside of tasks), and restores what was\ncurrent before; nothing else. Dropping the last "
                            "reference closes it, which neither blocks nor cancels what is pending.\n\n"
                            ">>> s = weir.Stream(name=\"load\")\n"
                            ">>> with s:\n"
@@ -233,7 +239,7 @@ void bind_streams(nb::module_& m) {
             },
             nb::sig("def __enter__(self) -> Self"))
         .def(
-            "__exit__", [](const stream& self, nb::handle, nb::handle, nb::handle) { leave(self); }, nb::arg().none(),
+            "__exit__", [](nb::handle self, nb::handle, nb::handle, nb::handle) { leave(self); }, nb::arg().none(),
             nb::arg().none(), nb::arg().none(), nb::sig("def __exit__(self, *exception: object) -> None"))
         .def(
             "__eq__",
@@ -273,9 +279,9 @@ void bind_streams(nb::module_& m) {
     m.def("current_stream", current_of, nb::arg("device_or_array").none(),
           nb::sig("def current_stream(device_or_array: Any, /) -> Stream"));
     m.def("current_stream", current_of_innermost, nb::sig("def current_stream() -> Stream"),
-          "The calling thread's current stream of a device, or of an array's device: that of the innermost `with "
-          "stream:`, "
-          "else the device's default stream, which all threads share. Without an argument: of the device of the "
+          "The current stream of a device, or of an array's device, in the calling context (asyncio task, or thread "
+          "outside of tasks): that of the innermost `with stream:`, "
+          "else the device's default stream, which all share. Without an argument: of the device of the "
           "innermost "
           "`with stream:`, else of the CPU.");
     m.def(

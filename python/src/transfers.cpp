@@ -54,7 +54,7 @@ nb::object fill_with(nb::handle x, nb::handle value, nb::handle on_stream) {
 
 }  // namespace
 
-stream stream_between(const device& to, const device& from) { return current_stream(is_cpu(to) ? from : to); }
+stream stream_between(const device& to, const device& from) { return current_in_context(is_cpu(to) ? from : to); }
 
 completion assign(const array& dst, nb::handle src, const std::optional<stream>& given, const source_location& where) {
     if (nb::isinstance<array>(src)) {

@@ -161,7 +161,7 @@ def test_misuse_of_scopes() -> None:
     thread = threading.Thread(target=end)
     thread.start()
     thread.join()
-    assert "on another thread than it began on" in str(caught[0])
+    assert "not the innermost one of its context" in str(caught[0])
     inner.__exit__(None, None, None)
     outer.__exit__(None, None, None)
 

@@ -4,6 +4,7 @@
 
 #include "runtime/device_state.hpp"
 #include "runtime/stream_state.hpp"
+#include "weir/detail/current_stream.hpp"
 #include "weir/stream.hpp"
 
 namespace weir {
@@ -55,6 +56,12 @@ stream_ref detail::current_stream_ref(device on) {
 stream current_stream(device on) {
     return stream(detail::owner<runtime::stream_state>(&detail::current_stream_ref(on).state()));
 }
+
+detail::resumed_use::resumed_use(const stream_ref& current)
+    : previous_(std::exchange(current_on(current.state().device()), owner<runtime::stream_state>(&current.state()))),
+      device_(&current.state().device()) {}
+
+detail::resumed_use::~resumed_use() { current_on(*device_) = std::move(previous_); }
 
 use::use(const stream& current) : device_(&current.state().device()) {
     current.state().expect_open();
