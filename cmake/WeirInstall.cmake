@@ -26,9 +26,6 @@ install(FILES ${PROJECT_BINARY_DIR}/weir-config.cmake ${PROJECT_BINARY_DIR}/weir
 set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH WEIR_PREFIX_FROM_PC /prefix/${pkgconfig_folder} /prefix)
 string(REGEX REPLACE "/$" "" WEIR_PREFIX_FROM_PC "${WEIR_PREFIX_FROM_PC}")
-get_target_property(WEIR_STATIC_LINK_OPTIONS weir INTERFACE_LINK_OPTIONS)
-string(REPLACE "LINKER:" "-Wl," WEIR_STATIC_LINK_OPTIONS "${WEIR_STATIC_LINK_OPTIONS}")
-string(REPLACE ";" " " WEIR_STATIC_LINK_OPTIONS "${WEIR_STATIC_LINK_OPTIONS}")
 configure_file(${PROJECT_SOURCE_DIR}/cmake/weir.pc.in ${PROJECT_BINARY_DIR}/weir.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/weir.pc DESTINATION ${pkgconfig_folder})
 

@@ -65,7 +65,7 @@ bool start() {
 
 }  // namespace weir::check
 
-// src/check/CMakeLists.txt has every program refer to it: of a static library only what is referred to is linked.
+// runtime/devices.cpp refers to it, so that every program has this file.
 extern "C" {
 extern const bool weir_check_environment;
 const bool weir_check_environment = weir::check::start();

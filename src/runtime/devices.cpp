@@ -19,11 +19,21 @@
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
+extern "C" {
+// Initialised when the program starts: by check/environment.cpp and trace/environment.cpp.
+extern const bool weir_check_environment;
+extern const bool weir_trace_environment;
+}
+
 namespace weir {
 
 namespace runtime {
 
 namespace {
+
+// Of a static library a linker takes only the files that others refer to. Every program that uses a device takes this file, and
+// so WEIR_CHECK and WEIR_TRACE work in every program, whatever else it uses of the library and however it was linked.
+[[gnu::used]] const bool* const environments[] = {&weir_check_environment, &weir_trace_environment};
 
 constexpr int most_sims = device_state::first_stand_in;
 

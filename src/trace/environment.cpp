@@ -47,7 +47,7 @@ bool start() {
 
 }  // namespace weir::trace
 
-// src/trace/CMakeLists.txt has every program refer to it: of a static library only what is referred to is linked.
+// runtime/devices.cpp refers to it, so that every program has this file.
 extern "C" {
 extern const bool weir_trace_environment;
 const bool weir_trace_environment = weir::trace::start();

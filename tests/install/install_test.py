@@ -143,11 +143,22 @@ class InstallTest(unittest.TestCase):
         self.run_ok(compiler, program, "-o", folder / "static", *static)
         self.assertEqual(self.needed(folder / "static"), [])
         self.expect_works(folder / "static")
-        # The control: without its private options the static library lacks what nothing refers to.
-        poorer = [word for word in static if "--undefined" not in word]
-        self.assertLess(len(poorer), len(static))
-        self.run_ok(compiler, program, "-o", folder / "poorer", *poorer)
-        self.assertFalse(self.traces(folder / "poorer"))
+
+    def test_plain_static(self):
+        """A compiler's plain command links the static library, and the program heeds WEIR_TRACE and WEIR_CHECK."""
+        folder = self.fresh("plain_static")
+        folder.mkdir()
+        for name in ("small", "consumer"):
+            program = folder / name
+            self.run_ok(
+                settings["compiler"], "-std=c++20", f"-I{self.prefix / 'include'}", HERE / f"consumer/{name}.cpp",
+                self.libdir / "libweir.a", "-pthread", "-ldl", "-o", program)
+            self.assertEqual(self.needed(program), [])
+            with self.subTest(name, variable="WEIR_TRACE"):
+                self.assertTrue(self.traces(program))
+            with self.subTest(name, variable="WEIR_CHECK"):
+                self.assertIn("weir check: no races found", self.start(program, WEIR_CHECK="1").stderr)
+                self.assertNotIn("weir check", self.start(program, WEIR_CHECK="").stderr)  # the control
 
     def test_first_program(self):
         """The commands of docs/first-program.md do what the page says, in a shell, with what was installed."""
