@@ -84,7 +84,8 @@ try:
 except weir.OperationError as error:
     print(error.label, type(error.__cause__).__name__)
 
-print(pickle.loads(pickle.dumps(x)).shape)  # by value
+# --- pickling, by value
+print(pickle.loads(pickle.dumps(x)).shape)
 
 # --- fork
 table = weir.arange(1000, dtype="float64")
