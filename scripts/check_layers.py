@@ -62,6 +62,7 @@ PUBLIC_HEADERS = {
     "detail/interruption.hpp": "backend",
     "ordering.hpp": "order",
     "completion.hpp": "runtime",
+    "detail/current_stream.hpp": "runtime",
     "detail/submission.hpp": "runtime",
     "device.hpp": "runtime",
     "event.hpp": "runtime",

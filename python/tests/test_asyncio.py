@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
+import weakref
 
 import pytest
 import weir
+from eventually import eventually
 from weir.testing import Gate
 
 
@@ -79,6 +82,23 @@ def test_a_wait_can_be_cancelled_and_the_others_go_on(device: weir.Device) -> No
             await given_up
 
     asyncio.run(main())
+
+
+def test_a_loop_does_not_keep_the_stream_that_was_current_at_its_first_wait(device: weir.Device) -> None:
+    async def main() -> weakref.ref[weir.Stream]:
+        gate = Gate()
+        with weir.Stream(device) as stream:
+            gate.hold(stream)
+            event = stream.record()
+            asyncio.get_running_loop().call_soon(gate.open, context=contextvars.Context())
+            await event
+        return weakref.ref(stream)
+
+    async def outer() -> None:
+        seen = await asyncio.create_task(main())
+        eventually(lambda: seen() is None)
+
+    asyncio.run(outer())
 
 
 def test_each_loop_has_its_own(device: weir.Device) -> None:

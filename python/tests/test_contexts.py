@@ -5,22 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import weir
 from weir.testing import Gate
 
+Turn = Callable[[], Awaitable[None]]
+Task = Callable[[Turn], Awaitable[None]]
 
-def in_turns(first: Callable[[Callable[[], object]], object], second: Callable[[Callable[[], object]], object]) -> None:
-    """Runs two coroutine functions as tasks of one loop. Each `await turn()` lets the other one go on to its next turn."""
+
+def in_turns(first: Task, second: Task) -> None:
+    """Runs two tasks in one loop. Each `await turn()` lets the other one go on to its next turn."""
 
     async def main() -> None:
         async def turn() -> None:
             await asyncio.sleep(0)
 
-        await asyncio.gather(first(turn), second(turn))  # type: ignore[arg-type]
+        await asyncio.gather(first(turn), second(turn))
 
     asyncio.run(main())
 
@@ -29,7 +32,7 @@ def test_s7_two_tasks_have_a_current_stream_each(device: weir.Device) -> None:
     default = weir.current_stream(device)
     seen = []
 
-    async def task(turn, stream: weir.Stream, outer: int, inner: int) -> None:  # type: ignore[no-untyped-def]
+    async def task(turn: Turn, stream: weir.Stream, outer: int, inner: int) -> None:
         for _ in range(outer):
             await turn()
         with stream:
@@ -51,13 +54,13 @@ def test_s7_two_tasks_have_a_current_stream_each(device: weir.Device) -> None:
 def test_s7_work_of_a_task_goes_into_its_own_stream(queue_device: str, make: Callable[[], weir.Array]) -> None:
     """A gate holds the other task's stream: work that went there would not be over."""
 
-    async def holds(turn) -> None:  # type: ignore[no-untyped-def]
+    async def holds(turn: Turn) -> None:
         with held:
             await turn()
             await turn()
             await turn()
 
-    async def works(turn) -> None:  # type: ignore[no-untyped-def]
+    async def works(turn: Turn) -> None:
         with free:
             made.append(make())
             await turn()
@@ -71,6 +74,7 @@ def test_s7_work_of_a_task_goes_into_its_own_stream(queue_device: str, make: Cal
         gate.hold(held)
         in_turns(holds, works)
         made[-1].wait()
+        assert all(x.ready for x in made[:-1])
         assert [x.tolist() for x in made[:-1]] == [made[0].tolist()] * 3
         assert not held.done
         with held:  # the control: what goes into the held stream is not over
@@ -150,7 +154,7 @@ def test_s7_a_stream_that_its_task_closes_stays_current_there_alone(device: weir
     one, two = weir.Stream(device), weir.Stream(device)
     seen = []
 
-    async def closes(turn) -> None:  # type: ignore[no-untyped-def]
+    async def closes(turn: Turn) -> None:
         with one:
             one.close()
             await turn()
@@ -158,7 +162,7 @@ def test_s7_a_stream_that_its_task_closes_stays_current_there_alone(device: weir
             with pytest.raises(weir.StateError, match="closed"):
                 weir.ones(4)
 
-    async def other(turn) -> None:  # type: ignore[no-untyped-def]
+    async def other(turn: Turn) -> None:
         with two:
             await turn()
             seen.append(weir.current_stream(device) is two)
@@ -244,42 +248,42 @@ def test_s7_an_exit_in_another_context_or_out_of_order_is_refused(device: weir.D
 
 
 def test_o5_ordering_holds_for_its_task_alone(queue_device: str) -> None:
-    """Under "manual" a read does not wait for a write that a gate holds; in the other task it does."""
+    """Under "manual" a read does not wait for a write that a gate holds; meanwhile, in the other task, it does."""
     writes, reads = weir.Stream(queue_device), weir.Stream(queue_device)
     x = weir.zeros(4, stream=writes)
     writes.synchronize()
-    done = {}
+    sums, waits = [], []
 
-    async def manual(turn) -> None:  # type: ignore[no-untyped-def]
+    def read() -> None:
+        with reads:
+            sums.append(x.sum())
+        waits.append(str(weir.explain(sums[-1])).partition("waits for:")[2])
+
+    async def manual(turn: Turn) -> None:
         with weir.ordering("manual"):
             await turn()
-            with reads:
-                x.sum()
-            done["manual"] = reads.record()
             await turn()
-            await turn()
+            read()
 
-    async def automatic(turn) -> None:  # type: ignore[no-untyped-def]
+    async def automatic(turn: Turn) -> None:
         await turn()
-        await turn()  # inside of the other task's scope
-        with reads:
-            x.sum()
-        done["automatic"] = reads.record()
+        read()  # inside of the other task's scope
+        await turn()
 
     with Gate() as gate:
         gate.hold(writes)
         with writes:
             x += 1
         in_turns(manual, automatic)
-        done["manual"].wait()
-        assert not done["automatic"].done
-    done["automatic"].wait()
+        assert '"add"' in waits[0]
+        assert '"add"' not in waits[1]
+    assert [one.item() for one in sums] == [4, 4]  # one stream, first in, first out
 
 
 def test_memory_use_holds_for_its_task_alone() -> None:
     counted = [weir.memory.counting() for _ in range(2)]
 
-    async def task(turn, resource: weir.memory.CountingResource, turns: int) -> list[weir.Array]:  # type: ignore[no-untyped-def]
+    async def task(turn: Turn, resource: weir.memory.CountingResource, turns: int) -> list[weir.Array]:
         made = []
         for _ in range(turns):
             await turn()
@@ -292,7 +296,7 @@ def test_memory_use_holds_for_its_task_alone() -> None:
 
     kept = []
 
-    async def keep(turn, number: int) -> None:  # type: ignore[no-untyped-def]
+    async def keep(turn: Turn, number: int) -> None:
         kept.append(await task(turn, counted[number], number))
 
     in_turns(lambda turn: keep(turn, 0), lambda turn: keep(turn, 1))

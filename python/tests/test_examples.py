@@ -57,7 +57,7 @@ def test_two_streams_prints_the_wait(tmp_path: Path) -> None:
 
 
 def pages_with_python() -> dict[str, str]:
-    """The pages that show Python, each with its blocks as one program: what a reader has who copies them one after the other."""
+    """The pages that show Python, each with its blocks as one program: as they are copied, one after the other."""
     found = {}
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)

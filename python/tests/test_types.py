@@ -14,6 +14,7 @@ import weir
 PACKAGE = Path(weir.__file__).parent
 STUB = PACKAGE / "_weir" / "__init__.pyi"
 
+
 def stub() -> dict[str, ast.AST]:
     """What the stub defines, by name."""
     found: dict[str, ast.AST] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import itertools
 import weakref
 
@@ -16,7 +17,8 @@ class _Waiting:
         self._wakeups = _Wakeups()
         self._futures: dict[int, asyncio.Future[None]] = {}
         self._numbers = itertools.count()
-        loop.add_reader(self._wakeups.descriptor, self._wake)
+        # In a context of its own: the loop keeps it, and with it what holds there, such as the task's current stream.
+        contextvars.Context().run(loop.add_reader, self._wakeups.descriptor, self._wake)
 
     def future(self, event: Event, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:
         number = next(self._numbers)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/tracked.hpp"
+#include "weir/detail/current_stream.hpp"
 #include "weir/error.hpp"
 #include "weir/testing.hpp"
 
@@ -229,6 +230,25 @@ TEST(S7, TheCurrentStreamIsPerThreadNestsAndIsRestored) {
         }
         EXPECT_EQ(stream_ref(current_stream()), stream_ref(outer));
         std::thread([&] { EXPECT_EQ(stream_ref(current_stream()), stream_ref(before)); }).join();
+    }
+    EXPECT_EQ(stream_ref(current_stream()), stream_ref(before));
+}
+
+TEST(S7, AScopeThatAThreadTakesUpAgainHoldsForAClosedStreamTooAndIsRestored) {
+    const stream before = current_stream();
+    const stream outer;
+    stream closed;
+    closed.close();
+    EXPECT_THROW(const use refused(closed), state_error);
+    EXPECT_EQ(stream_ref(current_stream()), stream_ref(before)) << "what is refused changes nothing";
+    {
+        const use first(outer);
+        {
+            const detail::resumed_use second{stream_ref(closed)};
+            EXPECT_EQ(stream_ref(current_stream()), stream_ref(closed));
+            EXPECT_THROW(static_cast<void>(current_stream().record()), state_error);
+        }
+        EXPECT_EQ(stream_ref(current_stream()), stream_ref(outer));
     }
     EXPECT_EQ(stream_ref(current_stream()), stream_ref(before));
 }
