@@ -98,8 +98,9 @@ nb::object node_of(nb::handle what, scope_kind kind, nb::handle outer) {
 
 /// Has the thread leave and enter what lies between the scopes that hold for it and `wanted`.
 void move_to(thread_scopes& mine, scope_node wanted) {
-    std::vector<nb::object>
-        ended;  // goes last: a destructor of Python may call Weir, which moves this thread elsewhere
+    // Owns the scopes that end, since each owns those around it, until this function returns: a destructor of Python may
+    // call Weir, which follows the context, too.
+    nb::object innermost;
     scope_node common = wanted;
     std::vector<scope_node> missing;
     while (common && !mine.contains(common.get())) {
@@ -107,7 +108,10 @@ void move_to(thread_scopes& mine, scope_node wanted) {
         common = common.outer();
     }
     while (!mine.innermost().is(common.get())) {
-        ended.push_back(mine.end_last());
+        nb::object ended = mine.end_last();
+        if (!innermost.is_valid()) {
+            innermost = std::move(ended);
+        }
     }
     for (auto one = missing.rbegin(); one != missing.rend(); ++one) {
         mine.begin(*one);

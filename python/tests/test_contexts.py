@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -318,3 +319,26 @@ def test_scopes_of_different_kinds_may_end_in_any_order(device: weir.Device) -> 
     memory.__exit__(None, None, None)
     weir.empty(4)
     assert counted.counts()["total"]["count"] == 2
+
+
+def test_a_scope_that_its_task_never_ended_goes_with_the_task(device: weir.Device) -> None:
+    """The thread drops it with its next call into Weir, and the stream's destructor may call Weir itself."""
+    default = weir.current_stream(device)
+    seen = []
+
+    class Noted(weir.Stream):
+        def __del__(self) -> None:
+            seen.append(weir.current_stream(device))
+
+    async def leaves_open() -> None:
+        for _ in range(2):
+            Noted(device).__enter__()
+        assert isinstance(weir.current_stream(device), Noted)
+
+    async def main() -> None:
+        await asyncio.create_task(leaves_open())
+        gc.collect()
+        assert weir.current_stream(device) == default
+
+    asyncio.run(main())
+    assert seen == [default, default]
