@@ -235,14 +235,14 @@ WEIR_CONFORMANCE(O5, AWorkspaceIsOrderedInEveryMode) {
         fft_plan f = with_workspace(settled(here(), 1.0), s1);
         const array own_first = full(4 * n, 0.0, dtype::float64, s1);
         const array own_second = full(4 * n, 0.0, dtype::float64, s2);
+        const array other = settled(here(), 0.0);
         here().synchronize();
         testing::gate held;
         held.hold(s1);
         f.execute(fft_direction::inverse, s1, own_first);
         const completion second = f.execute(fft_direction::inverse, s2, own_second);
         // Control: without the workspace nothing holds s2 back.
-        const stream s3(here());
-        fill(s3, settled(here(), 0.0), 1.0).synchronize();
+        fill(stream(here()), other, 1.0).synchronize();
         EXPECT_FALSE(second.done()) << "it would use the workspace beside the execution on s1";
         held.open();
         second.synchronize();
