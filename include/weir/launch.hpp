@@ -278,7 +278,8 @@ consteval bool are_accesses_then_a_function() {
             } else {
                 return false;
             }
-        }(std::make_index_sequence<sizeof...(Arguments) - 1>());
+        }
+        (std::make_index_sequence<sizeof...(Arguments) - 1>());
     }
 }
 
@@ -354,23 +355,23 @@ completion parallel_for(const on& where, range over, F body, const access_argume
 /// operands, and either does the work (CPU) or puts it into that stream. Arguments: accesses, then the function. Returns
 /// once enqueued. Throws as parallel_for does.
 template <class... Arguments>
-    requires detail::accesses_then_a_function_of_the_native_stream<Arguments...>
-completion access(const on& where, Arguments&&... arguments) {
-    constexpr std::size_t accesses = sizeof...(Arguments) - 1;
-    auto all = std::forward_as_tuple(std::forward<Arguments>(arguments)...);
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return detail::submit_work(
-            where, runtime::work_kind::device,
-            detail::foreign_task(
-                [fn = std::forward<std::tuple_element_t<accesses, decltype(all)>>(std::get<accesses>(all)),
-                 spans = std::tuple(std::get<I>(all).data...)]() mutable {
-                    const native_stream queue{detail::native_queue_handle()};
-                    std::apply([&](auto&... span) { fn(queue, span...); }, spans);
-                }),
-            std::get<I>(all)...);
+    requires detail::accesses_then_a_function_of_the_native_stream<Arguments...> completion
+    access(const on& where, Arguments&&... arguments) {
+        constexpr std::size_t accesses = sizeof...(Arguments) - 1;
+        auto all = std::forward_as_tuple(std::forward<Arguments>(arguments)...);
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            return detail::submit_work(
+                where, runtime::work_kind::device,
+                detail::foreign_task(
+                    [fn = std::forward<std::tuple_element_t<accesses, decltype(all)>>(std::get<accesses>(all)),
+                     spans = std::tuple(std::get<I>(all).data...)]() mutable {
+                        const native_stream queue{detail::native_queue_handle()};
+                        std::apply([&](auto&... span) { fn(queue, span...); }, spans);
+                    }),
+                std::get<I>(all)...);
+        }
+        (std::make_index_sequence<accesses>());
     }
-    (std::make_index_sequence<accesses>());
-}
 
 /// Enqueues `fn(spans...)` as a host task: it may block (on input and output, on locks of the program) and may enqueue
 /// work; it must not wait for its own stream. Runs on a worker of its own, so that only its stream waits for it. It is

@@ -217,8 +217,8 @@ array taken(nb::handle object, const source_location& where) {
     return released([&] {
         constexpr std::align_val_t alignment{256};  // as memory of the pool has
         const auto free = [](std::byte* memory) { ::operator delete(memory, alignment); };
-        std::unique_ptr<std::byte, decltype(free)> kept(static_cast<std::byte*>(::operator new(bytes.size(), alignment)),
-                                                        free);
+        std::unique_ptr<std::byte, decltype(free)> kept(
+            static_cast<std::byte*>(::operator new(bytes.size(), alignment)), free);
         std::byte* const first = kept.get();
         std::copy(bytes.begin(), bytes.end(), first);
         return array(buffer::wrap(first, bytes.size(), cpu(), std::move(kept), where), type, extents);

@@ -50,8 +50,8 @@ std::unique_ptr<backend::memory_source> shared_memory_of(runtime::device_state& 
     if (is_simulated || backend::cuda::machine_driver().devices == 0) {
         return std::make_unique<backend::sim::host_memory>(std::string(driver.name()) + " (pinned)", driver, true);
     }
-    return std::make_unique<backend::cuda::pinned_memory>(
-        backend::cuda::context_of(runtime::cuda_device(0).driver()), driver);
+    return std::make_unique<backend::cuda::pinned_memory>(backend::cuda::context_of(runtime::cuda_device(0).driver()),
+                                                          driver);
 }
 
 }  // namespace

@@ -15,8 +15,7 @@ parallel::parallel(std::size_t count, const stream_ref& from, source_location wh
     streams_.reserve(count);
     try {
         for (std::size_t i = 0; i < count; ++i) {
-            streams_.push_back(
-                runtime::side_streams::take(from, from.device(), std::to_string(i + 1).c_str()));
+            streams_.push_back(runtime::side_streams::take(from, from.device(), std::to_string(i + 1).c_str()));
             streams_.back().wait(from, where);
         }
     } catch (...) {

@@ -70,6 +70,10 @@ outcome by_to(const on& where, const array& source, const array& /*target*/, con
     const array made = to(where, source, at.to);
     return {made, where.stream().record().recorded()};
 }
+outcome by_to_wider(const on& where, const array& source, const array& /*target*/, const places& at) {
+    const array made = to(where, source, at.to, dtype::float64);
+    return {made, where.stream().record().recorded()};
+}
 outcome by_copy_from_host(const on& where, const array& /*source*/, const array& target, const places& /*at*/) {
     const std::vector<float> threes(n, 3);
     return {target, copy_from_host(where, target, std::as_bytes(std::span(threes)))};
@@ -112,6 +116,7 @@ const std::vector<row>& rows() {
         {"copy that broadcasts", single, whole, by_copy, all(3)},
         {"to", whole, nullptr, by_to, all(3)},
         {"to of a strided source", every_second, nullptr, by_to, all(3)},
+        {"to that converts a strided source", every_second, nullptr, by_to_wider, all(3)},
         {"copy_from_host to a strided target", whole, every_second, by_copy_from_host, all(3), false, is_from_host},
         {"fft elsewhere", complex_numbers, nullptr, by_fft, transformed(), true, is_fft},
         {"fft of a strided operand elsewhere", every_second_complex, nullptr, by_fft, transformed(), true, is_fft},
@@ -179,7 +184,10 @@ public:
           fills_target_(at.to, {0, "fills the target"}),
           s_(at.of_stream, {0, "call"}) {
         // Packed, of the type of the result, where the stream of the call is.
-        seen_ = full(n, 0.0, what.blocks ? dtype::complex64 : target_.size() > 0 ? target_.dtype() : source_.dtype(),
+        seen_ = full(n, 0.0,
+                     what.blocks          ? dtype::complex64
+                     : target_.size() > 0 ? target_.dtype()
+                                          : source_.dtype(),
                      current_stream(at.of_stream));
         for (const device& each : {at.from, at.to, at.of_stream}) {
             each.synchronize();

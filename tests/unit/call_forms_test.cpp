@@ -23,7 +23,7 @@ static_assert(requires(const stream& s, const array& a) {
     fft::irfftn(on(s), a, {});
     fft::rfftn(on(s), a, {.norm = fft_norm::ortho});
 });
-static_assert(requires(fft_plan& plan, const stream& s) { plan.execute(fft_direction::forward, s, {}); });
+static_assert(requires(fft_plan & plan, const stream& s) { plan.execute(fft_direction::forward, s, {}); });
 // An array for the result may be const, or not, or a temporary one.
 static_assert(requires(const stream& s, const array& a, array& out, fft_plan& plan) {
     fft::fft(s, a, out);
@@ -37,7 +37,9 @@ constexpr auto with_nothing = [](native_stream) {};
 constexpr auto with_floats = [](native_stream, std::span<const float>) {};
 
 template <class... Arguments>
-concept is_access = requires(const stream& s, Arguments... arguments) { access(s, arguments...); };
+concept is_access = requires(const stream& s, Arguments... arguments) {
+    access(s, arguments...);
+};
 
 static_assert(is_access<decltype(with_nothing)>);
 static_assert(is_access<access_argument<const float>, decltype(with_floats)>);
