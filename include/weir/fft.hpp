@@ -1,6 +1,7 @@
 // Discrete Fourier transforms. Layer: calls.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -59,6 +60,14 @@ struct options {
     weir::memory_limit memory_limit{};                  ///< what it may take besides operand and result
 };
 
+namespace detail {
+
+enum class transform : std::uint8_t { fft, ifft, rfft, irfft, fftn, ifftn, rfftn, irfftn };
+WEIR_EXPORT completion transform_into(transform which, const on& where, const array& a, const array& out,
+                                      const options& how);
+
+}  // namespace detail
+
 /// The forward transform of complex or real elements: (..., n, ...) complex.
 [[nodiscard]] WEIR_EXPORT array fft(const on& where, const array& a, const options& how = {});
 /// The inverse transform of complex or real elements: (..., n, ...) complex.
@@ -84,14 +93,40 @@ struct options {
 /// where both begin at the same byte, elements along the last transformed axis lie one after the other, and rows begin
 /// at the same bytes (rows of 2 (n/2 + 1) real elements, of which the operand or the result has the first n). The
 /// operand's elements are changed then, in its rows' ends as well.
-WEIR_EXPORT completion fft(const on& where, const array& a, const array& out, const options& how = {});
-WEIR_EXPORT completion ifft(const on& where, const array& a, const array& out, const options& how = {});
-WEIR_EXPORT completion rfft(const on& where, const array& a, const array& out, const options& how = {});
-WEIR_EXPORT completion irfft(const on& where, const array& a, const array& out, const options& how = {});
-WEIR_EXPORT completion fftn(const on& where, const array& a, const array& out, const options& how = {});
-WEIR_EXPORT completion ifftn(const on& where, const array& a, const array& out, const options& how = {});
-WEIR_EXPORT completion rfftn(const on& where, const array& a, const array& out, const options& how = {});
-WEIR_EXPORT completion irfftn(const on& where, const array& a, const array& out, const options& how = {});
+///
+/// `out` is deduced, so that `{}` in its place is the options.
+template <std::same_as<array> Result>
+completion fft(const on& where, const array& a, const Result& out, const options& how = {}) {
+    return detail::transform_into(detail::transform::fft, where, a, out, how);
+}
+template <std::same_as<array> Result>
+completion ifft(const on& where, const array& a, const Result& out, const options& how = {}) {
+    return detail::transform_into(detail::transform::ifft, where, a, out, how);
+}
+template <std::same_as<array> Result>
+completion rfft(const on& where, const array& a, const Result& out, const options& how = {}) {
+    return detail::transform_into(detail::transform::rfft, where, a, out, how);
+}
+template <std::same_as<array> Result>
+completion irfft(const on& where, const array& a, const Result& out, const options& how = {}) {
+    return detail::transform_into(detail::transform::irfft, where, a, out, how);
+}
+template <std::same_as<array> Result>
+completion fftn(const on& where, const array& a, const Result& out, const options& how = {}) {
+    return detail::transform_into(detail::transform::fftn, where, a, out, how);
+}
+template <std::same_as<array> Result>
+completion ifftn(const on& where, const array& a, const Result& out, const options& how = {}) {
+    return detail::transform_into(detail::transform::ifftn, where, a, out, how);
+}
+template <std::same_as<array> Result>
+completion rfftn(const on& where, const array& a, const Result& out, const options& how = {}) {
+    return detail::transform_into(detail::transform::rfftn, where, a, out, how);
+}
+template <std::same_as<array> Result>
+completion irfftn(const on& where, const array& a, const Result& out, const options& how = {}) {
+    return detail::transform_into(detail::transform::irfftn, where, a, out, how);
+}
 /// @}
 
 /// @{
@@ -143,8 +178,8 @@ struct fft_execution {
 /// \endcode
 ///
 /// Streams may change from call to call without a word: the operand, the result and the workspace that the plan keeps
-/// are memory, whose accesses Weir orders (rule P3). Under ordering_mode::manual, executions of one plan on several
-/// streams are the program's to order.
+/// are memory, whose accesses Weir orders (rule P3). Under ordering_mode::manual the program orders operands and results; the
+/// workspace, which it does not see, stays Weir's to order (rule O5).
 ///
 /// No call blocks but `execute` where namespace fft says so; on CUDA devices `plan` may wait for what the device is doing,
 /// since cuFFT loads kernels there. Movable; a moved-from plan is a freed one. One thread at a
@@ -176,8 +211,11 @@ public:
     /// On the current stream of the device that computes.
     [[nodiscard]] array execute(fft_direction direction = fft_direction::forward, const fft_execution& how = {},
                                 source_location where = source_location::current());
-    /// Into `out`: see namespace fft.
-    completion execute(fft_direction direction, const on& where, const array& out, const fft_execution& how = {});
+    /// Into `out`: see namespace fft. Deduced, so that `{}` in its place is `how`.
+    template <std::same_as<array> Result>
+    completion execute(fft_direction direction, const on& where, const Result& out, const fft_execution& how = {}) {
+        return execute_into(direction, where, out, how);
+    }
 
     /// Holds another operand from now on. Throws argument_error if its shape, element type or device is another;
     /// state_error if freed.
@@ -193,6 +231,7 @@ public:
 
 private:
     struct state;
+    completion execute_into(fft_direction direction, const on& where, const array& out, const fft_execution& how);
     [[nodiscard]] state& expect_alive() const;
     [[nodiscard]] state& expect_operand(const char* before) const;
 

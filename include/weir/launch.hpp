@@ -260,6 +260,34 @@ template <class F>
     return {std::move(fn)};
 }
 
+template <class T>
+inline constexpr bool is_access_argument = false;
+template <class T, class Data>
+inline constexpr bool is_access_argument<access_argument<T, Data>> = true;
+
+template <class... Arguments>
+consteval bool are_accesses_then_a_function() {
+    if constexpr (sizeof...(Arguments) == 0) {
+        return false;
+    } else {
+        using all = std::tuple<std::remove_cvref_t<Arguments>...>;
+        return []<std::size_t... I>(std::index_sequence<I...>) {
+            if constexpr ((is_access_argument<std::tuple_element_t<I, all>> && ...)) {
+                return std::is_invocable_v<std::tuple_element_t<sizeof...(I), all>&, const native_stream&,
+                                           decltype(std::tuple_element_t<I, all>::data)&...>;
+            } else {
+                return false;
+            }
+        }
+        (std::make_index_sequence<sizeof...(Arguments) - 1>());
+    }
+}
+
+/// What weir::access takes: any number of in, out and inout, then a function, which takes the native stream and what each of them
+/// gives.
+template <class... Arguments>
+concept accesses_then_a_function_of_the_native_stream = are_accesses_then_a_function<Arguments...>();
+
 }  // namespace detail
 
 #ifdef __CUDACC__
@@ -327,22 +355,23 @@ completion parallel_for(const on& where, range over, F body, const access_argume
 /// operands, and either does the work (CPU) or puts it into that stream. Arguments: accesses, then the function. Returns
 /// once enqueued. Throws as parallel_for does.
 template <class... Arguments>
-completion access(const on& where, Arguments&&... arguments) {
-    constexpr std::size_t accesses = sizeof...(Arguments) - 1;
-    auto all = std::forward_as_tuple(std::forward<Arguments>(arguments)...);
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return detail::submit_work(
-            where, runtime::work_kind::device,
-            detail::foreign_task(
-                [fn = std::forward<std::tuple_element_t<accesses, decltype(all)>>(std::get<accesses>(all)),
-                 spans = std::tuple(std::get<I>(all).data...)]() mutable {
-                    const native_stream queue{detail::native_queue_handle()};
-                    std::apply([&](auto&... span) { fn(queue, span...); }, spans);
-                }),
-            std::get<I>(all)...);
+    requires detail::accesses_then_a_function_of_the_native_stream<Arguments...> completion
+    access(const on& where, Arguments&&... arguments) {
+        constexpr std::size_t accesses = sizeof...(Arguments) - 1;
+        auto all = std::forward_as_tuple(std::forward<Arguments>(arguments)...);
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            return detail::submit_work(
+                where, runtime::work_kind::device,
+                detail::foreign_task(
+                    [fn = std::forward<std::tuple_element_t<accesses, decltype(all)>>(std::get<accesses>(all)),
+                     spans = std::tuple(std::get<I>(all).data...)]() mutable {
+                        const native_stream queue{detail::native_queue_handle()};
+                        std::apply([&](auto&... span) { fn(queue, span...); }, spans);
+                    }),
+                std::get<I>(all)...);
+        }
+        (std::make_index_sequence<accesses>());
     }
-    (std::make_index_sequence<accesses>());
-}
 
 /// Enqueues `fn(spans...)` as a host task: it may block (on input and output, on locks of the program) and may enqueue
 /// work; it must not wait for its own stream. Runs on a worker of its own, so that only its stream waits for it. It is
@@ -361,8 +390,9 @@ completion host_task(const on& where, F fn, const access_argument<T, Data>&... a
 /// Copies `src` to `dst`, of any strides each, as NumPy's copyto does: `src` is broadcast to the shape of `dst` and
 /// converted to its element type within the same kind of numbers or to a higher one (float64 to float32, int32 to float32;
 /// else `astype` says that it is meant). Where the two overlap, as if `src` had been copied first. Between devices too, on
-/// a stream of either: what strides or types ask for besides is done on the current streams of the two. Reads src, writes
-/// dst; returns once enqueued. Throws argument_error (shapes, devices), argument_type_error.
+/// a stream of either. All steps come after what the stream was given before, and the stream is behind all of them, in every
+/// ordering mode (rule O5); no other stream of the program is used. Reads src, writes dst; returns once enqueued. Throws
+/// argument_error (shapes, devices), argument_type_error.
 WEIR_EXPORT completion copy(const on& where, const array& dst, const array& src);
 /// Copies host memory, packed in C order, into `dst`, on a stream of its device or of the CPU. The source is taken as it
 /// is at the call, and may then be changed at once. Writes dst; returns once enqueued. Throws argument_error (another number
@@ -381,6 +411,8 @@ WEIR_EXPORT completion fill(const on& where, const array& dst, const scalar& val
 /// A new array in C order on the device `to` with the elements of `x`, made on a stream of either device. Reads x. Throws
 /// as `copy` does.
 [[nodiscard]] WEIR_EXPORT array to(const on& where, const array& x, device to);
+/// The same with elements of another type, as `astype` converts them.
+[[nodiscard]] WEIR_EXPORT array to(const on& where, const array& x, device to, dtype type);
 /// `x` itself if its elements lie in C order, else a copy in which they do, as `copy` makes it.
 [[nodiscard]] WEIR_EXPORT array contiguous(const on& where, const array& x);
 /// The elements of `x` in C order under another shape: the same memory if strides can say it, else a copy. Throws

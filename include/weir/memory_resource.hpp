@@ -144,13 +144,15 @@ public:
 /// Pinned memory for arrays of the CPU: copies between these and arrays of a CUDA device, on a stream of the CUDA device, are
 /// the driver's own, and no thread of the host takes part. Kept for the next array in a pool of its own, of which neither
 /// `limit` nor `stats` know; `trim` of the CPU gives it back, which takes effect when the CUDA device gets to the end of what
-/// it does then. An allocation throws argument_error on a stream of another kind, device_error without a CUDA device.
+/// it does then. On a machine without a CUDA device it is plain memory of the host (rule L6). An allocation throws argument_error on
+/// a stream of another kind.
 [[nodiscard]] WEIR_EXPORT resource_ptr pinned();
 
 /// Managed memory for arrays of a CUDA device that the host reaches, too: host views are the memory itself, and not copies.
 /// Where host and device cannot use such memory at once, a host view waits for the device (rule O6), and nothing may be
 /// enqueued there while the view lives. There may be more of it than the device has. Kept and given back as `pinned` says.
-/// An allocation throws argument_error on a stream of another kind.
+/// Of a simulated device it is plain memory of the host, which the device uses as its own (rule L6). An allocation throws
+/// argument_error on a stream of another kind.
 [[nodiscard]] WEIR_EXPORT resource_ptr managed();
 
 /// Memory straight from the device's driver: a call for each allocation, and one for each drop, once the last access is

@@ -1,12 +1,13 @@
 #include "calls.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "arrays.hpp"
 #include "numpy.hpp"
+#include "weir/detail/internal_memory.hpp"
 #include "weir/error.hpp"
-#include "weir/launch.hpp"
 
 namespace weir::python {
 
@@ -83,8 +84,7 @@ memory_limit memory_limit_from(nb::handle argument) {
     return integer_from(argument, "memory_limit");
 }
 
-call_operand::call_operand(nb::handle a, const char* function, const execution_target& execution, nb::handle on,
-                           const source_location& where) {
+call_operand::call_operand(nb::handle a, const char* function, const source_location& where) {
     if (nb::isinstance<array>(a)) {
         array_ = nb::cast<const array&>(a);
         return;
@@ -94,10 +94,7 @@ call_operand::call_operand(nb::handle a, const char* function, const execution_t
                                   ": pass a weir.Array or an array of NumPy");
     }
     numpy_ = nb::borrow(a);
-    // On a stream that computes, if the CPU does: what it was given before comes first anyhow.
-    const device computes = computing_device(execution, cpu(), on);
-    const bool is_host = computes.kind() == device_kind::cpu || computes.kind() == device_kind::cpu_inline;
-    array_ = numpy::copied(a, is_host ? stream_from(on, computes) : current_in_context(cpu()), where);
+    array_ = detail::internal(numpy::taken(a, where));
 }
 
 stream call_operand::stream_for(const execution_target& execution, nb::handle on) const {
@@ -108,12 +105,18 @@ stream call_operand::stream_for(const execution_target& execution, nb::handle on
 }
 
 void call_operand::copy_again(const source_location& where) {
-    const array now = numpy::copied(numpy_, current_in_context(cpu()), where);
+    const array now = numpy::taken(numpy_, where);
     if (now.shape() != array_.shape() || now.dtype() != array_.dtype()) {
         throw argument_error("the operand has become " + now.to_string() + ", and was " + array_.to_string() +
                              ": call reset_operand() with one like that");
     }
-    released([&] { copy(on(current_stream(cpu()), where), array_, now); });
+    if (now.size() == 0) {
+        return;
+    }
+    waiting([&] {
+        const host_access changes(array_.buffer(), array_.footprint(), order::access_mode::write, where);
+        std::copy_n(now.data(), now.nbytes(), array_.data());
+    });
 }
 
 nb::object call_operand::result(array&& made, nb::handle out, const source_location& /*where*/) const {

@@ -30,9 +30,8 @@ namespace weir::python {
 /// are NumPy's again (rule P2).
 class call_operand {
 public:
-    /// `on`: the stream that the call was given, or None. Throws argument_type_error.
-    call_operand(nb::handle a, const char* function, const execution_target& execution, nb::handle on,
-                 const source_location& where);
+    /// Takes the elements of an array of NumPy as they are now. Throws argument_type_error.
+    call_operand(nb::handle a, const char* function, const source_location& where);
 
     [[nodiscard]] const array& get() const noexcept { return array_; }
     [[nodiscard]] bool is_numpy() const noexcept { return numpy_.is_valid(); }

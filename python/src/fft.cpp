@@ -88,7 +88,7 @@ struct transform {
 nb::object call(const transform& what, nb::handle a, const arguments& given) {
     const source_location where = here();
     calls::options how = options_from(given);
-    const call_operand from(a, what.name, how.execution, given.stream, where);
+    const call_operand from(a, what.name, where);
     if (from.is_numpy()) {
         how.blocking = call_blocking::always;
     }
@@ -162,7 +162,7 @@ class py_fft {
 public:
     py_fft(nb::handle a, const arguments& given, std::optional<fft_kind> kind)
         : how_(options_from(given)), kind_(kind), stream_(nb::borrow(given.stream)), where_(here()) {
-        hold(a, stream_);
+        hold(a);
         if (operand_->is_numpy()) {
             how_.blocking = call_blocking::always;
         }
@@ -194,10 +194,13 @@ public:
     void reset_operand(nb::handle a, nb::handle on_) {
         const one_at_a_time alone(mutex_);
         static_cast<void>(alive());
+        if (!on_.is_none()) {
+            static_cast<void>(stream_from(on_));  // the elements are read by execute() alone, on its stream
+        }
         const bool was_numpy = is_numpy_;
         std::optional<call_operand> before = std::exchange(operand_, std::nullopt);
         try {
-            hold(a, on_);
+            hold(a);
             if (is_numpy_ != was_numpy) {
                 throw argument_type_error(
                     was_numpy
@@ -237,8 +240,8 @@ private:
         }
         return *plan_;
     }
-    void hold(nb::handle a, nb::handle on_) {
-        operand_.emplace(a, "FFT", how_.execution, on_.is_none() ? nb::handle(stream_) : on_, here());
+    void hold(nb::handle a) {
+        operand_.emplace(a, "FFT", here());
         is_numpy_ = operand_->is_numpy();
     }
     /// The stream that the call names, else the one that the plan was made with; nothing: the current one.

@@ -114,21 +114,7 @@ array from_numbers(const nested_numbers& source, std::optional<dtype> type, cons
 
 /// A copy on the device of `on`, of that type.
 array from_array(const array& source, dtype type, const stream& on_stream, const source_location& where) {
-    return released([&] {
-        if (source.device() == on_stream.device()) {
-            return astype(on(on_stream, where), source, type);
-        }
-        array made = empty(source.shape(), type, on_stream, where);
-        if (source.dtype() == type) {
-            copy(on(on_stream, where), made, source);
-            return made;
-        }
-        const stream there = current_stream(source.device());
-        const array converted = astype(on(there, where), source, type);
-        on_stream.wait(there, where);  // where the program orders, it knows nothing of this array
-        copy(on(on_stream, where), made, converted);
-        return made;
-    });
+    return released([&] { return to(on(on_stream, where), source, on_stream.device(), type); });
 }
 
 /// What the buffer protocol gives, without NumPy.

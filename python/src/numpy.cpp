@@ -1,8 +1,10 @@
 #include "numpy.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <utility>
@@ -204,6 +206,22 @@ array copied(nb::handle object, const stream& on_stream, const source_location& 
         array made = empty(extents, type, on_stream, where);
         copy_from_host(on(on_stream, where), made, source.bytes());
         return made;
+    });
+}
+
+array taken(nb::handle object, const source_location& where) {
+    const weir::dtype type = from_dtype(object.attr("dtype"));
+    const memory_view source(packed(object), type);
+    const shape extents = source.extents();
+    const std::span<const std::byte> bytes = source.bytes();
+    return released([&] {
+        constexpr std::align_val_t alignment{256};  // as memory of the pool has
+        const auto free = [](std::byte* memory) { ::operator delete(memory, alignment); };
+        std::unique_ptr<std::byte, decltype(free)> kept(
+            static_cast<std::byte*>(::operator new(bytes.size(), alignment)), free);
+        std::byte* const first = kept.get();
+        std::copy(bytes.begin(), bytes.end(), first);
+        return array(buffer::wrap(first, bytes.size(), cpu(), std::move(kept), where), type, extents);
     });
 }
 

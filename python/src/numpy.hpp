@@ -25,6 +25,8 @@ namespace weir::python::numpy {
 
 /// A copy of an array or a scalar of NumPy's, as it is now, made on `on`. Throws argument_type_error for its elements.
 [[nodiscard]] array copied(nanobind::handle object, const stream& on, const source_location& where);
+/// The same on the CPU, copied by the calling thread before this returns, so that there is nothing to order.
+[[nodiscard]] array taken(nanobind::handle object, const source_location& where);
 /// The elements of a scalar or an array of one element of NumPy's, on the host.
 [[nodiscard]] scalar number(nanobind::handle object);
 /// The memory of an array of NumPy's as one of the CPU, to be written, which keeps it. Nothing orders what NumPy does

@@ -8,6 +8,7 @@
 #include "interpreter.hpp"
 #include "numpy.hpp"
 #include "site.hpp"
+#include "weir/detail/internal_memory.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
 
@@ -70,12 +71,10 @@ completion assign(const array& dst, nb::handle src, const std::optional<stream>&
     if (number) {
         return released([&] { return fill(on(used, where).label("fill"), dst, *number); });
     }
-    const stream maker = used.device() == dst.device() ? used : stream_of(dst);
-    const array source = made_from(src, std::nullopt, maker, where);
-    return released([&] {
-        used.wait(maker, where);  // where the program orders, it knows nothing of the copy that was just made
-        return copy(on(used, where).label("copy"), dst, source);
-    });
+    const bool reaches_one_side = used.device() == dst.device() || is_cpu(used.device());
+    const array source =
+        detail::internal(made_from(src, std::nullopt, reaches_one_side ? used : stream_of(dst), where));
+    return released([&] { return copy(on(used, where).label("copy"), dst, source); });
 }
 
 void bind_transfers(nb::module_& m) {

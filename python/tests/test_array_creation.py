@@ -102,6 +102,16 @@ def test_kinds_of_memory_that_are_not_here_say_so() -> None:
         weir.empty(3, memory="managed")
 
 
+def test_l6_pinned_and_managed_memory_are_plain_memory_where_there_is_no_driver() -> None:
+    staging = weir.full(3, 7, "float64", device="cpu", memory="pinned")
+    shared = weir.zeros(3, "float64", device="sim:0", memory="managed")
+    assert weir.Device("cpu") in shared.devices
+    weir.copy(shared, staging)
+    assert shared.tolist() == [7, 7, 7]
+    weir.copy(staging, shared * 2)
+    assert staging.tolist() == [14, 14, 14]
+
+
 @pytest.mark.parametrize(
     "arguments", [(5,), (2, 5), (2, 5, 2), (5, 2, -1), (0.5, 3), (3, 0), (1, 2, 0.25), (np.int8(4),), (0,)]
 )

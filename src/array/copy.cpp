@@ -1,4 +1,5 @@
 #include <array>
+#include <optional>
 #include <string>
 
 #include "array/converting_copy.hpp"
@@ -8,8 +9,10 @@
 #include "backend/cuda/compile.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/resource.hpp"
+#include "runtime/side_stream.hpp"
 #include "weir/buffer.hpp"
 #include "weir/detail/footprint.hpp"
+#include "weir/detail/internal_memory.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/dtype.hpp"
 #include "weir/error.hpp"
@@ -77,6 +80,11 @@ void operation::expect_on_device_of(const on& where, const array& x) {
 
 namespace {
 
+/// Memory for a step at `where`.
+array aside(const on& where, const shape& extents, dtype type) {
+    return detail::internal(empty(extents, type, where.stream(), where.site().where));
+}
+
 /// One operation that writes dst and reads src, which have the same shape and are on the stream's device, and converts
 /// elements whatever they are.
 completion copy_any(const on& where, const array& dst, const array& src) {
@@ -97,11 +105,11 @@ completion copy_any(const on& where, const array& dst, const array& src) {
         }
         return operation::enqueue(where, accesses, std::move(work));
     }
-    const array aside = empty(src.shape(), src.dtype(), where.stream(), where.site().where);
+    const array between = aside(where, src.shape(), src.dtype());
     const runtime::access_request accesses[] = {operation::writes(dst), operation::reads(src),
-                                                operation::writes(aside)};
-    converting_copy away(aside, src);
-    converting_copy back(dst, aside);
+                                                operation::writes(between)};
+    converting_copy away(between, src);
+    converting_copy back(dst, between);
     if (device != nullptr) {
         array_kernels::launches made(*device);
         away.add_to(made);
@@ -114,17 +122,28 @@ completion copy_any(const on& where, const array& dst, const array& src) {
     });
 }
 
-/// The same place in a program, on the stream given or, if that is one of another device, the current one of `device`.
-class on_device {
+/// Where a step of a call goes that belongs on the device of `x`: to the call's own stream if that is one of this device, else
+/// to a side stream, which starts after all that the call comes after. The call's stream goes on after either.
+class step {
 public:
-    on_device(const on& where, const device& wanted)
-        : current_(current_stream(wanted)),
-          place_(where.stream().device() == wanted ? where : where.moved_to(current_)) {}
+    step(const on& where, const array& x) : place_(where) {
+        if (!operation::reaches(where.stream().device(), x)) {
+            const device home = x.device().kind() == device_kind::cpu_inline ? cpu() : x.device();
+            side_.emplace(where.stream(), home, where.site().where);
+            place_ = where.moved_to(**side_);
+        }
+    }
     [[nodiscard]] const on& operator*() const noexcept { return place_; }
+    /// All that was enqueued is a step of the call now: to be called behind it.
+    void join() {
+        if (side_) {
+            side_->join();
+        }
+    }
 
 private:
-    stream current_;
     on place_;
+    std::optional<runtime::side_stream> side_;
 };
 
 /// `x` as it can be copied to another device: packed, of the type wanted there.
@@ -132,20 +151,37 @@ array packed(const on& where, const array& x, dtype type) {
     if (x.is_contiguous() && x.dtype() == type) {
         return x;
     }
-    return astype(*on_device(where, x.device()), x, type);
+    step packing(where, x);
+    array made = detail::internal(astype(*packing, x, type));
+    packing.join();
+    return made;
 }
+
+/// Whether code of the host moves the elements of `x`, wherever they lie.
+bool is_moved_by_host(const array& x) { return x.buffer().device().kind() != device_kind::cuda; }
 
 /// Copies between memories that no one device reaches. `src` has the shape of `dst` or broadcasts to it.
 completion copy_between(const on& where, const array& dst, const array& src) {
     detail::expect_own_elements(dst);
+    const bool is_packed = dst.is_contiguous() && dst.size() == src.size();
+    if (is_packed && src.is_contiguous() && src.dtype() == dst.dtype()) {
+        return operation::transfer(where, dst, src);
+    }
+    if (is_moved_by_host(dst) && is_moved_by_host(src)) {
+        const runtime::access_request accesses[] = {operation::writes(dst), operation::reads(src)};
+        return operation::enqueue(where, accesses, converting_copy(dst, src.broadcast_to(dst.shape())),
+                                  runtime::work_kind::copy);
+    }
     const array source = packed(where, src, dst.dtype());
-    if (dst.is_contiguous() && dst.size() == source.size()) {
+    if (is_packed) {
         return operation::transfer(where, dst, source);
     }
-    const on_device there(where, dst.device());
-    const array arrived = empty(source.shape(), source.dtype(), (*there).stream(), where.site().where);
+    step unpacking(where, dst);
+    const array arrived = aside(*unpacking, source.shape(), source.dtype());
     operation::transfer(where, arrived, source);
-    return copy_any(*there, dst, arrived.broadcast_to(dst.shape()));
+    completion end = copy_any(*unpacking, dst, arrived.broadcast_to(dst.shape()));
+    unpacking.join();
+    return end;
 }
 
 /// Without the leading dimensions of extent 1 that the target lacks: assignment takes no notice of them.
@@ -165,14 +201,8 @@ array fitted(const array& src, const shape& to) {
     }
 }
 
-}  // namespace
-
-completion copy(const on& where, const array& dst, const array& src) {
-    if (kind_of(src.dtype()) > kind_of(dst.dtype())) {
-        throw argument_type_error(
-            "copy from " + std::string(name_of(src.dtype())) + " to " + std::string(name_of(dst.dtype())) +
-            " would lose what kind of numbers they are: " + "convert with astype(on, x, dtype) if that is meant");
-    }
+/// As `copy`, whatever kinds of numbers the two hold.
+completion copy_as_asked(const on& where, const array& dst, const array& src) {
     const device here = where.stream().device();
     const array source = src.shape() == dst.shape() ? src : fitted(src, dst.shape());
     if (operation::reaches(here, dst) && operation::reaches(here, src)) {
@@ -181,6 +211,17 @@ completion copy(const on& where, const array& dst, const array& src) {
     // One side must be the stream's own.
     operation::expect_on_device_of(where, operation::reaches(here, dst) ? dst : src);
     return copy_between(where, dst, source);
+}
+
+}  // namespace
+
+completion copy(const on& where, const array& dst, const array& src) {
+    if (kind_of(src.dtype()) > kind_of(dst.dtype())) {
+        throw argument_type_error(
+            "copy from " + std::string(name_of(src.dtype())) + " to " + std::string(name_of(dst.dtype())) +
+            " would lose what kind of numbers they are: " + "convert with astype(on, x, dtype) if that is meant");
+    }
+    return copy_as_asked(where, dst, src);
 }
 
 array astype(const on& where, const array& x, dtype type) {
@@ -192,12 +233,15 @@ array astype(const on& where, const array& x, dtype type) {
 
 array copy(const on& where, const array& x) { return astype(where, x, x.dtype()); }
 
-array to(const on& where, const array& x, device target) {
-    const on_device there(where, target);
-    array made = empty(x.shape(), x.dtype(), (*there).stream(), where.site().where);
-    copy(where, made, x);
+array to(const on& where, const array& x, device target, dtype type) {
+    const stream current = current_stream(target);
+    const stream_ref suits = where.stream().device() == target ? where.stream() : current;
+    array made = empty(x.shape(), type, suits, where.site().where);
+    copy_as_asked(where, made, x);
     return made;
 }
+
+array to(const on& where, const array& x, device target) { return to(where, x, target, x.dtype()); }
 
 array contiguous(const on& where, const array& x) { return x.is_contiguous() ? x : copy(where, x); }
 
@@ -215,13 +259,15 @@ completion copy_from_host(const on& where, const array& dst, std::span<const std
                              " bytes: both must have the same size");
     }
     detail::expect_own_elements(dst);
-    if (!dst.is_contiguous()) {
-        const on_device there(where, dst.device());
-        const array arrived = empty(dst.shape(), dst.dtype(), (*there).stream(), where.site().where);
-        copy_from_host(where, arrived, src);
-        return copy_any(*there, dst, arrived);
+    if (dst.is_contiguous()) {
+        return operation::transfer_from_host(where, dst, src);
     }
-    return operation::transfer_from_host(where, dst, src);
+    step unpacking(where, dst);
+    const array arrived = aside(*unpacking, dst.shape(), dst.dtype());
+    operation::transfer_from_host(where, arrived, src);
+    completion end = copy_any(*unpacking, dst, arrived);
+    unpacking.join();
+    return end;
 }
 
 }  // namespace weir

@@ -15,6 +15,7 @@
 #include "backend/cuda/compile.hpp"
 #include "weir/arithmetic.hpp"
 #include "weir/completion.hpp"
+#include "weir/detail/internal_memory.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/shape.hpp"
@@ -204,7 +205,7 @@ private:
         if (all.what.read(in)) {
             return in;
         }
-        all.aside[i] = empty(in.shape(), in.dtype(), where.stream(), where.site().where);
+        all.aside[i] = detail::internal(empty(in.shape(), in.dtype(), where.stream(), where.site().where));
         copies_.emplace_back(*all.aside[i], in);
         all.what.add(operation::reads(in));
         all.what.add(operation::writes(*all.aside[i]));

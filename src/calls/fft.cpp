@@ -1,6 +1,9 @@
 // The stateless calls: each names what it asks for; fft_call.cpp does it.
 #include "weir/fft.hpp"
 
+#include <array>
+#include <cstddef>
+
 #include "calls/execution.hpp"
 #include "calls/fft_call.hpp"
 #include "weir/buffer.hpp"
@@ -30,12 +33,6 @@ constexpr form form_ifftn{"ifftn", fft_kind::complex_to_complex, fft_direction::
 constexpr form form_rfftn{"rfftn", fft_kind::real_to_complex, fft_direction::forward, true};
 constexpr form form_irfftn{"irfftn", fft_kind::complex_to_real, fft_direction::inverse, true};
 
-completion transform(const form& which, const on& where, const array& a, const array& out, const options& how) {
-    const calls::fft_geometry what = which.of(a, how);
-    buffer workspace;
-    return calls::fft_call(what, which.direction, how).run(where, a, out, workspace);
-}
-
 array transform(const form& which, const on& where, const array& a, const options& how) {
     const calls::fft_geometry what = which.of(a, how);
     const calls::fft_call call(what, which.direction, how);
@@ -52,52 +49,38 @@ array transform(const form& which, const array& a, const options& how, source_lo
 
 }  // namespace
 
-array fft(const on& where, const array& a, const options& how) { return transform(form_fft, where, a, how); }
-completion fft(const on& where, const array& a, const array& out, const options& how) {
-    return transform(form_fft, where, a, out, how);
+completion detail::transform_into(transform which, const on& where, const array& a, const array& out,
+                                  const options& how) {
+    static constexpr std::array<const form*, 8> forms = {&form_fft,  &form_ifft,  &form_rfft,  &form_irfft,
+                                                         &form_fftn, &form_ifftn, &form_rfftn, &form_irfftn};
+    const form& what = *forms[static_cast<std::size_t>(which)];
+    const calls::fft_geometry geometry = what.of(a, how);
+    buffer workspace;
+    return calls::fft_call(geometry, what.direction, how).run(where, a, out, workspace);
 }
+
+array fft(const on& where, const array& a, const options& how) { return transform(form_fft, where, a, how); }
 array fft(const array& a, const options& how, source_location where) { return transform(form_fft, a, how, where); }
 
 array ifft(const on& where, const array& a, const options& how) { return transform(form_ifft, where, a, how); }
-completion ifft(const on& where, const array& a, const array& out, const options& how) {
-    return transform(form_ifft, where, a, out, how);
-}
 array ifft(const array& a, const options& how, source_location where) { return transform(form_ifft, a, how, where); }
 
 array rfft(const on& where, const array& a, const options& how) { return transform(form_rfft, where, a, how); }
-completion rfft(const on& where, const array& a, const array& out, const options& how) {
-    return transform(form_rfft, where, a, out, how);
-}
 array rfft(const array& a, const options& how, source_location where) { return transform(form_rfft, a, how, where); }
 
 array irfft(const on& where, const array& a, const options& how) { return transform(form_irfft, where, a, how); }
-completion irfft(const on& where, const array& a, const array& out, const options& how) {
-    return transform(form_irfft, where, a, out, how);
-}
 array irfft(const array& a, const options& how, source_location where) { return transform(form_irfft, a, how, where); }
 
 array fftn(const on& where, const array& a, const options& how) { return transform(form_fftn, where, a, how); }
-completion fftn(const on& where, const array& a, const array& out, const options& how) {
-    return transform(form_fftn, where, a, out, how);
-}
 array fftn(const array& a, const options& how, source_location where) { return transform(form_fftn, a, how, where); }
 
 array ifftn(const on& where, const array& a, const options& how) { return transform(form_ifftn, where, a, how); }
-completion ifftn(const on& where, const array& a, const array& out, const options& how) {
-    return transform(form_ifftn, where, a, out, how);
-}
 array ifftn(const array& a, const options& how, source_location where) { return transform(form_ifftn, a, how, where); }
 
 array rfftn(const on& where, const array& a, const options& how) { return transform(form_rfftn, where, a, how); }
-completion rfftn(const on& where, const array& a, const array& out, const options& how) {
-    return transform(form_rfftn, where, a, out, how);
-}
 array rfftn(const array& a, const options& how, source_location where) { return transform(form_rfftn, a, how, where); }
 
 array irfftn(const on& where, const array& a, const options& how) { return transform(form_irfftn, where, a, how); }
-completion irfftn(const on& where, const array& a, const array& out, const options& how) {
-    return transform(form_irfftn, where, a, out, how);
-}
 array irfftn(const array& a, const options& how, source_location where) {
     return transform(form_irfftn, a, how, where);
 }

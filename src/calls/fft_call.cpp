@@ -11,6 +11,7 @@
 #include "calls/ready_fft.hpp"
 #include "runtime/device_state.hpp"
 #include "weir/detail/footprint.hpp"
+#include "weir/detail/internal_memory.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/device.hpp"
@@ -50,7 +51,7 @@ void expect_within(const fft_call& call, device on, std::size_t bytes) {
 /// Makes `workspace` one of `bytes` bytes at least, on the device of `where`.
 void provide(buffer& workspace, std::size_t bytes, const on& where) {
     if (bytes > 0 && (workspace.bytes() < bytes || !share_memory(workspace.device(), where.stream().device()))) {
-        workspace = buffer(bytes, where.stream(), where.site().where);
+        workspace = detail::internal(buffer(bytes, where.stream(), where.site().where));
     }
 }
 
@@ -174,59 +175,19 @@ completion run_here(const fft_call& call, const on& where, const array& a, const
     return end;
 }
 
-/// Copies of operand and result on a device that does not reach them, and packed ones where they lie, since only packed
-/// elements travel. All are kept until the host has waited for their last use: a drop counts as a free on the stream that
-/// allocated, which is not always the one that uses them.
+/// Copies of operand and result on a device that does not reach them.
 struct fft_copies {
     array a;
     array out;
-    array packed_a;
-    array packed_out;
 
     fft_copies(const fft_geometry& what, const on& where, const array& operand, const array& result)
-        : a(empty_like(operand, where.stream(), where)),
-          out(can_be_over_its_copy(what) ? a : empty_like(result, where.stream(), where)) {
-        if (!operand.is_contiguous()) {
-            packed_a = empty_like(operand, current_stream(operand.device()), where);
-        }
-        if (!result.is_contiguous()) {
-            packed_out = empty_like(result, current_stream(result.device()), where);
-        }
-    }
+        : a(empty_like(operand, where)), out(can_be_over_its_copy(what) ? a : empty_like(result, where)) {}
 
 private:
-    static array empty_like(const array& x, const stream_ref& stream, const on& where) {
-        return empty(x.shape(), x.dtype(), stream, where.site().where);
+    static array empty_like(const array& x, const on& where) {
+        return detail::internal(empty(x.shape(), x.dtype(), where.stream(), where.site().where));
     }
 };
-
-/// Copies the operand to its copy.
-void bring(const on& where, const fft_copies& to, const array& a) {
-    on first = where;
-    if (first.site().label == nullptr) {
-        first.label("copy of the operand");
-    }
-    if (a.is_contiguous()) {
-        copy(first, to.a, a);
-        return;
-    }
-    const stream home = current_stream(a.device());
-    on packing = first.moved_to(home);
-    const completion end = copy(packing.after(where.stream().record(where.site().where)), to.packed_a, a);
-    copy(first.after(end), to.a, to.packed_a);
-}
-
-/// Copies the copy of the result to the result.
-completion take_back(on where, const array& out, const fft_copies& from) {
-    where.label("copy of the result");
-    if (out.is_contiguous()) {
-        return copy(where, out, from.out);
-    }
-    const stream home = current_stream(out.device());
-    const completion end = copy(where, from.packed_out, from.out);
-    on unpacking = where.moved_to(home);
-    return copy(unpacking.after(end), out, from.packed_out);
-}
 
 /// The transform on the device of `where`, which does not reach the arrays: there and back. Blocks.
 completion run_there(const fft_call& call, const on& where, const array& a, const array& out, buffer& workspace) {
@@ -239,13 +200,17 @@ completion run_there(const fft_call& call, const on& where, const array& a, cons
     expect_within(call, there, bytes + what.workspace_bytes());
     provide(workspace, what.workspace_bytes(), where);
 
-    // Nothing but enqueueing is left then that can fail.
+    // What is left enqueues. Where an operand or a result on a CUDA device is not packed, that takes memory for packed elements.
     const ready_fft ready =
         what.ready({there, fft_place::of(copies.a), fft_place::of(copies.out)}, workspace.device_data());
-    bring(where, copies, a);
-    const on then(where.stream(), where.site().where);
+    on first = where;
+    if (first.site().label == nullptr) {
+        first.label("copy of the operand");
+    }
+    copy(first, copies.a, a);
+    on then(where.stream(), where.site().where);
     enqueue(call, ready, then, copies.a, copies.out, workspace);
-    completion end = take_back(then, out, copies);
+    completion end = copy(then.label("copy of the result"), out, copies.out);
     end.synchronize(where.site().where);
     return end;
 }

@@ -133,7 +133,8 @@ array fft_plan::execute(fft_direction direction, const fft_execution& how, sourc
     return execute(direction, on(current, where), how);
 }
 
-completion fft_plan::execute(fft_direction direction, const on& where, const array& out, const fft_execution& how) {
+completion fft_plan::execute_into(fft_direction direction, const on& where, const array& out,
+                                  const fft_execution& how) {
     state& s = expect_operand("execute");
     s.expect_planned();
     completion end = s.expect_direction(direction).run(where, *s.operand, out, s.workspace);

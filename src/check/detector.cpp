@@ -37,7 +37,7 @@ void detector::note(Act&& act) noexcept {
 }
 
 bool detector::left_to_weir(const runtime::observed_access& access) const noexcept {
-    return access.ordering == ordering_mode::automatic && !options_.assume_manual;
+    return access.is_internal || (access.ordering == ordering_mode::automatic && !options_.assume_manual);
 }
 
 void detector::join_packages(agent self, const runtime::observed_operation& what) {

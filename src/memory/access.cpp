@@ -33,7 +33,7 @@ runtime::failure_ptr enter(runtime::resource& of, const order::footprint& where,
     }
     // Of one that is refused as well: it has waited, and whether what it was to read is valid changes no order.
     runtime::observers::tell([&](runtime::observer& one) {
-        one.host_access({of.id(), of.size(), where, mode, ordering}, from);
+        one.host_access({of.id(), of.size(), where, mode, ordering, of.is_internal()}, from);
     });
     if (!runtime::failures::any()) {
         return nullptr;

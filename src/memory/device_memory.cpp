@@ -11,6 +11,7 @@
 #include "backend/sim/host_memory.hpp"
 #include "backend/timeline.hpp"
 #include "memory/quarantine.hpp"
+#include "runtime/cuda_simulation.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/watchdog.hpp"
@@ -34,24 +35,23 @@ pool& pool_of(runtime::device_state& device) {
 
 namespace {
 
-/// Where memory comes from that the host and CUDA devices both reach: managed memory of a CUDA device, else pinned memory.
+/// Where memory comes from that the host and CUDA devices both reach: managed memory of a CUDA device, else pinned memory. Where
+/// CUDA devices are simulated, or there are none, it is plain memory of the host (rule L6).
 std::unique_ptr<backend::memory_source> shared_memory_of(runtime::device_state& device) {
     backend::driver& driver = device.driver();
     if (device.kind() == device_kind::cuda) {
         return std::make_unique<backend::cuda::managed_memory>(backend::cuda::context_of(driver), driver.name());
     }
-    if (device.stands_for_cuda()) {
+    if (device.kind() == device_kind::sim) {
         return std::make_unique<backend::sim::host_memory>(std::string(driver.name()) + " (managed)",
                                                            runtime::cpu_device().driver(), false);
     }
-    if (device.kind() == device_kind::sim) {
-        throw argument_error("a simulated device has neither pinned nor managed memory: use its pool");
-    }
-    runtime::device_state& gpu = runtime::cuda_device(0);
-    if (gpu.stands_for_cuda()) {
+    const bool is_simulated = runtime::cuda_simulation::devices() > 0;
+    if (is_simulated || backend::cuda::machine_driver().devices == 0) {
         return std::make_unique<backend::sim::host_memory>(std::string(driver.name()) + " (pinned)", driver, true);
     }
-    return std::make_unique<backend::cuda::pinned_memory>(backend::cuda::context_of(gpu.driver()), driver);
+    return std::make_unique<backend::cuda::pinned_memory>(backend::cuda::context_of(runtime::cuda_device(0).driver()),
+                                                          driver);
 }
 
 }  // namespace

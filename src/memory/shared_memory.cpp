@@ -26,7 +26,7 @@ class pinned_resource final : public memory_resource {
 class managed_resource final : public memory_resource {
     buffer make(std::size_t bytes, const stream_ref& on, const source_location& where) override {
         runtime::device_state& device = on.state().device();
-        if (device.kind() != device_kind::cuda && !device.stands_for_cuda()) {
+        if (device.kind() != device_kind::cuda && device.kind() != device_kind::sim) {
             throw argument_error("managed memory is a CUDA device's, and the stream is one of " + on.device().name() +
                                  ": allocate on a stream of cuda; memory::pinned() is for arrays of cpu");
         }

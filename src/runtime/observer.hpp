@@ -62,6 +62,7 @@ struct observed_access {
     order::footprint where;
     order::access_mode mode = order::access_mode::read;
     ordering_mode ordering = ordering_mode::automatic;  ///< who orders this access (rule O5)
+    bool is_internal = false;                           ///< of memory that only Weir knows
 };
 
 /// A wait that was issued. `hazard_of_manual`: it was needed only by accesses that the program orders itself, and was

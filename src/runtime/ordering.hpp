@@ -19,6 +19,10 @@ public:
         return decoded(mode_.load(std::memory_order_relaxed));
     }
     [[nodiscard]] bool is_set() const noexcept { return mode_.load(std::memory_order_relaxed) != 0; }
+    /// Automatic whatever the program says: memory that only Weir knows. Unlike `set` it does not count as a mode that was set,
+    /// since all is automatic until one is.
+    void set_internal() noexcept { mode_.store(internal, std::memory_order_relaxed); }
+    [[nodiscard]] bool is_internal() const noexcept { return mode_.load(std::memory_order_relaxed) == internal; }
     void set(std::optional<ordering_mode> mode) noexcept {
         if (mode) {
             any_ordering_was_set.store(true, std::memory_order_relaxed);
@@ -31,10 +35,15 @@ public:
         return mode ? static_cast<std::uint8_t>(static_cast<std::uint8_t>(*mode) + 1) : std::uint8_t{0};
     }
     [[nodiscard]] static constexpr std::optional<ordering_mode> decoded(std::uint8_t mode) noexcept {
-        return mode == 0 ? std::nullopt : std::optional(static_cast<ordering_mode>(mode - 1));
+        if (mode == 0) {
+            return std::nullopt;
+        }
+        return mode == internal ? ordering_mode::automatic : static_cast<ordering_mode>(mode - 1);
     }
 
 private:
+    static constexpr std::uint8_t internal = 3;
+
     std::atomic<std::uint8_t> mode_{0};
 };
 

@@ -113,6 +113,9 @@ public:
     [[nodiscard]] std::optional<ordering_mode> ordering() const noexcept { return mode_.get(); }
     [[nodiscard]] bool has_ordering() const noexcept { return mode_.is_set(); }
     void set_ordering(std::optional<ordering_mode> mode) noexcept { mode_.set(mode); }
+    /// Whether only Weir knows it (detail::internal): then it is ordered in every mode.
+    [[nodiscard]] bool is_internal() const noexcept { return mode_.is_internal(); }
+    void set_internal() noexcept { mode_.set_internal(); }
 
     /// Has the processor fetch what an operation will need behind the first cache line.
     [[gnu::always_inline]] void fetch_ahead() const noexcept {

@@ -175,7 +175,8 @@ public:
             if (access.target != nullptr) {
                 const ordering_mode asked = bit == 0 ? mode.of(access) : ordering_mode::manual;
                 accesses_.push_back({access.target->id(), access.target->size(), access.where, access.mode,
-                                     (automatic & bit) != 0 ? ordering_mode::automatic : asked});
+                                     (automatic & bit) != 0 ? ordering_mode::automatic : asked,
+                                     access.target->is_internal()});
             }
             bit <<= 1;
         }

@@ -389,6 +389,23 @@ TEST(L6Failing, TheSameSeedFailsTheSameAllocations) {
     EXPECT_THROW((void)memory::failing({.probability = -0.5}), argument_error);
 }
 
+// Where there is a driver, the same holds of the driver's memory.
+TEST(L6Shared, PinnedAndManagedMemoryArePlainMemoryWhereThereIsNoDriver) {
+    const stream host(cpu());
+    const stream s(sim(0));
+    const auto make = [](const stream& on, double value, const resource_ptr& from) {
+        const memory::use scope(from);
+        return full(4, value, dtype::float64, on);
+    };
+    const array pinned_memory = make(host, 3, memory::pinned());
+    const array managed_memory = make(s, 0, memory::managed());
+    EXPECT_TRUE(managed_memory.buffer().host_reachable());
+    copy(s, managed_memory, pinned_memory).synchronize();
+    const host_view<double> seen = managed_memory.write<double>();
+    EXPECT_EQ(static_cast<const void*>(seen.span().data()), managed_memory.device_data()) << "the memory itself";
+    EXPECT_EQ(std::vector<double>(seen.begin(), seen.end()), std::vector<double>(4, 3));
+}
+
 TEST(L6Driver, GivesBackWhenTheLastAccessIsOver) {
     const stream s;
     const std::size_t live = memory::stats().live;

@@ -157,7 +157,7 @@ TEST(Simulate, DISABLED_shared_memory) {
         seen.span()[0] = 40;
     }
     EXPECT_EQ(values_of<double>(managed + own).front(), 43);
-    EXPECT_THAT(message_of<argument_error>([&] { make(stream(sim(0)), 0, memory::managed()); }),
+    EXPECT_THAT(message_of<argument_error>([&] { make(host, 0, memory::managed()); }),
                 HasSubstr("managed memory is a CUDA device's"));
 }
 

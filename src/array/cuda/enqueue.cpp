@@ -6,6 +6,7 @@
 #include "array/operation.hpp"
 #include "runtime/device_state.hpp"
 #include "weir/arithmetic.hpp"
+#include "weir/detail/internal_memory.hpp"
 #include "weir/error.hpp"
 #include "weir/shape.hpp"
 
@@ -37,7 +38,7 @@ completion enqueue(const on& where, std::span<const runtime::access_request> acc
         first.add(what, to, inputs, all);
         return enqueue(where, accesses, std::move(first));
     }
-    const array found = empty({1}, dtype::int32, where.stream(), where.site().where);
+    const array found = detail::internal(empty({1}, dtype::int32, where.stream(), where.site().where));
     const walk::operand flag[] = {operation::operand_of(found)};
     const std::int32_t none = 0;
     first.add_fill({found.shape().extents(), flag}, dtype::int32, reinterpret_cast<const std::byte*>(&none));

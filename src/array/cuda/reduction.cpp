@@ -9,6 +9,7 @@
 #include "array/cuda/call.hpp"
 #include "array/cuda/enqueue.hpp"
 #include "array/operation.hpp"
+#include "weir/detail/internal_memory.hpp"
 
 namespace weir::array_kernels {
 
@@ -131,7 +132,7 @@ completion enqueue(const on& where, const array& out, const array& x, const redu
     step now = first_step(what);
     while (now.parts() > 1) {
         const auto values = static_cast<std::int64_t>(now.parts() * now.result_count);
-        aside.push_back(empty({values}, what.computed, where.stream(), where.site().where));
+        aside.push_back(detail::internal(empty({values}, what.computed, where.stream(), where.site().where)));
         accesses.push_back(operation::writes(aside.back()));
         add(made, what, now, aside.back().device_data(), false);
         now = next_step(now, aside.back());
