@@ -36,8 +36,8 @@ public:
     /// queues. Throws state_error if the stream is closed, std::bad_alloc: then it holds what it held before.
     void record(const stream_ref& on, source_location where = source_location::current());
 
-    /// Blocks the calling thread until the recorded moment is over (rule S3). Throws operation_error as stream::synchronize
-    /// does.
+    /// Blocks the calling thread until the recorded moment is over (rule S3). Throws operation_error as completion::synchronize
+    /// does if it is an operation's event, and as stream::synchronize does if it was recorded on a stream (rule K4).
     void wait(source_location where = source_location::current()) const;
     /// Device-side: `waiter.wait(*this)`. Does not block the caller (rule S3). Throws as stream_ref::wait does.
     void wait(const stream_ref& waiter, source_location where = source_location::current()) const;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import threading
 import traceback
@@ -194,6 +195,38 @@ def test_tasks_that_block_hinder_nobody_but_their_stream(device: weir.Device) ->
     events = [weir.host_task(meeting.wait, stream=weir.Stream(device)) for _ in range(24)]
     for event in events:
         event.wait()
+
+
+def test_k4_an_event_tells_of_its_operation_and_a_recorded_one_of_the_stream(any_device: weir.Device) -> None:
+    s = weir.Stream(any_device)
+    x = weir.zeros(3)
+
+    def broken(values: np.ndarray) -> None:
+        raise KeyError("no such thing")
+
+    async def awaited(event: weir.Event) -> None:
+        await event
+
+    failed = weir.host_task(broken, weir.Out(x), stream=s)
+    independent = weir.host_task(lambda: None, stream=s)
+    dependent = weir.host_task(lambda values: None, weir.In(x), stream=s)
+    tail = s.record()
+    for _ in range(2):
+        independent.wait()
+        asyncio.run(awaited(independent))
+    with pytest.raises(weir.OperationError, match="no such thing"):
+        tail.wait()
+    tail.wait()  # told once
+    s.synchronize()
+    for event in (failed, dependent):
+        for _ in range(2):
+            with pytest.raises(weir.OperationError, match="no such thing") as told:
+                event.wait()
+            assert told.value.label.endswith("broken")
+            assert told.value.line == broken.__code__.co_firstlineno + 6
+        with pytest.raises(weir.OperationError, match="no such thing"):
+            asyncio.run(awaited(event))
+    independent.wait()
 
 
 def test_k4_an_exception_is_the_cause_with_its_traceback(any_device: weir.Device) -> None:

@@ -242,7 +242,6 @@ void failures::throw_if_failed(frontiers::point at) {
     if (const failure_ptr known = of(at)) {
         throw_told(known, at);
     }
-    throw_first_unreported(at);
 }
 
 void failures::throw_first_unreported(std::span<const frontiers::point> upto) {

@@ -28,7 +28,8 @@ public:
     /// An operation is to be enqueued that depends on `at`: if that failed, there is trouble until nobody does any more.
     static void expect_dependent(frontiers::point at) noexcept;
 
-    /// Throws operation_error if the operation at exactly `at` failed, each time it is asked; else as the next one.
+    /// Throws operation_error if the operation at exactly `at` failed or did not run for the failure of another, each time
+    /// it is asked. Other operations of the stream do not count: those that this one depends on have kept it from running.
     static void throw_if_failed(frontiers::point at);
     /// Throws operation_error for the first failure at or before one of the points, each on its timeline, that nobody was
     /// told of by this function; from then on somebody was, of all operations on these timelines that failed for the

@@ -174,9 +174,8 @@ public:
         for (const access_request& access : what.accesses) {
             if (access.target != nullptr) {
                 const ordering_mode asked = bit == 0 ? mode.of(access) : ordering_mode::manual;
-                accesses_.push_back({access.target->id(), access.target->size(), access.where, access.mode,
-                                     (automatic & bit) != 0 ? ordering_mode::automatic : asked,
-                                     access.target->is_internal()});
+                add({access.target->id(), access.target->size(), access.where, access.mode,
+                     (automatic & bit) != 0 ? ordering_mode::automatic : asked, access.target->is_internal()});
             }
             bit <<= 1;
         }
@@ -201,6 +200,19 @@ public:
     }
 
 private:
+    /// One access for each range: an operation that names the same elements twice (`x * x`) uses them once. If it writes them
+    /// at all, the access is a write, as that of `inout` is.
+    void add(const observed_access& one) {
+        const auto same = std::find_if(accesses_.begin(), accesses_.end(), [&](const observed_access& other) {
+            return other.resource == one.resource && other.where == one.where && other.ordering == one.ordering;
+        });
+        if (same == accesses_.end()) {
+            accesses_.push_back(one);
+        } else if (one.mode == order::access_mode::write) {
+            same->mode = one.mode;
+        }
+    }
+
     std::vector<observed_access> accesses_;
     std::vector<observed_wait> waits_;
     std::span<const order::elision> elisions_;

@@ -34,6 +34,59 @@ double element(const array& of, std::int64_t row, std::int64_t col) {
     return of.read<double>()[static_cast<std::size_t>(row * side + col)];
 }
 
+/// What check finds where `use` follows an unordered write of the same array.
+template <class Use>
+std::vector<race> races_of(Use&& use) {
+    const stream first(here());
+    const stream second(here());
+    const array x = zeros({size}, dtype::float64, first);
+    const array y = zeros({size}, dtype::float64, first);
+    first.synchronize();
+    std::vector<race> found;
+    {
+        const check_scope watched({.assume_manual = true});
+        set(first, x, 1);
+        use(on(second), x, y);
+        found = watched.report().races();
+    }
+    here().synchronize();
+    return found;
+}
+
+WEIR_CONFORMANCE(CheckAccesses, V1AnOperationThatReadsAnArrayTwiceIsOnePair) {
+    const auto found = races_of([](const on& where, const array& x, const array& y) {
+        parallel_for(
+            where, size, [](auto i, auto a, auto b, auto to) { to[i] = a[i] * b[i]; }, in(x.view<double>()),
+            in(x.view<double>()), out(y.view<double>()));
+    });
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].times, 1U);
+    EXPECT_EQ(found[0].second.mode, order::access_mode::read);
+}
+
+WEIR_CONFORMANCE(CheckAccesses, V1AnOperationThatReadsAndWritesTheSameElementsIsOnePair) {
+    const auto found = races_of([](const on& where, const array& x, const array&) {
+        parallel_for(
+            where, size, [](auto i, auto a, auto to) { to[i] = a[i] + 1; }, in(x.view<double>()),
+            out(x.view<double>()));
+    });
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].times, 1U);
+    EXPECT_EQ(found[0].second.mode, order::access_mode::write);
+}
+
+WEIR_CONFORMANCE(CheckAccesses, V1AnOperationThatReadsTwoRangesIsTwoPairs) {
+    const auto found = races_of([](const on& where, const array& x, const array& y) {
+        const array low = x.slice(0, size / 2 + 1);
+        const array high = x.slice(size / 2 - 1, size);
+        parallel_for(
+            where, size / 2, [](auto i, auto a, auto b, auto to) { to[i] = a[i] + b[i]; }, in(low.view<double>()),
+            in(high.view<double>()), out(y.view<double>()));
+    });
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].times, 2U);
+}
+
 struct CheckArrays : test::check_scenario {};
 
 WEIR_CONFORMANCE_F(CheckArrays, F7_columns_of_one_matrix_and_a_row_across_them) {

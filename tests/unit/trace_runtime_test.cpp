@@ -64,6 +64,47 @@ TEST(TraceRuntime, V2_everything_that_ran_has_its_times) {
     EXPECT_EQ(all<trace::host_wait>(trace.told).size(), 1U);
 }
 
+/// What the log says of the last operation's accesses.
+std::vector<runtime::observed_access> last_accesses(const noted& trace) {
+    const auto operations = all<trace::operation>(trace.told);
+    return operations.empty() ? std::vector<runtime::observed_access>() : operations.back().accesses;
+}
+
+TEST(TraceRuntime, V2_an_operation_that_names_the_same_elements_twice_uses_them_once) {
+    const noted trace;
+    const stream s(cpu());
+    const array x = zeros({16}, dtype::float32, s);
+    const array y = zeros({16}, dtype::float32, s);
+    access(s, in(x), in(x), out(y), [](auto&&...) {});
+    auto seen = last_accesses(trace);
+    ASSERT_EQ(seen.size(), 2U);
+    EXPECT_EQ(seen[0].resource, x.buffer().unique_id());
+    EXPECT_EQ(seen[0].mode, order::access_mode::read);
+    EXPECT_EQ(seen[1].mode, order::access_mode::write);
+
+    access(s, in(x), out(x), [](auto&&...) {});
+    seen = last_accesses(trace);
+    ASSERT_EQ(seen.size(), 1U);
+    EXPECT_EQ(seen[0].mode, order::access_mode::write) << "read before, and written";
+
+    access(s, out(x), in(x), [](auto&&...) {});
+    seen = last_accesses(trace);
+    ASSERT_EQ(seen.size(), 1U);
+    EXPECT_EQ(seen[0].mode, order::access_mode::write) << "written, and read behind";
+    s.synchronize();
+}
+
+TEST(TraceRuntime, V2_an_operation_that_names_overlapping_elements_uses_both) {
+    const noted trace;
+    const stream s(cpu());
+    const array x = zeros({16}, dtype::float32, s);
+    access(s, in(x.slice(0, 9)), in(x.slice(1, 10)), [](auto&&...) {});
+    EXPECT_EQ(last_accesses(trace).size(), 2U);
+    access(s, in(x.slice(0, 9)), out(x.slice(1, 10)), [](auto&&...) {});
+    EXPECT_EQ(last_accesses(trace).size(), 2U);
+    s.synchronize();
+}
+
 TEST(TraceRuntime, V2_streams_that_live_already_are_known_by_their_names) {
     const stream idle(cpu(), {0, "idle"});
     { const stream gone(cpu(), {0, "gone"}); }
