@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -73,9 +74,9 @@ struct world {
     device_flag
         foreign;  ///< what the program itself puts into `s` once it has the handle: it waits until the end of the test
     std::optional<fake_gate> held;
-    bool has_foreign = false;
+    std::atomic<bool> has_foreign{false};
     bool is_shared = false;
-    unsigned long long launches = 0;
+    std::atomic<unsigned long long> launches{0};
 
     world() { cuda().synchronize(); }
 
