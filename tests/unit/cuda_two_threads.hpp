@@ -102,7 +102,7 @@ public:
     void expect_even(unsigned long long launches, unsigned long long streams) const {
         constexpr unsigned long long most_records = 16;
         constexpr unsigned long long most_waits = 8;
-        constexpr std::size_t most_events = 8;
+        constexpr std::size_t most_events = 16;
         EXPECT_TRUE(streams_get_down_to(streams_)) << "a stream was not let go of";
         EXPECT_EQ(fake_cuda::live(fake_thing::streams), streams_);
         EXPECT_EQ(fake_cuda::calls("cuStreamDestroy_v2"), streams) << "each stream is destroyed once";
