@@ -107,6 +107,9 @@ void stream_state::failed(backend::epoch at, const site& from, std::exception_pt
 
 void stream_state::lost(backend::epoch first, backend::epoch last, std::exception_ptr why) noexcept {
     for (backend::epoch at = first; at <= last; ++at) {
+        if (failures::of({info_.timeline, at}) != nullptr) {
+            continue;  // did not run, and says why: the driver refused it, or what it depends on had failed
+        }
         site from;
         {
             const std::lock_guard lock(mutex);

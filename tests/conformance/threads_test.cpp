@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "support/devices.hpp"
+#include "support/effort.hpp"
+#include "support/time_limit.hpp"
 #include "weir/detail/host_copy.hpp"
 #include "weir/weir.hpp"
 
@@ -18,11 +20,15 @@ namespace {
 
 using test::here;
 using test::streams_here;
+using test::time_limit;
 
 using testing::gate;
 
 /// Two workers for all streams, however many cores there are. Read at the first use of Weir.
 [[maybe_unused]] const int two_workers = ::setenv("WEIR_CPU_THREADS", "2", 1);
+
+/// Seconds in which a test is over that would hang if it failed.
+constexpr unsigned enough = test::sanitized ? 240 : 60;
 
 constexpr int host_threads = 8;
 constexpr int rounds = 500;
@@ -107,6 +113,7 @@ WEIR_CONFORMANCE(O8, WhatAThreadCopiesIsOfOneMoment) {
 }
 
 WEIR_CONFORMANCE(O8, ControlTwoUnorderedAdditionsLoseOne) {
+    const time_limit limit(enough, "an addition that meets another one");
     const stream first{here()};
     const stream second{here()};
     const array sum = zeros(1, dtype::float64, first);
@@ -134,21 +141,27 @@ WEIR_CONFORMANCE(O8, ControlTwoUnorderedAdditionsLoseOne) {
 // A worker that has just run a stream's last operation stays with the stream for a moment. Meanwhile it also looks out
 // for others' work; what it then leaves lying another worker must be woken for, or the two never meet.
 WEIR_CONFORMANCE(S1, TwoOperationsThatMeetAlwaysRunAtOnce) {
+    const time_limit limit(enough, "an operation that meets another one");
     const stream first{here()};
     const stream second{here()};
     for (int round = 0; round < 1000; ++round) {
         std::atomic<int> met{0};
-        const auto meet = [&met](native_stream) {
+        std::atomic<int> passed{0};
+        const auto meet = [&](native_stream) {
             ++met;
             while (met < 2) {
                 std::this_thread::yield();
             }
+            ++passed;
         };
         access(first, [](native_stream) {}).synchronize();
-        access(first, meet);
-        access(second, meet);
+        const completion one = access(first, meet);
+        const completion other = access(second, meet);
         first.synchronize();
         second.synchronize();
+        EXPECT_EQ(met, 2);
+        EXPECT_EQ(passed, 2) << "a synchronized stream has run its operation to the end";
+        EXPECT_TRUE(one.done() && other.done());
     }
 }
 
@@ -196,6 +209,7 @@ WEIR_CONFORMANCE(S4, WorkOfADroppedStreamOrdersWhatComesAfterIt) {
 }
 
 WEIR_CONFORMANCE(C9, ADroppedStreamIsWaitedForBusyOrIdle) {
+    const time_limit limit(enough, "an array that is to become ready");
     // Under check, since the difference shows in what is known to be over: to the program nothing is different.
     for (const bool busy : {false, true}) {
         const check_scope scope;

@@ -162,12 +162,14 @@ WEIR_FAKE_EXPORT CUresult cuDriverGetVersion(int* version) {
 }
 
 WEIR_FAKE_EXPORT CUresult cuGetErrorName(CUresult error, const char** text) {
+    stop_if_told("cuGetErrorName");
     const error_text* const found = find(error);
     *text = found != nullptr ? found->name : nullptr;
     return found != nullptr ? success : invalid_value;
 }
 
 WEIR_FAKE_EXPORT CUresult cuGetErrorString(CUresult error, const char** text) {
+    stop_if_told("cuGetErrorString");
     const error_text* const found = find(error);
     *text = found != nullptr ? found->text : nullptr;
     return found != nullptr ? success : invalid_value;

@@ -132,6 +132,7 @@ driver_state& driver() {
 
 CUresult enter(const char* name) { return count(name, true); }
 CUresult enter_safe(const char* name) { return count(name, false); }
+void stop_if_told(const char* name) { stop_at(name); }
 
 context*& current_context() {
     thread_local context* current = nullptr;

@@ -125,6 +125,8 @@ driver_state& driver();
 CUresult enter(const char* name);
 /// The same for calls that do not fail in practice: they fail only if they are named.
 CUresult enter_safe(const char* name);
+/// For calls that are neither counted nor fail: the calling thread waits if a test has told it to stop there (weir_fake_stop).
+void stop_if_told(const char* name);
 
 /// The calling thread's context.
 context*& current_context();

@@ -2,15 +2,20 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <numeric>
 #include <vector>
 
 #include "runtime/reaper.hpp"
+#include "support/effort.hpp"
+#include "support/time_limit.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
 namespace {
 
+using test::time_limit;
 using testing::gate;
 
 std::span<const std::byte> bytes_of(const std::vector<double>& values) { return std::as_bytes(std::span(values)); }
@@ -40,7 +45,7 @@ TEST(Creation, NeedsAnOpenStream) {
     stream s;
     s.close();
     EXPECT_THROW((void)empty(3, dtype::float32, s), state_error);
-    EXPECT_NO_THROW((void)buffer(0, s));
+    EXPECT_NO_THROW((void)buffer(0, s));  // takes no memory, so that there is nothing to order
 }
 
 TEST(Copy, CopiesAcrossStreams) {
@@ -77,6 +82,7 @@ TEST(L2, TheSourceOfACopyFromTheHostMayChangeAtOnce) {
     held.open();
     const auto host = x.read<double>();
     EXPECT_EQ(host[0], 1.0);
+    EXPECT_EQ(host[1], 2.0);
     EXPECT_EQ(host[2], 3.0);
 }
 
@@ -109,11 +115,28 @@ TEST(L2, WhatIsOverAlreadyKeepsNothing) {
 }
 
 TEST(L2, KeptObjectsMayBeMoveOnlyAndMayBeArrays) {
+    const time_limit limit(test::sanitized ? 120 : 30, "the reaper");
     const stream s;
     array x = zeros(100, dtype::float64, s);
-    const event last = s.record();
-    keep_alive(last, std::make_unique<int>(3), std::move(x));
     s.synchronize();
+    runtime::reaper::wait_until_empty();
+    const std::size_t live = memory::stats().live;
+    gate held;
+    held.hold(s);
+    parallel_for(s, 1, [](auto) {});
+    const event last = s.record();
+    std::atomic<int> gone{0};
+    const auto goes = [&gone](const int* one) {
+        ++gone;
+        delete one;  // NOLINT(cppcoreguidelines-owning-memory): the deleter of a unique_ptr
+    };
+    keep_alive(last, std::unique_ptr<int, decltype(goes)>(new int(3), goes), std::move(x));
+    EXPECT_EQ(gone, 0);
+    EXPECT_EQ(memory::stats().live, live) << "the array is kept";
+    held.open();
+    runtime::reaper::wait_until_empty();
+    EXPECT_EQ(gone, 1);
+    EXPECT_LT(memory::stats().live, live) << "and let go of";
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "runtime/observer.hpp"
+#include "support/effort.hpp"
+#include "support/time_limit.hpp"
 #include "support/tracked.hpp"
 #include "weir/error.hpp"
 #include "weir/testing.hpp"
@@ -15,8 +17,12 @@ namespace weir {
 namespace {
 
 using test::enqueue;
+using test::time_limit;
 using test::tracked;
 using testing::gate;
+
+/// Seconds in which a test is over that would hang if it failed.
+constexpr unsigned enough = test::sanitized ? 120 : 30;
 
 /// Counts the waits that are issued and elided while it lives.
 class counter final : public runtime::observer {
@@ -37,6 +43,7 @@ public:
 /// `x` is 1 after the held writer. What a reader on another stream sees, with the writer held back until the reader is
 /// enqueued: 1 if it was ordered, 0 if it ran at once.
 int what_a_reader_sees(ordering_mode mode) {
+    const time_limit limit(enough, "a reader");
     const ordering_scope scope(mode);
     gate held;
     const stream writer;
@@ -79,15 +86,20 @@ TEST(O1, AWriteIsOrderedAfterReadsAndWritesOnOtherStreams) {
 }
 
 TEST(O1, ReadsDoNotOrderReads) {
+    const time_limit limit(enough, "a read that is not ordered after another one");
     gate held;
     const stream first;
     const stream second;
     tracked memory;
+    std::atomic<int> ran{0};
     held.hold(first);
-    enqueue(first, {memory.reads()}, [] {});
-    enqueue(second, {memory.reads()}, [] {}).synchronize();  // hangs if the reads were ordered
+    const completion held_back = enqueue(first, {memory.reads()}, [&] { ran += 10; });
+    enqueue(second, {memory.reads()}, [&] { ran += 1; }).synchronize();
+    EXPECT_EQ(ran, 1) << "the second ran, while the first one is held";
+    EXPECT_FALSE(held_back.done());
     held.open();
     first.synchronize();
+    EXPECT_EQ(ran, 11);
 }
 
 TEST(O2, AWaitThatIsImpliedIsNotIssued) {
@@ -99,38 +111,49 @@ TEST(O2, AWaitThatIsImpliedIsNotIssued) {
     tracked y;
     held.hold(a);
     counter count;
-    enqueue(a, {x.writes()}, [] {});
-    enqueue(b, {x.reads(), y.writes()}, [] {});  // waits for a
-    enqueue(c, {y.reads(), x.reads()}, [] {});   // waits for b, which implies a
-    enqueue(c, {x.reads()}, [] {});              // known already
+    std::atomic<int> ran{0};
+    const auto runs_as = [&ran](int number) { return [&ran, number] { ran = ran == number - 1 ? number : -1; }; };
+    enqueue(a, {x.writes()}, runs_as(1));
+    enqueue(b, {x.reads(), y.writes()}, runs_as(2));  // waits for a
+    enqueue(c, {y.reads(), x.reads()}, runs_as(3));   // waits for b, which implies a
+    enqueue(c, {x.reads()}, runs_as(4));              // known already
     EXPECT_EQ(count.issued, 2U);
     EXPECT_EQ(count.elided, 2U);
+    EXPECT_EQ(ran, 0);
     held.open();
     c.synchronize();
+    EXPECT_EQ(ran, 4) << "one after the other";
 }
 
 TEST(O3, DisjointRangesDoNotOrderEachOther) {
+    const time_limit limit(enough, "a write to another range");
     gate held;
     const stream first;
     const stream second;
     tracked memory(100);
+    std::atomic<int> ran{0};
     held.hold(first);
-    enqueue(first, {memory.writes(0, 50)}, [] {});
-    enqueue(second, {memory.writes(50, 100)}, [] {}).synchronize();
-    const completion overlapping = enqueue(second, {memory.reads(49, 51)}, [] {});
+    enqueue(first, {memory.writes(0, 50)}, [&] { ran += 10; });
+    enqueue(second, {memory.writes(50, 100)}, [&] { ran += 1; }).synchronize();
+    EXPECT_EQ(ran, 1) << "the second ran, while the first one is held";
+    int seen = 0;
+    const completion overlapping = enqueue(second, {memory.reads(49, 51)}, [&] { seen = ran; });
     EXPECT_FALSE(overlapping.done());
     held.open();
     overlapping.synchronize();
+    EXPECT_EQ(seen, 11);
 }
 
 TEST(O4, AProgramThatUsesOneStreamIssuesNoWaits) {
     counter count;
     const stream s;
     tracked memory;
+    int ran = 0;
     for (int i = 0; i < 100; ++i) {
-        enqueue(s, {memory.writes()}, [] {});
+        enqueue(s, {memory.writes()}, [&ran, i] { ran = ran == i ? i + 1 : -1; });
     }
     s.synchronize();
+    EXPECT_EQ(ran, 100) << "one after the other";
     EXPECT_EQ(count.issued, 0U);
 }
 
@@ -159,14 +182,17 @@ TEST(O5, TheArraysModeWinsOverStreamScopeAndProcess) {
     const stream b;
     tracked memory;
     memory.set_ordering(ordering_mode::automatic);
+    std::atomic<bool> ran{false};
+    bool seen = false;
     held.hold(a);
-    enqueue(a, {memory.writes()}, [] {});
+    enqueue(a, {memory.writes()}, [&] { ran = true; });
     const trace_scope trace;
-    const completion ordered = enqueue(b, {memory.reads()}, [] {});
+    const completion ordered = enqueue(b, {memory.reads()}, [&] { seen = ran; });
     EXPECT_EQ(trace.summary().waits_issued, 1U);
     EXPECT_FALSE(ordered.done());
     held.open();
     ordered.synchronize();
+    EXPECT_TRUE(seen);
 }
 
 constexpr int few = 1000;
@@ -212,21 +238,26 @@ TEST(O5, WhatTheProgramOrdersIsNotOrdered) {
 }
 
 TEST(O5, ReturningToAutomaticIsSafeAtOnce) {
+    const time_limit limit(enough, "a write that the program leaves unordered");
     gate held;
     const stream a;
     const stream b;
     tracked memory;
+    std::atomic<int> ran{0};
     held.hold(a);
     {
         const ordering_scope scope(ordering_mode::manual);
-        enqueue(a, {memory.writes()}, [] {});
-        enqueue(b, {memory.writes()}, [] {}).synchronize();  // unordered, as asked
+        enqueue(a, {memory.writes()}, [&] { ran += 10; });
+        enqueue(b, {memory.writes()}, [&] { ran += 1; }).synchronize();
+        EXPECT_EQ(ran, 1) << "unordered, as asked";
     }
     const stream c;
-    const completion ordered = enqueue(c, {memory.reads()}, [] {});
+    int seen = 0;
+    const completion ordered = enqueue(c, {memory.reads()}, [&] { seen = ran; });
     EXPECT_FALSE(ordered.done()) << "the write on the held stream is still pending";
     held.open();
     ordered.synchronize();
+    EXPECT_EQ(seen, 11);
 }
 
 TEST(O8, EightThreadsMayUseTheSameStreamsAndMemory) {

@@ -11,6 +11,8 @@
 
 #include "runtime/device_state.hpp"
 #include "runtime/observer.hpp"
+#include "support/effort.hpp"
+#include "support/time_limit.hpp"
 #include "support/tracked.hpp"
 #include "weir/testing.hpp"
 
@@ -18,9 +20,13 @@ namespace weir {
 namespace {
 
 using test::enqueue;
+using test::time_limit;
 using testing::gate;
 using testing::simulated;
 using namespace std::chrono_literals;
+
+/// Seconds in which a test is over that would hang if it failed.
+constexpr unsigned enough = test::sanitized ? 120 : 30;
 
 /// When operations ran, by their device's time.
 class stopwatch final : public runtime::observer {
@@ -106,6 +112,7 @@ TEST(VirtualClock, NothingRunsByItselfAndAWaitDrivesIt) {
 }
 
 TEST(VirtualClock, AskingAgainAndAgainGetsThere) {
+    const time_limit limit(enough, "a stream that is asked again and again");
     const simulated told(sim(2), {.virtual_clock = true});
     const stream s(sim(2));
     int ran = 0;
@@ -173,6 +180,7 @@ TEST(VirtualClock, ItsCostsAreTheProgramsToSay) {
 }
 
 TEST(VirtualClock, AWaitForWhatTheHostOrAnotherDeviceDoesSleepsAndGoesOnDriving) {
+    const time_limit limit(enough, "a wait for two devices");
     const simulated told(sim(2), {.virtual_clock = true});
     const stream far(sim(2));
     const stream near;
@@ -189,6 +197,7 @@ TEST(VirtualClock, AWaitForWhatTheHostOrAnotherDeviceDoesSleepsAndGoesOnDriving)
 }
 
 TEST(VirtualClock, SeveralThreadsWaitAndOneDrives) {
+    const time_limit limit(enough, "one of four threads that wait");
     const simulated told(sim(2), {.virtual_clock = true});
     std::vector<std::thread> threads;
     std::atomic<int> inside{0};
@@ -215,6 +224,7 @@ TEST(VirtualClock, SeveralThreadsWaitAndOneDrives) {
 }
 
 TEST(VirtualClock, AHostTaskMayWaitForOtherStreams) {
+    const time_limit limit(enough, "a host task that waits");
     const simulated told(sim(2), {.virtual_clock = true});
     const stream s(sim(2));
     const stream other(sim(2));
@@ -233,18 +243,27 @@ TEST(VirtualClock, AHostTaskMayWaitForOtherStreams) {
 }
 
 TEST(VirtualClock, AfterItTheDeviceRunsByItselfAgain) {
+    const time_limit limit(enough, "a device that is to run by itself");
     const stream s(sim(2));
+    std::atomic<int> before{0};
     {
         const simulated told(sim(2), {.virtual_clock = true});
-        enqueue(s, {}, [] {});
+        enqueue(s, {}, [&] { ++before; });
     }
     std::atomic<bool> ran{false};
+    std::thread::id ran_on;
+    int seen = 0;
     enqueue(s, {}, [&] {
+        seen = before;
+        ran_on = std::this_thread::get_id();
         ran = true;
         ran.notify_all();
     });
-    ran.wait(false);
+    ran.wait(false);  // this thread neither asks nor drives
+    EXPECT_NE(ran_on, std::this_thread::get_id());
+    EXPECT_EQ(seen, 1) << "what was enqueued under the virtual clock ran once, and before";
     s.synchronize();
+    EXPECT_EQ(before, 1);
 }
 
 }  // namespace

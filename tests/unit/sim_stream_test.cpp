@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/effort.hpp"
+#include "support/time_limit.hpp"
 #include "support/tracked.hpp"
 #include "weir/error.hpp"
 #include "weir/testing.hpp"
@@ -15,8 +17,12 @@ namespace weir {
 namespace {
 
 using test::enqueue;
+using test::time_limit;
 using testing::gate;
 using testing::simulated;
+
+/// Seconds in which a test is over that would hang if it failed.
+constexpr unsigned enough = test::sanitized ? 120 : 30;
 
 /// A door that threads open and pass: for operations that meet.
 class door {
@@ -32,24 +38,34 @@ private:
 };
 
 TEST(SimStream, OperationsOfTwoStreamsOverlapBesideTheHost) {
+    const time_limit limit(enough, "an operation that meets another one");
     const stream a(sim(0));
     const stream b(sim(0));
     door first;
     door second;
+    std::atomic<int> inside{0};
+    int seen_by_a = 0;
+    int seen_by_b = 0;
     // Neither ends without the other: they only pass if they run at once.
     enqueue(a, {}, [&] {
+        ++inside;
         first.open();
         second.pass();
+        seen_by_a = inside;
     });
     enqueue(b, {}, [&] {
         first.pass();
+        seen_by_b = ++inside;
         second.open();
     });
     a.synchronize();
     b.synchronize();
+    EXPECT_EQ(seen_by_a, 2);
+    EXPECT_EQ(seen_by_b, 2);
 }
 
 TEST(SimStream, AtMostAsManyOperationsRunAtOnceAsThereAreEngines) {
+    const time_limit limit(enough, "an operation that meets two others");
     const simulated few(sim(0), {.engines = 3, .copy_engines = 2});
     std::atomic<int> running{0};
     std::atomic<int> most{0};
@@ -95,33 +111,69 @@ TEST(SimStream, AtMostAsManyOperationsRunAtOnceAsThereAreEngines) {
 }
 
 TEST(SimStream, CopiesRunWhileAllEnginesAreBusy) {
+    const time_limit limit(enough, "a copy beside an engine that is busy");
     const simulated one_engine(sim(0), {.engines = 1});
     const stream busy(sim(0));
     const stream copies(sim(0));
-    door ended;
-    enqueue(busy, {}, [&] { ended.pass(); });
+    const stream other(sim(0));
+    door begun;
+    door copied;
+    std::atomic<int> ran{0};
+    int seen = 0;
+    enqueue(busy, {}, [&] {
+        begun.open();
+        copied.pass();
+        seen = ran;
+    });
+    begun.pass();
+    enqueue(other, {}, [&] { ran += 10; });
     enqueue(
-        copies, {}, [&] { ended.open(); }, {}, runtime::work_kind::copy);
+        copies, {},
+        [&] {
+            ran += 1;
+            copied.open();
+        },
+        {}, runtime::work_kind::copy);
     busy.synchronize();
+    other.synchronize();
+    EXPECT_EQ(seen, 1) << "the copy ran, and what needs the engine did not";
+    EXPECT_EQ(ran, 11);
 }
 
 TEST(SimStream, ABlockedHostTaskHoldsUpNothingButItsStream) {
+    const time_limit limit(enough, "a stream beside blocked host tasks");
     const simulated one_engine(sim(0), {.engines = 1});
     door open;
     std::vector<stream> blocked;
+    std::atomic<int> passed{0};
+    std::atomic<int> behind{0};
     for (int i = 0; i < 8; ++i) {
         blocked.emplace_back(sim(0));
         enqueue(
-            blocked.back(), {}, [&] { open.pass(); }, {}, runtime::work_kind::host_task);
+            blocked.back(), {},
+            [&] {
+                open.pass();
+                ++passed;
+            },
+            {}, runtime::work_kind::host_task);
+        enqueue(blocked.back(), {}, [&] { behind += passed > 0 ? 1 : 0; });
     }
     const stream other(sim(0));
-    enqueue(other, {}, [&] { open.open(); });
+    int before = -1;
+    enqueue(other, {}, [&] {
+        before = passed + behind;
+        open.open();
+    });
     for (const stream& one : blocked) {
         one.synchronize();
     }
+    EXPECT_EQ(before, 0) << "the other stream did not wait for any task";
+    EXPECT_EQ(passed, 8);
+    EXPECT_EQ(behind, 8) << "a task holds up its own stream";
 }
 
 TEST(SimStream, TenThousandStreamsRunAndTheirWaitsHoldNoThread) {
+    const time_limit limit(10 * enough, "one of ten thousand streams");
     constexpr std::size_t count = 10000;
     constexpr std::size_t chain = 100;
     std::vector<stream> streams;
@@ -196,6 +248,7 @@ std::vector<int> order_by(const testing::sim_settings& settings) {
 }
 
 TEST(SimStream, AdversarialDelaysChangeTheOrderOfStreamsButNotWithinThem) {
+    const time_limit limit(enough, "a stream on a device with delays");
     std::set<std::vector<int>> seen;
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
         const std::vector<int> order = order_by({.engines = 1, .seed = seed, .adversarial = true});
