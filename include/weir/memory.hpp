@@ -19,6 +19,9 @@ struct statistics {
     std::size_t quarantined = 0;
     std::size_t peak = 0;   ///< the most that was live and pending at once, seen when memory was handed out
     std::size_t limit = 0;  ///< the most that live, pending, cached and quarantined may be together (rule L6)
+    /// How often, because the pool was at its limit, a stream got memory for which it may have to wait longer than until the
+    /// former owner's last use is over: on a CUDA device, for what came behind that in its stream, too (rule L1).
+    std::uint64_t over_waited = 0;
 };
 
 /// Which of the pools behind a device's streams.

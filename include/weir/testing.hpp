@@ -10,7 +10,8 @@
 namespace weir::testing {
 
 /// Holds streams back until it is opened: makes a race certain where luck would decide. Device-side: a held stream keeps
-/// no thread busy, and neither `hold` nor `open` blocks. Destroying a gate opens it. One thread at a time.
+/// no thread busy, and neither `hold` nor `open` blocks. Destroying a gate opens it. Where all memory that a call could have is
+/// behind closed gates, the call throws out_of_memory and waits for none of them. One thread at a time.
 class WEIR_EXPORT gate {
 public:
     /// Closed. Throws std::bad_alloc.

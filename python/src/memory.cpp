@@ -37,6 +37,7 @@ nb::dict stats(nb::handle of) {
     figures["quarantined"] = now.quarantined;
     figures["peak"] = now.peak;
     figures["limit"] = now.limit;
+    figures["over_waited"] = now.over_waited;
     return figures;
 }
 
@@ -161,7 +162,9 @@ void bind_pool(nb::module_& m) {
         "stats", stats, nb::arg("device").none() = nb::none(),
         nb::sig("def stats(device: Device | str | None = None) -> dict[str, int]"),
         "The bytes of a device's pool: \"live\" (owned by arrays), \"pending\" (dropped, and operations may still use "
-        "them), \"cached\"\n(free), \"quarantined\", the \"peak\" of live and pending, and the \"limit\".");
+        "them), \"cached\"\n(free), \"quarantined\", the \"peak\" of live and pending, and the \"limit\". "
+        "\"over_waited\": how often, at the limit, "
+        "a stream got memory\nfor which it may have to wait longer than for its former owner's last use.");
     m.def(
         "limit",
         [](nb::handle of, nb::handle bytes) {

@@ -16,7 +16,7 @@ from weir.testing import Gate
 def test_statistics_count_what_lives_and_what_is_pending(device: weir.Device) -> None:
     s = weir.Stream(device)
     before = memory.stats(device)
-    assert set(before) == {"live", "cached", "pending", "quarantined", "peak", "limit"}
+    assert set(before) == {"live", "cached", "pending", "quarantined", "peak", "limit", "over_waited"}
     with s:
         x = weir.zeros(1 << 16, "uint8")
     s.synchronize()

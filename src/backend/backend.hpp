@@ -254,6 +254,10 @@ public:
     [[nodiscard]] virtual bool await_end_of_all() noexcept { return false; }
     /// @}
 
+    /// Whether a queue that waits for `end` waits for nothing that was submitted after `end`. Blocks for no work and asks no
+    /// device; may take a leaf lock of the driver's own.
+    [[nodiscard]] virtual bool has_own_end(point /*end*/) const noexcept { return true; }
+
     /// The device's time. A simulated device under a virtual clock has its own.
     [[nodiscard]] virtual std::chrono::steady_clock::time_point now() const noexcept {
         return std::chrono::steady_clock::now();

@@ -164,6 +164,11 @@ const driver* timeline::whom_to_ask() const noexcept {
     return of != nullptr && of->is_asked() ? of : nullptr;
 }
 
+bool timeline_table::has_own_end(point p) const noexcept {
+    const driver* const of = at(p.timeline).of();
+    return of == nullptr || of->has_own_end(p);
+}
+
 bool timeline_table::host_ask(point p) const {
     if (!is_complete(p)) {
         if (const driver* const asked = at(p.timeline).whom_to_ask()) {

@@ -116,6 +116,7 @@ public:
     [[nodiscard, gnu::always_inline]] epoch completed(timeline_id id) const noexcept override {
         return at(id).completed();
     }
+    [[nodiscard]] bool has_own_end(point p) const noexcept override;
 
     /// Blocks the calling thread until `p` is over. All waiting of the host's comes by here, so that devices under a virtual
     /// clock go on meanwhile (host_driven.hpp). Throws what the thread's detail::interruptible throws, nothing without one.

@@ -4,6 +4,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "backend/cuda/driver.hpp"
 #include "backend/cuda/driver_api.hpp"
@@ -14,6 +16,7 @@
 #include "runtime/cuda_simulation.hpp"
 #include "runtime/fork.hpp"
 #include "runtime/observer.hpp"
+#include "runtime/standstill.hpp"
 #include "runtime/watchdog.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
@@ -113,12 +116,16 @@ std::string where_memory_is(runtime::device_state& device, const pool* but) {
 
 namespace {
 
+bool is_complete(frontiers::point at) { return backend::timeline_table::instance().is_complete(at); }
+
 block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, const source_location& where) {
     runtime::device_state& device = on.device();
     device.driver().look_at_all();
-    bool is_given_back = false;  // what others keep, since the last wait
+    bool is_given_back = false;           // what others keep, since the last wait
+    std::vector<frontiers::point> gated;  // pending memory that only code of the host can let go on
+    std::string gate;
     for (;;) {
-        const pool::answer answer = from.take(bytes, {on.timeline(), on.tail().known});
+        const pool::answer answer = from.take(bytes, {on.timeline(), on.tail().known}, gated);
         if (answer.taken != nullptr) {
             return *answer.taken;
         }
@@ -132,17 +139,28 @@ block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, con
                 is_given_back = false;
                 continue;
             }
-            const std::string why = from.explain_shortage(bytes) + where_memory_is(device, &from);
+            const std::string why = from.explain_shortage(bytes) + where_memory_is(device, &from) +
+                                    (gated.empty() ? "" : " Pending memory is behind " + gate + ", which is closed.");
             from.source().expect_sound();
+            if (std::erase_if(gated, is_complete) != 0) {
+                continue;  // the gate was opened meanwhile
+            }
             if (from.quarantine_ends() != answer.quarantine_ends) {
                 continue;  // what was in quarantine has come back meanwhile
             }
             throw out_of_memory(why);
         }
+        // The calling thread may be the one that is to open it: to wait here could be for ever.
+        if (std::string found = runtime::closed_gate_before(*answer.wait_for); !found.empty()) {
+            gate = std::move(found);
+            gated.push_back(*answer.wait_for);
+            continue;
+        }
         // Not told to observers: the program did not ask for this wait and must not count on it.
-        const runtime::watchdog::waits_in here(where);
+        const runtime::watchdog::waits_in here(where, "memory that is free after");
         backend::timeline_table::instance().host_wait(*answer.wait_for);
         is_given_back = false;
+        gated.clear();
     }
 }
 

@@ -112,25 +112,34 @@ block* free_index::search(std::size_t size, std::size_t most, Suits&& suits) con
     return nullptr;
 }
 
+bool free_index::must_wait(frontiers::point at, const requester& who) const noexcept {
+    return at.timeline != who.line && !(who.known && who.known->covers(at)) && !completed_->is_complete(at);
+}
+
 std::size_t free_index::waits_for(const block& b, const requester& who) const noexcept {
     const auto accesses = b.history.accesses();
     return static_cast<std::size_t>(
-        std::count_if(accesses.begin(), accesses.end(), [&](const order::past_access& past) {
-            const order::point at = past.when.at;
-            return at.timeline != who.line && !(who.known && who.known->covers(at)) && !completed_->is_complete(at);
-        }));
+        std::count_if(accesses.begin(), accesses.end(),
+                      [&](const order::past_access& past) { return must_wait(past.when.at, who); }));
+}
+
+bool free_index::has_own_ends(const block& b, const requester& who) const noexcept {
+    const auto accesses = b.history.accesses();
+    return std::all_of(accesses.begin(), accesses.end(), [&](const order::past_access& past) {
+        return !must_wait(past.when.at, who) || completed_->has_own_end(past.when.at);
+    });
 }
 
 block* free_index::find_ordered(std::size_t size, const requester& who, std::size_t most) const noexcept {
     return search(size, most, [&](const block& b) { return waits_for(b, who) == 0; });
 }
 
-block* free_index::find_any(std::size_t size, const requester& who) const noexcept {
+block* free_index::find_any(std::size_t size, const requester& who, ends which) const noexcept {
     block* best = nullptr;
     std::size_t fewest = std::numeric_limits<std::size_t>::max();
     search(size, everything, [&](block& b) {
         const std::size_t waits = waits_for(b, who);
-        if (waits < fewest) {
+        if (waits < fewest && (which == ends::any || has_own_ends(b, who))) {
             fewest = waits;
             best = &b;
         }
@@ -139,7 +148,12 @@ block* free_index::find_any(std::size_t size, const requester& who) const noexce
     return best;
 }
 
-std::optional<frontiers::point> free_index::oldest_pending() const noexcept {
+std::optional<frontiers::point> free_index::oldest_pending(std::span<const frontiers::point> but) const noexcept {
+    const auto is_left_out = [&](const order::past_access& past) {
+        return std::any_of(but.begin(), but.end(), [&](frontiers::point one) {
+            return past.when.at.timeline == one.timeline && past.when.at.at >= one.at;
+        });
+    };
     const block* oldest = nullptr;
     std::optional<frontiers::point> point;
     for (const block_list& list : lists_) {
@@ -147,16 +161,33 @@ std::optional<frontiers::point> free_index::oldest_pending() const noexcept {
             if (oldest != nullptr && oldest->freed_at < b->freed_at) {
                 continue;
             }
-            for (const order::past_access& past : b->history.accesses()) {
-                if (!completed_->is_complete(past.when.at)) {
-                    oldest = b;
-                    point = past.when.at;
-                    break;
-                }
+            const auto accesses = b->history.accesses();
+            const auto pending = std::find_if(accesses.begin(), accesses.end(), [&](const order::past_access& past) {
+                return !completed_->is_complete(past.when.at);
+            });
+            if (pending != accesses.end() && std::none_of(accesses.begin(), accesses.end(), is_left_out)) {
+                oldest = b;
+                point = pending->when.at;
             }
         }
     }
     return point;
+}
+
+bool free_index::has_newly_complete() const noexcept {
+    const auto is_newly_complete = [&](const block& b) {
+        const auto accesses = b.history.accesses();
+        return b.counts_as_pending &&
+               std::all_of(accesses.begin(), accesses.end(),
+                           [&](const order::past_access& past) { return completed_->is_complete(past.when.at); });
+    };
+    bool found = false;
+    for (const block_list& list : lists_) {
+        for (const block* b = list.first(); b != nullptr && !found; b = b->next) {
+            found = is_newly_complete(*b);
+        }
+    }
+    return found;
 }
 
 void free_index::take_complete_pieces(block_list& whole) noexcept {

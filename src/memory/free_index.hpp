@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 
 #include "frontier/point.hpp"
 #include "memory/block.hpp"
@@ -16,6 +18,12 @@ namespace weir::memory {
 struct requester {
     frontiers::timeline_id line = 0;
     order::clock known;
+};
+
+/// Which blocks a stream may be given that it has to wait for on the device.
+enum class ends : std::uint8_t {
+    own,  ///< those for which it waits until their last uses are over, and for nothing that came later
+    any,
 };
 
 /// Which neighbours become one block.
@@ -49,10 +57,12 @@ public:
     /// the first `most` of its class, which are the oldest and the likeliest to be complete.
     [[nodiscard]] block* find_ordered(std::size_t size, const requester& who, std::size_t most) const noexcept;
     /// A block of at least `size` bytes with the fewest points that `who` would have to wait for. Looks at all.
-    [[nodiscard]] block* find_any(std::size_t size, const requester& who) const noexcept;
-    /// What to wait for first: a point of the block that is free for the longest time among those that are not complete.
-    /// None if all are.
-    [[nodiscard]] std::optional<frontiers::point> oldest_pending() const noexcept;
+    [[nodiscard]] block* find_any(std::size_t size, const requester& who, ends which) const noexcept;
+    /// What to wait for first: a point of the block that is free for the longest time among those that are not complete,
+    /// but for the blocks of which a point is at or after one of `but`. None if all are complete.
+    [[nodiscard]] std::optional<frontiers::point> oldest_pending(std::span<const frontiers::point> but) const noexcept;
+    /// Whether a block that was pending when it was last looked at is complete.
+    [[nodiscard]] bool has_newly_complete() const noexcept;
 
     /// Removes the pieces that are free and complete from end to end, as the driver gave them, and lists them in `whole`.
     void take_complete_pieces(block_list& whole) noexcept;
@@ -72,7 +82,9 @@ public:
 private:
     template <class Suits>
     block* search(std::size_t size, std::size_t most, Suits&& suits) const noexcept;
+    [[nodiscard]] bool must_wait(frontiers::point at, const requester& who) const noexcept;
     [[nodiscard]] std::size_t waits_for(const block& b, const requester& who) const noexcept;
+    [[nodiscard]] bool has_own_ends(const block& b, const requester& who) const noexcept;
     [[nodiscard]] bool mergeable(block& low, block& high, merging how) const noexcept;
     void absorb_upper(block& low, block_list& spares) noexcept;
 

@@ -157,7 +157,7 @@ void pool::await_driver(lock& held) noexcept {
     held.lock();
 }
 
-pool::answer pool::take(std::size_t bytes, const requester& who) {
+pool::answer pool::take(std::size_t bytes, const requester& who, std::span<const frontiers::point> not_awaited) {
     lock held(mutex_);
     const std::uint64_t refusals = refusals_;
     make_bins(who.line);
@@ -173,8 +173,8 @@ pool::answer pool::take(std::size_t bytes, const requester& who) {
             make_ready(*b, bytes);
             return {b, std::nullopt, 0, false};
         }
-        const std::optional<frontiers::point> pending = index_.oldest_pending();
-        if (!pending && pending_ != 0) {
+        const std::optional<frontiers::point> pending = index_.oldest_pending(not_awaited);
+        if (!pending && index_.has_newly_complete()) {
             continue;  // what was pending when it was looked at is over now, and may be enough
         }
         if (pending || driver_calls_ == 0) {
@@ -184,7 +184,7 @@ pool::answer pool::take(std::size_t bytes, const requester& who) {
     }
 }
 
-/// Steps 1 to 4 of `take`. Opens the lock.
+/// Steps 1 to 5 of `take`. Opens the lock.
 block* pool::find_or_grow(lock& held, std::size_t size, const requester& who) {
     block* b = carve(index_.find_ordered(size, who, first_look), size);
     if (b == nullptr) {
@@ -199,17 +199,25 @@ block* pool::find_or_grow(lock& held, std::size_t size, const requester& who) {
         b = grow(held, size, preferred_ceiling(size), largest_piece);
     }
     if (b == nullptr) {
-        gather(merging::comparable);
-        b = carve(index_.find_any(size, who), size);
+        b = find_pending(size, who, ends::own);
     }
     if (b == nullptr) {
         b = grow(held, size, limit(), smallest_piece);
     }
     if (b == nullptr) {
-        gather(merging::comparable);  // what came back while the driver was asked
-        b = carve(index_.find_any(size, who), size);
+        b = find_pending(size, who, ends::own);  // what came back while the driver was asked
+    }
+    if (b == nullptr) {
+        b = find_pending(size, who, ends::any);
+        over_waited_ += b == nullptr ? 0 : 1;
     }
     return b;
+}
+
+/// What `who` has to wait for, on the device.
+block* pool::find_pending(std::size_t size, const requester& who, ends which) {
+    gather(merging::comparable);
+    return carve(index_.find_any(size, who, which), size);
 }
 
 /// A description of memory to come. Throws std::bad_alloc.
@@ -317,10 +325,12 @@ std::size_t pool::total() const noexcept {
 std::size_t pool::limit() const noexcept { return std::min(limit_, total()); }
 
 /// How large the pool may become rather than make a stream wait (rule L1): 1.25 times the peak of live and pending bytes,
-/// this request included.
+/// this request included, or the floor, so that small programs never wait.
 std::size_t pool::preferred_ceiling(std::size_t size) const noexcept {
     const std::size_t peak = std::max(peak_, live_ + pending_ + quarantined_ + size);
-    return std::min(limit(), round_up(peak + peak / 4, smallest_piece));
+    const std::size_t by_peak = round_up(peak + peak / 4, smallest_piece);
+    const std::size_t of_device = source_->total_memory() / 100 * floor_percent;
+    return std::min(limit(), std::max({least_floor, of_device, by_peak}));
 }
 
 /// Brings all free memory together and up to date.
@@ -393,7 +403,8 @@ statistics pool::stats() noexcept {
             .cached = reserved_ - live_ - pending_ - quarantined_,
             .quarantined = quarantined_,
             .peak = peak_,
-            .limit = limit()};
+            .limit = limit(),
+            .over_waited = over_waited_};
 }
 
 void pool::set_limit(std::size_t bytes) noexcept {

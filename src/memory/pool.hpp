@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,13 +29,17 @@ namespace weir::memory {
 ///                                    |                       | too many, or somebody else needs memory
 ///                                    +--no--> index <--------+ --take--> any stream
 ///
-/// Any thread may call. One lock, a leaf in the lock order, after those of buffers and streams; the driver is never
-/// called under it.
+/// Any thread may call. One lock, after those of buffers and streams; nothing is locked under it but, for a moment, a leaf
+/// of the backend's (watermarks::has_own_end). No memory is asked of the driver under it.
 class pool {
 public:
     /// Pieces from the driver are as large as all before them together, within these bounds; larger if one request is.
     static constexpr std::size_t smallest_piece = std::size_t{2} << 20;
     static constexpr std::size_t largest_piece = std::size_t{64} << 20;
+    /// So large the pool may become at least rather than have a stream wait for another: so many bytes, or so many hundredths
+    /// of the device, whichever is more.
+    static constexpr std::size_t least_floor = std::size_t{64} << 20;
+    static constexpr std::size_t floor_percent = 3;
 
     /// Serves the device whose memory this is. Unit tests of the pool have no `device`.
     pool(backend::memory_source& source, const order::watermarks& completed, runtime::device_state* device = nullptr);
@@ -57,13 +62,15 @@ public:
     };
 
     /// Memory for `who`, from where it costs least, in the order of rule L1:
-    /// 1. free and ordered before `who` (or complete); 2. new from the driver, up to 1.25 times the peak of live and
-    /// pending bytes; 3. free, but `who` will have to wait on the device; 4. new from the driver up to the limit;
-    /// 5. nothing, but something is pending: the caller waits on the host and asks again. Step 4 comes before 5 because
-    /// allocating does not block as long as memory can be had without. Memory that another thread is getting from the driver
-    /// or giving back to it is not gone: the call waits for that thread before it says that there is none. Throws
-    /// std::bad_alloc; nothing is lost then.
-    [[nodiscard]] answer take(std::size_t bytes, const requester& who);
+    /// 1. free, and ordered before `who` or complete; 2. new from the driver, up to 1.25 times the peak of live and pending
+    /// bytes, or up to the floor; 3. free, but `who` will have to wait on the device, for nothing but the last uses; 4. new
+    /// from the driver up to the limit; 5. free, but `who` will have to wait for what came after the last uses, too
+    /// (statistics::over_waited); 6. nothing, but something is pending: the caller waits on the host and asks again. Memory
+    /// that another thread is getting from the driver or giving back to it is not gone: the call waits for that thread before
+    /// it says that there is none. `not_awaited`: points that the caller does not wait for, nor for later ones of their
+    /// timelines. Throws std::bad_alloc; nothing is lost then.
+    [[nodiscard]] answer take(std::size_t bytes, const requester& who,
+                              std::span<const frontiers::point> not_awaited = {});
 
     /// Takes a block back whose last owner is gone. Neither waits nor fails.
     void put(block& b) noexcept;
@@ -104,6 +111,7 @@ private:
     class driver_call;
     void await_driver(lock& held) noexcept;
     [[nodiscard]] block* find_or_grow(lock& held, std::size_t size, const requester& who);
+    [[nodiscard]] block* find_pending(std::size_t size, const requester& who, ends which);
     [[nodiscard]] block* carve(block* found, std::size_t size);
     void cut(block& b, std::size_t size, block& rest) noexcept;
     [[nodiscard]] block* grow(lock& held, std::size_t size, std::size_t ceiling, std::size_t largest);
@@ -129,6 +137,7 @@ private:
     std::atomic<std::uint32_t> driver_answers_{
         0};  ///< so many of these calls are over; who needs one waits for the next
     std::size_t peak_ = 0;
+    std::uint64_t over_waited_ = 0;
     std::size_t limit_;  ///< what was asked for; the device may have less
     std::uint64_t frees_ = 0;
     free_index index_;

@@ -74,6 +74,9 @@ public:
 
     [[nodiscard]] bool is_complete(point p) const noexcept { return p.at <= completed(p.timeline); }
 
+    /// Whether a stream that waits for `p` waits for nothing that was enqueued after `p`. Blocks for no work and asks no device.
+    [[nodiscard]] virtual bool has_own_end(point /*p*/) const noexcept { return true; }
+
 protected:
     ~watermarks() = default;
 };

@@ -109,29 +109,62 @@ pending_work look_at(frontiers::point target) {
     return found;
 }
 
-bool comes_after(frontiers::point target, frontiers::point what) {
+namespace {
+
+/// Calls `is_found(stream, entry)` for what is pending up to `target`, in its stream and in those that this waits for, until
+/// the answer is true. Whether it was. Locks one stream after the other.
+template <class Found>
+bool find_before(frontiers::point target, Found&& is_found) {
     std::map<frontiers::timeline_id, frontiers::epoch> looked;  // so far
     std::vector<frontiers::point> next{target};
-    while (!next.empty()) {
+    bool found = false;
+    while (!next.empty() && !found) {
         const frontiers::point at = next.back();
         next.pop_back();
-        if (at.timeline == what.timeline && at.at >= what.at) {
-            return true;
-        }
         frontiers::epoch& upto = looked[at.timeline];
         const frontiers::epoch before = upto;
         upto = std::max(upto, at.at);
         stream_registry::with(at.timeline, [&](stream_state& stream) {
             const std::lock_guard lock(stream.mutex);
             stream.pending.each(std::max(before, stream.completed()), [&](const pending_operations::entry& one) {
-                for (std::size_t i = 0; one.at() <= at.at && i < one.waits() + one.dependencies(); ++i) {
+                if (one.at() > at.at) {
+                    return false;
+                }
+                for (std::size_t i = 0; i < one.waits() + one.dependencies(); ++i) {
                     next.push_back(one.wait(i));  // the dependencies lie behind the waits
                 }
-                return one.at() < at.at;
+                found = is_found(stream, one);
+                return !found;
             });
         });
     }
-    return false;
+    return found;
+}
+
+}  // namespace
+
+bool comes_after(frontiers::point target, frontiers::point what) {
+    const auto is_after = [&](frontiers::point at) { return at.timeline == what.timeline && at.at >= what.at; };
+    return is_after(target) || find_before(target, [&](const stream_state& /*stream*/, const auto& one) {
+               for (std::size_t i = 0; i < one.waits() + one.dependencies(); ++i) {
+                   if (is_after(one.wait(i))) {
+                       return true;
+                   }
+               }
+               return false;
+           });
+}
+
+std::string closed_gate_before(frontiers::point target) {
+    std::string gate;
+    find_before(target, [&](const stream_state& stream, const pending_operations::entry& one) {
+        if (one.kind() != pending_kind::gate || !first_that_is_not_over(one)) {
+            return false;
+        }
+        gate = name_of(one) + " on " + name_of(stream);
+        return true;
+    });
+    return gate;
 }
 
 standstill why_not_over(frontiers::point target) {

@@ -32,4 +32,8 @@ struct pending_work {
 /// std::bad_alloc.
 [[nodiscard]] bool comes_after(frontiers::point target, frontiers::point what);
 
+/// The closed gate that `target` comes after, as far as streams have been told, in words; empty if there is none. Locks one
+/// stream after the other. Throws std::bad_alloc.
+[[nodiscard]] std::string closed_gate_before(frontiers::point target);
+
 }  // namespace weir::runtime

@@ -55,7 +55,7 @@ std::string seconds(std::chrono::milliseconds time) {
 
 class watched_wait final : public backend::long_wait {
 public:
-    explicit watched_wait(frontiers::point target) : target_(target), where_(runtime::watchdog::current()) {
+    explicit watched_wait(frontiers::point target) : target_(target), wait_(runtime::watchdog::current()) {
         const std::lock_guard lock(shared_watchdog().mutex);
         settings_ = shared_watchdog().now;
     }
@@ -80,11 +80,11 @@ public:
 
 private:
     [[nodiscard]] std::string text_of(const std::string& story) const {
-        const std::string place = where_.line == 0
-                                      ? std::string("inside a call of Weir's")
-                                      : "at " + std::string(where_.file) + ":" + std::to_string(where_.line);
+        const source_location& where = wait_.where;
+        const std::string place = where.line == 0 ? std::string("inside a call of Weir's")
+                                                  : "at " + std::string(where.file) + ":" + std::to_string(where.line);
         return "weir: the host has waited for " + seconds(settings_.patience) + " or more without any progress, " +
-               place + ", for\n" + story;
+               place + ", for" + (wait_.what == nullptr ? "" : " " + std::string(wait_.what)) + "\n" + story;
     }
     void tell(const std::string& text) const noexcept {
         try {
@@ -96,7 +96,7 @@ private:
     }
 
     frontiers::point target_;
-    source_location where_;
+    runtime::watchdog::wait wait_;
     settings settings_;
     std::vector<frontiers::point> reached_;
     int unmoved_ = 0;

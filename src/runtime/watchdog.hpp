@@ -12,20 +12,26 @@ public:
     /// Reads the environment. Idempotent; called before anybody can wait.
     static void arm();
 
-    /// Says, while it lives, which call of the program the calling thread waits in.
+    /// What the calling thread waits for.
+    struct wait {
+        source_location where;       ///< the call of the program
+        const char* what = nullptr;  ///< what the call gets by it; null: only that work is over
+    };
+    /// Says so while it lives.
     class waits_in {
     public:
-        explicit waits_in(const source_location& where) noexcept : before_(std::exchange(current(), where)) {}
+        explicit waits_in(const source_location& where, const char* what = nullptr) noexcept
+            : before_(std::exchange(current(), wait{where, what})) {}
         ~waits_in() { current() = before_; }
         waits_in(const waits_in&) = delete;
         waits_in& operator=(const waits_in&) = delete;
 
     private:
-        source_location before_;
+        wait before_;
     };
-    [[nodiscard]] static source_location& current() noexcept {
-        thread_local source_location where;
-        return where;
+    [[nodiscard]] static wait& current() noexcept {
+        thread_local wait now;
+        return now;
     }
 };
 

@@ -33,7 +33,7 @@ public:
         held -= bytes;
         ::operator delete (memory.address, std::align_val_t{256});
     }
-    [[nodiscard]] std::size_t total_memory() const noexcept override { return std::size_t{1} << 40; }
+    [[nodiscard]] std::size_t total_memory() const noexcept override { return told; }
     [[nodiscard]] bool host_reaches_memory() const noexcept override { return true; }
     void fetch(std::byte* host, const std::byte* device, std::size_t bytes) override {
         std::memcpy(host, device, bytes);
@@ -43,6 +43,7 @@ public:
     }
 
     std::size_t total = std::size_t{1} << 40;  ///< what it really has
+    std::size_t told = std::size_t{1} << 40;   ///< what it says
     int calls = 0;
     int fail_at = 0;  ///< the call that returns no memory, from 1
     std::size_t held = 0;

@@ -39,35 +39,147 @@ TEST_F(L1Growth, PiecesGrowWithThePool) {
 }
 
 TEST_F(L1Growth, PendingMemoryIsPassedOverUpTo125PercentOfThePeak) {
-    // Half of 32 MiB is live, the other half complete but in pieces too small for what is asked for.
-    drop(get(32 * mib, 1));
+    driver.told = 1024 * mib;  // so that the floor, 64 MiB, is below the peak
+    // Half of 128 MiB is live, the other half complete but in pieces too small for what is asked for.
+    drop(get(128 * mib, 1));
     std::vector<block*> blocks;
     for (int i = 0; i < 16; ++i) {
-        blocks.push_back(&get(2 * mib, 1));
+        blocks.push_back(&get(8 * mib, 1));
     }
-    ASSERT_EQ(driver.held, 32 * mib);
+    ASSERT_EQ(driver.held, 128 * mib);
     for (std::size_t i = 0; i < blocks.size(); i += 2) {
         drop(*blocks[i]);
     }
-    block& pending = get(4 * mib, 1);  // the peak stays 32 MiB
-    EXPECT_EQ(driver.held, 40 * mib);
+    block& pending = get(16 * mib, 1);  // the peak stays 128 MiB
+    EXPECT_EQ(driver.held, 160 * mib);
     use(pending, mark_at(1, 1));
     drop(pending);
 
-    block& other = get(4 * mib, 2);
-    EXPECT_EQ(driver.held, 40 * mib);
+    block& other = get(16 * mib, 2);
+    EXPECT_EQ(driver.held, 160 * mib);
     EXPECT_TRUE(waits_of(other, 2).empty());
-    block& third = get(4 * mib, 2);
-    EXPECT_EQ(driver.held, 40 * mib) << "more than 1.25 times the peak: now the stream waits";
+    block& third = get(16 * mib, 2);
+    EXPECT_EQ(driver.held, 160 * mib) << "more than 1.25 times the peak: now the stream waits";
     EXPECT_EQ(waits_of(third, 2), (std::vector<point>{{1, 1}}));
-    block& fourth = get(4 * mib, 2);
-    EXPECT_EQ(driver.held, 44 * mib) << "no pending block is left: growing is better than waiting on the host";
+    block& fourth = get(16 * mib, 2);
+    EXPECT_EQ(driver.held, 176 * mib) << "no pending block is left: growing is better than waiting on the host";
     drop(other);
     drop(third);
     drop(fourth);
     for (std::size_t i = 1; i < blocks.size(); i += 2) {
         drop(*blocks[i]);
     }
+}
+
+/// A pool of 4 MiB of which half is live, the other half is free in parts of 256 KiB, and as much again is pending in one part.
+class L1Floor : public PoolTest {
+protected:
+    void fragment() {
+        std::vector<block*> holes;
+        for (int i = 0; i < 16; ++i) {
+            block& b = get(256 * kib, 1);
+            (i % 2 == 0 ? holes : live).push_back(&b);
+        }
+        for (block* b : holes) {
+            drop(*b);
+        }
+        block& pending = get(4 * mib, 1);
+        use(pending, mark_at(1, 1));
+        drop(pending);
+        ASSERT_EQ(driver.held, 8 * mib);
+    }
+    void TearDown() override {
+        for (block* b : live) {
+            drop(*b);
+        }
+    }
+    std::vector<block*> live;
+};
+
+TEST_F(L1Floor, ASmallPoolGrowsRatherThanHaveAStreamWait) {
+    driver.told = 1024 * mib;
+    fragment();
+    block& other = get(320 * kib, 2);
+    EXPECT_TRUE(waits_of(other, 2).empty());
+    EXPECT_GT(driver.held, 8 * mib);
+    drop(other);
+}
+
+TEST_F(L1Floor, TheFloorIsNeverAboveTheLimit) {
+    tested.set_limit(8 * mib);
+    fragment();
+    block& other = get(320 * kib, 2);
+    EXPECT_EQ(waits_of(other, 2), (std::vector<point>{{1, 1}}));
+    EXPECT_EQ(driver.held, 8 * mib);
+    drop(other);
+}
+
+TEST_F(L1Floor, OfALargeDeviceItIsThreePercent) {
+    driver.told = 10000 * mib;  // 300 MiB
+    drop(get(200 * mib, 1));
+    block& kept = get(100 * mib, 1);
+    block& pending = get(100 * mib, 1);
+    use(pending, mark_at(1, 1));
+    drop(pending);
+    ASSERT_EQ(driver.held, 200 * mib);
+    block& other = get(95 * mib, 2);  // 1.25 times the peak are 250 MiB
+    EXPECT_TRUE(waits_of(other, 2).empty());
+    EXPECT_LE(driver.held, 300 * mib);
+    drop(other);
+    drop(kept);
+}
+
+/// Memory is short: two streams are still to use what is free.
+class L1Ends : public PoolTest {
+protected:
+    void SetUp() override {
+        tested.set_limit(4 * mib);
+        first = &get(2 * mib, 1);
+        second = &get(2 * mib, 3);
+        use(*first, mark_at(1, 1));
+        use(*second, mark_at(3, 1));
+    }
+    block* first = nullptr;
+    block* second = nullptr;
+};
+
+TEST_F(L1Ends, OfPendingBlocksTheOneWithAnEndOfItsOwnIsPreferred) {
+    completed.make_late({1, 1});
+    drop(*first);
+    drop(*second);
+    block& taken = get(2 * mib, 2);
+    EXPECT_EQ(waits_of(taken, 2), (std::vector<point>{{3, 1}})) << "though the other one is free for longer";
+    EXPECT_EQ(tested.stats().over_waited, 0U);
+    drop(taken);
+}
+
+TEST_F(L1Ends, ABlockWithoutAnEndOfItsOwnIsTakenAtTheLimitAloneAndCounted) {
+    completed.make_late({1, 1});
+    drop(*first);
+    tested.set_limit(6 * mib);
+    block& grown = get(2 * mib, 2);
+    EXPECT_TRUE(waits_of(grown, 2).empty());
+    EXPECT_EQ(driver.held, 6 * mib);
+    EXPECT_EQ(tested.stats().over_waited, 0U);
+    block& late = get(2 * mib, 2);
+    EXPECT_EQ(waits_of(late, 2), (std::vector<point>{{1, 1}}));
+    EXPECT_EQ(tested.stats().over_waited, 1U);
+    drop(grown);
+    drop(late);
+    drop(*second);
+}
+
+TEST_F(L1Ends, TheHostDoesNotWaitForWhatItSaysItDoesNotWaitFor) {
+    drop(*first);
+    drop(*second);
+    const order::clock nothing;
+    EXPECT_EQ(tested.take(4 * mib, {2, nothing}).wait_for, (point{1, 1}));
+    const std::vector<point> one{{1, 1}};
+    EXPECT_EQ(tested.take(4 * mib, {2, nothing}, one).wait_for, (point{3, 1}));
+    const std::vector<point> both{{1, 1}, {3, 1}};
+    const pool::answer none = tested.take(4 * mib, {2, nothing}, both);
+    EXPECT_EQ(none.taken, nullptr);
+    EXPECT_EQ(none.wait_for, std::nullopt);
 }
 
 TEST_F(L1Growth, CompletePiecesAreGivenBackBeforeMoreAreTaken) {

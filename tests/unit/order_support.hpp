@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <set>
+#include <utility>
 
 #include "order/mark.hpp"
 
@@ -19,8 +21,13 @@ public:
     }
     void set(timeline_id timeline, epoch at) { completed_[timeline] = at; }
 
+    [[nodiscard]] bool has_own_end(point p) const noexcept override { return late_.count({p.timeline, p.at}) == 0; }
+    /// A wait for the point covers what came later, too, from now on.
+    void make_late(point p) { late_.insert({p.timeline, p.at}); }
+
 private:
     std::map<timeline_id, epoch> completed_;
+    std::set<std::pair<timeline_id, epoch>> late_;
 };
 
 /// A clock that covers `points`; null for none, as the engine writes it.

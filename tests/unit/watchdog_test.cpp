@@ -123,6 +123,36 @@ TEST_F(Watchdog, AHostViewAndMemoryThatHasToBeWaitedForAreWatchedToo) {
     expect_parts(told[0], {"watchdog_test.cpp:" + std::to_string(read_line), "behind a gate"});
 }
 
+TEST_F(Watchdog, SaysThatTheHostWaitsForMemory) {
+    const stream x(cpu(), {.priority = 0, .name = "x"});
+    const stream y(cpu(), {.priority = 0, .name = "y"});
+    constexpr std::int64_t half = 1 << 20;
+    cpu().synchronize();
+    memory::trim(cpu());
+    const memory::statistics before = memory::stats(cpu());
+    memory::limit(cpu(), before.live + before.pending + before.cached + 2 * half);
+    std::atomic<bool> go{false};
+    {
+        { const buffer whole(2 * half, x); }
+        const array low = empty(half, dtype::uint8, x);
+        const array high = empty(half, dtype::uint8, y);
+        const auto until_told = [&](auto, auto) {
+            while (!go) {
+                std::this_thread::yield();
+            }
+        };
+        parallel_for(on(x).label("slow"), 1, until_told, out(low.view<std::uint8_t>()));
+        parallel_for(on(y).label("slow"), 1, until_told, out(high.view<std::uint8_t>()));
+    }
+    watch([&] { go = true; });
+    const array both = empty(2 * half, dtype::uint8, x);
+    const unsigned line_of_wait = __LINE__ - 1;
+    ASSERT_GE(told.size(), 1U);
+    expect_parts(told[0], {"watchdog_test.cpp:" + std::to_string(line_of_wait), ", for memory that is free after\n",
+                           "\"slow\"", "which runs, or is about to"});
+    memory::limit(cpu(), before.limit);
+}
+
 TEST_F(Watchdog, OnlyProgressOnTheWayIsProgress) {
     const stream x;
     const stream y;

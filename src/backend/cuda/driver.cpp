@@ -143,6 +143,16 @@ std::chrono::steady_clock::time_point cuda_driver::now() const noexcept {
     return moment != nullptr ? *moment : std::chrono::steady_clock::now();
 }
 
+/// Makes no owner of the lane: the last one ends in calls of the driver, and the caller may hold the pool's lock.
+bool cuda_driver::has_own_end(point end) const noexcept {
+    submissions::place* const here = submissions::find_place(end.timeline);
+    if (here == nullptr) {
+        return true;
+    }
+    const std::lock_guard lock(here->mutex);
+    return !here->on || here->on->has_own_end(end.at);
+}
+
 void cuda_driver::look(point wanted) const noexcept {
     if (const auto of = submissions::find(wanted.timeline)) {
         of->of()->look_for(wanted.at);

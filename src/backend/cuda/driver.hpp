@@ -41,6 +41,7 @@ public:
     void fetch(std::byte* host, const std::byte* device, std::size_t bytes) override;
     void store(std::byte* device, const std::byte* host, std::size_t bytes) override;
 
+    [[nodiscard]] bool has_own_end(point end) const noexcept override;
     [[nodiscard]] bool is_asked() const noexcept override { return true; }
     void look(point wanted) const noexcept override;
     void look_at_all() const noexcept override;

@@ -210,6 +210,11 @@ public:
         return submitted() != at || is_adopted_ ? nullptr : events_.next_behind_all(at, is_full);
     }
     void leave_some_out() noexcept { events_.leave_some_out(); }
+    /// Whether an event was recorded right behind the operation at `at`: a wait for it covers nothing that came later. Under the lock.
+    [[nodiscard]] bool has_own_end(epoch at) const noexcept {
+        const lane_events::recorded* const found = events_.behind(at);
+        return found != nullptr && found->at == at;
+    }
     /// As the driver answers whichever context is current: see by_handle. The stream is not adopted.
     [[nodiscard, gnu::always_inline]] result record_plainly(event_handle event) const noexcept {
         return in_->api().event_record(event, stream_);
