@@ -134,10 +134,10 @@ private:
 };
 
 device recording_device() {
-    // Lives for ever, as all devices do.
-    static auto& one = *new runtime::device_state(device_kind::cpu, 1, std::make_unique<recording_driver>(),
-                                                  &cpu().state());  // NOLINT(cppcoreguidelines-owning-memory)
-    return device(one);
+    // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): lives for ever, as all devices do
+    static auto* const one =
+        new runtime::device_state(device_kind::cpu, 1, std::make_unique<recording_driver>(), &cpu().state());
+    return device(*one);
 }
 
 enum class watched { not_at_all, by_trace, by_check };
