@@ -117,13 +117,16 @@ void forget_old(failure_store& in) noexcept {
         return;
     }
     in.cleaned = in.serial;
-    std::erase_if(in.list.entries(), [&](auto& one) {
-        const bool is_old = one.second.awaited == 0 && one.second.serial + most < in.serial;
-        if (is_old) {
-            mark_reported(in, one.second);
+    entries& list = in.list.entries();
+    for (auto at = list.begin(); at != list.end();) {
+        entry& one = at->second;
+        if (one.awaited == 0 && one.serial + most < in.serial) {
+            mark_reported(in, one);
+            at = list.erase(at);
+        } else {
+            ++at;
         }
-        return is_old;
-    });
+    }
 }
 
 /// Somebody has been told why: the others of the timeline that failed for the same reason have no news.
@@ -251,7 +254,7 @@ void failures::note(frontiers::point at, const failure_ptr& what) noexcept {
         kept.displaced = what;
         return;
     }
-    kept.unreported += one->what == nullptr || one->reported ? 1 : 0;  // else it is counted: it was noted before
+    kept.unreported += one->what == nullptr || one->reported ? 1U : 0U;  // else it is counted: it was noted before
     one->at = at;
     one->what = what;
     one->serial = ++kept.serial;
