@@ -411,7 +411,10 @@ TEST_F(L5Cuda, L6WhoWaitsForMemoryDoesNotWaitForLaterMemory) {
     const std::size_t held_by_pool = now.live + now.pending + now.cached + now.quarantined;
     memory::limit(cuda(), held_by_pool + static_cast<std::size_t>(large) + (std::size_t{1} << 20));
     array x = empty({large}, dtype::uint8, s_);
-    memory::lend_out(x.buffer());
+    // On the reaper's thread, which frees the entry: so its address is used again there.
+    on_reapers_thread first([&] { memory::lend_out(x.buffer()); });
+    runtime::reaper::push(first);
+    settle();
     const auto entry_of = [](const array& one) -> const void* {
         return static_cast<memory::block*>(one.buffer().resource())->quarantine.get();
     };
@@ -432,7 +435,6 @@ TEST_F(L5Cuda, L6WhoWaitsForMemoryDoesNotWaitForLaterMemory) {
     }
     held.reset();
     await_end();
-    // The entry was freed on the reaper's thread, which is where one is made at the same address.
     std::size_t found = tries;
     on_reapers_thread again([&] {
         for (std::size_t i = 0; i < tries && found == tries; ++i) {

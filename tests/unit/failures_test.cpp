@@ -67,30 +67,37 @@ protected:
     frontiers::timeline_id third_ = backend::timeline_table::instance().acquire();
 };
 
-TEST_F(K4Failures, TheOneWhoseRoomWasTheLastMemoryIsTold) {
-    const std::vector<runtime::failure_ptr> first = made(one_, reserve);
-    const runtime::failure_ptr last = made({other_, 1});
-    allow_allocations(0);
-    note(first);
-    allow_allocations(1);
-    failures::note(last->at, last);
-    allow_all_allocations();
-    EXPECT_EQ(told(one_), reserve);
-    EXPECT_EQ(told(other_), 1);
-    EXPECT_EQ(told(third_), 0) << "control";
-}
-
-TEST_F(K4Failures, OneThatHasToGiveWayIsToldAtTheNextQuestion) {
-    const std::vector<runtime::failure_ptr> first = made(one_, reserve);
-    const std::vector<runtime::failure_ptr> more = made(other_, 1);
-    allow_allocations(0);
-    note(first);
-    note(more);
-    allow_all_allocations();
-    EXPECT_EQ(told(third_), 1) << "the one that gave way";
-    EXPECT_EQ(told(other_), 1);
-    EXPECT_EQ(told(one_), reserve - 1);
-    EXPECT_EQ(told(third_), 0) << "once";
+// One test, since what it notes stays in the list: one that the program knows of gives way first.
+TEST_F(K4Failures, NoneIsLostWithoutMemory) {
+    {
+        const std::vector<runtime::failure_ptr> first = made(one_, reserve);
+        const std::vector<runtime::failure_ptr> more = made(other_, 1);
+        allow_allocations(0);
+        note(first);
+        note(more);
+        allow_all_allocations();
+        EXPECT_EQ(told(third_), 1) << "the one that gave way, at the next question";
+        EXPECT_EQ(told(other_), 1);
+        EXPECT_EQ(told(one_), reserve - 1);
+        EXPECT_EQ(told(third_), 0) << "once";
+    }
+    failures::no_longer_awaited(failures::awaited());
+    const runtime::failure_ptr fills = made({third_, 1});
+    failures::note(fills->at, fills);  // there is a reserve again
+    EXPECT_EQ(told(third_), 1);
+    {
+        std::vector<runtime::failure_ptr> first = made(one_, 2 * reserve);
+        first.erase(first.begin(), first.begin() + reserve);
+        const runtime::failure_ptr last = made({other_, 2});
+        allow_allocations(0);
+        note(first);
+        allow_allocations(1);
+        failures::note(last->at, last);
+        allow_all_allocations();
+        EXPECT_EQ(told(one_), reserve);
+        EXPECT_EQ(told(other_), 1) << "its room was the last memory there was";
+        EXPECT_EQ(told(third_), 0) << "control";
+    }
 }
 
 }  // namespace
