@@ -34,10 +34,10 @@ MAY_INCLUDE = {
 
 # Single headers that a layer may include although it may not include their layer.
 MAY_INCLUDE_HEADER = {
-    "check": ["backend/setting.hpp", "runtime/observer.hpp", "runtime/stream_directory.hpp", "weir/detail/submission.hpp",
-              "weir/completion.hpp"],
-    "trace": ["backend/setting.hpp", "runtime/observer.hpp", "runtime/stream_directory.hpp", "weir/detail/submission.hpp",
-              "weir/completion.hpp"],
+    "check": ["backend/setting.hpp", "runtime/gone_streams.hpp", "runtime/observer.hpp", "runtime/stream_directory.hpp",
+              "weir/detail/submission.hpp", "weir/completion.hpp"],
+    "trace": ["backend/setting.hpp", "runtime/gone_streams.hpp", "runtime/observer.hpp", "runtime/stream_directory.hpp",
+              "weir/detail/submission.hpp", "weir/completion.hpp"],
 }
 
 # The layer of each public header. Its first line says the same: "// What it is. Layer: base."

@@ -99,7 +99,6 @@ kernel::kernel(std::shared_ptr<const detail::kernel_code> code) noexcept : code_
 kernel kernel::from_source(const std::string& source, const std::string& name, const std::vector<std::string>& options,
                            weir::device on) {
     gpu::device_context& in = context_for(on, name);
-    detail::unload_retired_kernels(on);
     const auto names = [&] { return kernels::names_after(source, "__global__"); };
     const gpu::compiled_program program = [&] {
         try {
@@ -129,7 +128,6 @@ kernel kernel::from_source(const std::string& source, const std::string& name, c
 kernel kernel::from_ptx(const std::string& text, const std::string& name, weir::device on) {
     gpu::device_context& in = context_for(on, name);
     expect_name(name);
-    detail::unload_retired_kernels(on);
     auto code = std::make_unique<gpu::loaded_module>(in, text, what_is(name));
     const gpu::function_handle function = code->find(name);
     if (function == nullptr) {
@@ -148,7 +146,6 @@ kernel kernel::from_cubin(std::span<const std::byte> bytes, const std::string& n
         throw argument_error("the code of the kernel " + name + " is cut off: it says that it has " +
                              std::to_string(size) + " bytes or more, and there are " + std::to_string(bytes.size()));
     }
-    detail::unload_retired_kernels(on);
     const std::string image(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     auto code = std::make_unique<gpu::loaded_module>(in, image, what_is(name));
     const gpu::function_handle function = code->find(name);

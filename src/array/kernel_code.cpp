@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "backend/timeline.hpp"
@@ -20,56 +21,9 @@ using backend::cuda::device_attribute;
 using backend::cuda::function_attribute;
 using backend::cuda::in_relaxed_context;
 
-/// What nobody has any more and what is still loaded. Lives for ever.
-struct retired_kernels {
-    detail::mutex mutex;  ///< guards `first`; a leaf in the lock order
-    kernel_code* first = nullptr;
-
-    void add(kernel_code* one) noexcept {
-        const std::lock_guard lock(mutex);
-        one->next_retired = std::exchange(first, one);
-    }
-    /// Those of one device, in a list.
-    kernel_code* take(const device& of) noexcept {
-        const std::lock_guard lock(mutex);
-        kernel_code* taken = nullptr;
-        for (kernel_code** at = &first; *at != nullptr;) {
-            kernel_code* const one = *at;
-            if (one->on() == of) {
-                *at = one->next_retired;
-                one->next_retired = std::exchange(taken, one);
-            } else {
-                at = &one->next_retired;
-            }
-        }
-        return taken;
-    }
-};
-
-retired_kernels& retired() {
-    static auto* const all = new retired_kernels;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
-    return *all;
-}
-
-// So that no fork finds it half made.
-[[maybe_unused]] const auto& made_at_start = retired();
-
 struct retire {
-    void operator()(kernel_code* one) const noexcept {
-        if (!runtime::fork_guard::is_refused()) {  // else a thread that is gone may hold the lock
-            retired().add(one);
-        }
-    }
+    void operator()(kernel_code* one) const noexcept { one->retire(); }
 };
-
-/// Whether everything that Weir has enqueued on the device up to now is over.
-bool is_idle(const device& one) {
-    one.state().driver().look_at_all();
-    const std::vector<frontiers::point> tails = one.state().tails();
-    return std::all_of(tails.begin(), tails.end(), [](const frontiers::point& tail) {
-        return backend::timeline_table::instance().is_complete(tail);
-    });
-}
 
 int attribute_of(const backend::cuda::context& in, backend::cuda::function_handle function, function_attribute which) {
     int value = 0;
@@ -113,7 +67,7 @@ std::string text_of(const dimensions& size) {
 
 kernel_code::kernel_code(device on, backend::cuda::device_context& in, std::string name,
                          std::unique_ptr<backend::cuda::loaded_module> code, backend::cuda::function_handle function)
-    : device_(on), in_(&in), function_(function), name_(std::move(name)), code_(std::move(code)) {
+    : device_(on), in_(&in), function_(function), name_(std::move(name)), code_(std::move(code)), unloading_(*this) {
     const in_relaxed_context scope(in);
     max_threads_ = attribute_of(in, function, function_attribute::max_threads_per_block);
     own_shared_ = static_cast<std::size_t>(attribute_of(in, function, function_attribute::shared_size));
@@ -193,28 +147,42 @@ void kernel_code::refuse_shape(const launch_config& config) const {
                          std::to_string(max_threads_) + " on " + device_.name() + "; use more blocks");
 }
 
+kernel_code::unloading::unloading(kernel_code& what) : what_(&what) {
+    runtime::reaper::start();
+    backend::task_threads::instance().keep_one();
+}
+
+std::optional<frontiers::point> kernel_code::unloading::pending() noexcept {
+    if (!has_tails_) {
+        try {
+            tails_ = what_->device_.state().tails();
+            has_tails_ = true;
+        } catch (const std::bad_alloc&) {
+            return what_->device_.state().first_unfinished();  // then there may be memory
+        }
+    }
+    while (!tails_.empty() && backend::timeline_table::instance().is_complete(tails_.back())) {
+        tails_.pop_back();
+    }
+    return tails_.empty() ? std::nullopt : std::optional(tails_.back());
+}
+
+void kernel_code::unloading::release() noexcept { backend::task_threads::instance().schedule_surely(*this); }
+
+void kernel_code::unloading::run_blocking() noexcept {
+    delete what_;  // NOLINT(cppcoreguidelines-owning-memory): it owns itself since it was retired
+}
+
+void kernel_code::retire() noexcept {
+    if (!runtime::fork_guard::is_refused()) {  // else the driver is the parent's
+        runtime::reaper::push(unloading_);
+    }
+}
+
 std::shared_ptr<const kernel_code> make_kernel_code(device on, backend::cuda::device_context& in, std::string name,
                                                     std::unique_ptr<backend::cuda::loaded_module> code,
                                                     backend::cuda::function_handle function) {
-    return {new kernel_code(on, in, std::move(name), std::move(code), function), retire()};
-}
-
-void unload_retired_kernels(device on) {
-    // First what nobody can launch any more, then what was enqueued: so no launch is missed.
-    kernel_code* const first = retired().take(on);
-    if (first == nullptr) {
-        return;
-    }
-    const bool idle = is_idle(on);
-    for (kernel_code* one = first; one != nullptr;) {
-        kernel_code* const next = one->next_retired;
-        if (idle) {
-            delete one;  // NOLINT(cppcoreguidelines-owning-memory): the list owns them
-        } else {
-            retired().add(one);
-        }
-        one = next;
-    }
+    return {new kernel_code(on, in, std::move(name), std::move(code), function), detail::retire()};
 }
 
 }  // namespace weir::detail

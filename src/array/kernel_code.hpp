@@ -14,14 +14,17 @@
 #include "backend/cuda/device_context.hpp"
 #include "backend/cuda/driver_api.hpp"
 #include "backend/cuda/loaded_module.hpp"
+#include "backend/task_threads.hpp"
+#include "frontier/point.hpp"
+#include "runtime/reaper.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/kernel.hpp"
 
 namespace weir::detail {
 
-/// A kernel that is loaded on a device. Launches keep no hold on it: when the last `weir::kernel` goes, the code is
-/// *retired*, and unloaded when another kernel is made on the device at a time at which every operation of the device that
-/// Weir knows of is over. So dropping a kernel never waits, and a launch owns nothing.
+/// A kernel that is loaded on a device. Launches do not own it. When the last `weir::kernel` goes, the code is *retired*: the reaper
+/// waits for what Weir has enqueued on the device up to then, its launches included, and another thread unloads the code, since
+/// the driver may block there. So dropping a kernel never waits, and later work does not keep it.
 ///
 /// What each launch asks is on two cache lines.
 class alignas(64) kernel_code {
@@ -71,9 +74,26 @@ public:
                 narrow(config.shared_bytes)};
     }
 
-    kernel_code* next_retired = nullptr;
+    /// The last owner is gone. Ends this object, now or later. Neither waits nor fails, on any thread.
+    void retire() noexcept;
 
 private:
+    /// Part of the kernel, so that a drop allocates nothing.
+    class unloading final : public runtime::retired, public backend::blocking_work {
+    public:
+        explicit unloading(kernel_code& what);
+        ~unloading() override = default;
+
+    private:
+        [[nodiscard]] std::optional<frontiers::point> pending() noexcept override;
+        void release() noexcept override;
+        void run_blocking() noexcept override;
+
+        kernel_code* what_;
+        bool has_tails_ = false;
+        std::vector<frontiers::point> tails_;  ///< ends of the device's streams, after the kernel was retired
+    };
+
     void expect_blocks(const launch_config& config) const;
     [[noreturn]] void refuse_shape(const launch_config& config) const;
     void have_shared(std::size_t bytes) const;
@@ -92,18 +112,17 @@ private:
     std::unique_ptr<backend::cuda::loaded_module> code_;
     std::size_t own_shared_ = 0;   ///< bytes that the kernel itself declares
     mutable detail::mutex mutex_;  ///< of those who raise shared_; a leaf in the lock order
+    unloading unloading_;
 };
 
 struct kernel_parameters {
     std::vector<kernels::parameter> all;
 };
 
-/// Shared ownership of a new one. First unloads what can be unloaded.
+/// Shared ownership of a new one. Throws device_error, out_of_memory, std::bad_alloc, std::system_error (no thread can be had).
 [[nodiscard]] std::shared_ptr<const kernel_code> make_kernel_code(device on, backend::cuda::device_context& in,
                                                                   std::string name,
                                                                   std::unique_ptr<backend::cuda::loaded_module> code,
                                                                   backend::cuda::function_handle function);
-/// Unloads what was retired on the device, if everything that was enqueued there is over. May wait for the device.
-void unload_retired_kernels(device on);
 
 }  // namespace weir::detail

@@ -72,6 +72,10 @@ void detector::stream_made(const runtime::stream_info& stream) {
     note([&] { order_.of(stream); });
 }
 
+void detector::stream_gone(const runtime::stream_info& stream, frontiers::point last) {
+    note([&] { gone_.add(stream, last); });
+}
+
 void detector::operation(const runtime::observed_operation& what) {
     note([&] {
         const agent self = order_.of(*what.stream);
@@ -128,6 +132,16 @@ void detector::host_waited(frontiers::point target, const source_location& /*whe
         if (const auto past = order_.find(target)) {
             order_.actor_joins(*past);
         }
+    });
+}
+
+void detector::device_waited(std::string_view device, const source_location& /*where*/) {
+    note([&] {
+        gone_.waited(device, [&](frontiers::point last) {
+            if (const auto past = order_.find(last)) {
+                order_.actor_joins(*past);
+            }
+        });
     });
 }
 

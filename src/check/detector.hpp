@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "check/freed_memory.hpp"
 #include "check/program_order.hpp"
 #include "frontier/point.hpp"
+#include "runtime/gone_streams.hpp"
 #include "runtime/observer.hpp"
 #include "weir/check.hpp"
 #include "weir/detail/mutex.hpp"
@@ -33,12 +35,14 @@ public:
 
     [[nodiscard]] bool wants_safety() const noexcept override { return true; }
     void stream_made(const runtime::stream_info& stream) override;
+    void stream_gone(const runtime::stream_info& stream, frontiers::point last) override;
     void operation(const runtime::observed_operation& what) override;
     void event_recorded(std::uint64_t event, const runtime::stream_info& stream, frontiers::point at,
                         const source_location& where) override;
     void stream_waits(const runtime::stream_info& stream, frontiers::epoch at, frontiers::point target,
                       std::uint64_t event, runtime::wait_made how, const source_location& where) override;
     void host_waited(frontiers::point target, const source_location& where) override;
+    void device_waited(std::string_view device, const source_location& where) override;
     void host_access(const runtime::observed_access& what, const source_location& where) override;
     void host_met_package(frontiers::point entry) override;
     void package_used(std::uint64_t resource, const order::footprint& where, order::access_mode mode,
@@ -101,6 +105,7 @@ private:
     mutable detail::mutex mutex_;                                  ///< guards what follows; a leaf in the lock order
     program_order order_;
     event_history events_;
+    runtime::gone_streams gone_;
     freed_memory freed_;
     std::unordered_map<std::uint64_t, memory> memory_;
     std::vector<race> races_;

@@ -77,12 +77,13 @@ shared_state& state() {
 // So that no fork finds it half made.
 [[maybe_unused]] const auto& made_at_start = state();
 
-/// Ends of all contexts as they are now; none if some context gives none. Under no lock: the driver may block, until something is
+/// Ends of all contexts as they are now, those included that other libraries made on devices which Weir does not use: memory may be
+/// mapped to each device (rule L5). A context that is made later comes after the drop. None if some context gives none. Under no lock: the driver may block, until something is
 /// over that others enqueue or let go of.
 std::optional<ends_of_contexts> mark_contexts(bool may_block) noexcept {
     try {
         ends_of_contexts found{drops.load(std::memory_order_seq_cst), {}};
-        for (runtime::device_state* const each : runtime::cuda_devices_in_use()) {
+        for (runtime::device_state* const each : runtime::cuda_devices_with_context()) {
             if (const auto end = each->driver().mark_end_of_all()) {
                 found.points.push_back(*end);
             } else if (!may_block || !each->driver().await_end_of_all()) {
@@ -227,14 +228,16 @@ bool quarantined::await_one(const pool& of) {
         return false;
     }
     const std::vector<frontiers::point> ends = one->ends_;
+    const std::uint64_t number = one->dropped_;  // its address may be another one's as soon as it is gone
     lock.unlock();
     for (const frontiers::point& each : ends) {
         backend::timeline_table::instance().host_wait(each);
     }
     lock.lock();
     // The reaper's thread has heard of it, too.
-    all.left.wait(lock,
-                  [&] { return all.ending.find([&](const quarantined& each) { return &each == one; }) == nullptr; });
+    all.left.wait(lock, [&] {
+        return all.ending.find([&](const quarantined& each) { return each.dropped_ == number; }) == nullptr;
+    });
     return true;
 }
 

@@ -53,7 +53,7 @@ private:
 
     block* block_;
     const pool* of_;             ///< null: the memory is lent by others. The block may be gone before this is
-    std::uint64_t dropped_ = 0;  ///< how many were dropped before
+    std::uint64_t dropped_ = 0;  ///< how many were dropped before: a number that no other drop has
     bool has_end_ = false;
     std::vector<frontiers::point> ends_;
     // In the list of those that are held, or of those whose end is to come.

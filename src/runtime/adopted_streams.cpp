@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "weir/detail/mutex.hpp"
 
@@ -12,6 +13,21 @@ namespace {
 struct adopted_store {
     detail::mutex mutex;  ///< guards `streams`; before devices in the lock order
     std::map<native_identity, stream_state*> streams;
+
+    /// The stream of the queue; null if there is none that is open. A closed one goes to `closed`, to be dropped after the lock.
+    [[nodiscard]] detail::owner<stream_state> find_open(const native_identity& native,
+                                                        detail::owner<stream_state>& closed) const {
+        const auto found = streams.find(native);
+        if (found == streams.end()) {
+            return {};
+        }
+        // Not destroyed yet: the end of a stream takes it out of `streams` first.
+        detail::owner<stream_state> one = detail::owner<stream_state>::try_make(*found->second);
+        if (one && one->closed.load(std::memory_order_acquire)) {
+            closed = std::move(one);
+        }
+        return one;
+    }
 };
 
 adopted_store& all_adopted() {
@@ -27,23 +43,27 @@ adopted_store& all_adopted() {
 detail::owner<stream_state> adopted_streams::find_or_add(const native_identity& native,
                                                          std::unique_ptr<retired_owner>& owner,
                                                          const std::function<detail::owner<stream_state>()>& make) {
-    detail::owner<stream_state> closed;  // goes after the lock
     adopted_store& known = all_adopted();
-    const std::lock_guard lock(known.mutex);
-    stream_state*& found = known.streams[native];
-    if (found != nullptr) {
-        // Not gone: whoever was its last owner has to come by `remove` first.
-        detail::owner<stream_state> one = detail::owner<stream_state>::try_make(*found);
-        if (one && !one->closed.load(std::memory_order_acquire)) {
-            one->keep_owner(owner);
-            return one;
-        }
-        closed = std::move(one);
+    // These go after the lock: the end of a stream takes it.
+    detail::owner<stream_state> made;
+    detail::owner<stream_state> closed;
+    std::unique_lock lock(known.mutex);
+    if (detail::owner<stream_state> one = known.find_open(native, closed)) {
+        one->keep_owner(owner);
+        return one;
     }
-    detail::owner<stream_state> made = make();
+    lock.unlock();
+    closed = {};
+    made = make();
+    lock.lock();
+    if (detail::owner<stream_state> one = known.find_open(native, closed)) {
+        one->keep_owner(owner);  // another thread was first
+        return one;
+    }
+    made->enter();
+    known.streams.insert_or_assign(native, made.get());
     made->keep_owner(owner);
     made->is_listed();
-    found = made.get();
     return made;
 }
 

@@ -48,6 +48,17 @@ std::vector<frontiers::point> device_state::tails() const {
     return tails;
 }
 
+std::optional<frontiers::point> device_state::first_unfinished() const noexcept {
+    const std::lock_guard lock(mutex_);
+    for (stream_state* one : streams_) {
+        const frontiers::point tail = one->tail().at;
+        if (!backend::timeline_table::instance().is_complete(tail)) {
+            return tail;
+        }
+    }
+    return std::nullopt;
+}
+
 std::vector<frontiers::point> device_state::ends(const source_location& where) const {
     std::vector<frontiers::point> ends = tails();
     std::vector<detail::owner<stream_state>> adopted;
@@ -95,9 +106,6 @@ void device_state::tell_streams(observer& one) const {
 
 void device_state::add(stream_state& stream) {
     const std::lock_guard lock(mutex_);
-    if (const std::size_t needed = gone_.size() + streams_.size() + 1; needed > gone_.capacity()) {
-        gone_.reserve(2 * needed);
-    }
     streams_.push_back(&stream);
     kinds_[static_cast<std::size_t>(stream.ordered_as())].fetch_add(1, std::memory_order_relaxed);
 }
@@ -109,20 +117,7 @@ void device_state::remove(stream_state& stream) noexcept {
         *found = streams_.back();
         streams_.pop_back();
         kinds_[static_cast<std::size_t>(stream.ordered_as())].fetch_sub(1, std::memory_order_relaxed);
-        if (observers::any()) {
-            const std::lock_guard stream_lock(stream.mutex);
-            gone_.push_back(stream.sequence.record().at);  // does not allocate: see add
-        } else {
-            gone_.clear();
-        }
     }
-}
-
-std::vector<frontiers::point> device_state::take_gone() {
-    const std::lock_guard lock(mutex_);
-    std::vector<frontiers::point> taken = gone_;
-    gone_.clear();
-    return taken;
 }
 
 stream_state& device_state::default_stream() {
@@ -156,9 +151,7 @@ void device::synchronize(source_location where) const {
     for (const frontiers::point& tail : tails) {
         runtime::host_wait(tail, where);
     }
-    for (const frontiers::point& last : state_->take_gone()) {
-        runtime::host_wait(last, where);
-    }
+    runtime::observers::tell([&](runtime::observer& one) { one.device_waited(state_->driver().name(), where); });
     runtime::failures::throw_first_unreported(tails);
 }
 

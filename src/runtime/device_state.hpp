@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -53,12 +54,10 @@ public:
     void begin_child() noexcept;
     /// The tails of all streams at this moment.
     [[nodiscard]] std::vector<frontiers::point> tails() const;
-    /// The same with what others have put into adopted streams. Call with no lock held.
+    /// The tail of a stream whose work is not over; empty if there is none.
+    [[nodiscard]] std::optional<frontiers::point> first_unfinished() const noexcept;
+    /// The tails with what others have put into adopted streams. Call with no lock held.
     [[nodiscard]] std::vector<frontiers::point> ends(const source_location& where) const;
-    /// The last epochs of the streams that went, idle, since this was asked last; only of those that observers saw go.
-    /// Whoever waits for the device knows that these are over, too: what observers conclude from the wait must not
-    /// depend on whether a stream that was dropped happened to be busy still.
-    [[nodiscard]] std::vector<frontiers::point> take_gone();
 
     /// Tells `one` of all streams that live.
     void tell_streams(observer& one) const;
@@ -85,13 +84,12 @@ private:
     std::unique_ptr<backend::driver> driver_;
     const device_state* memory_space_;
     bool stayed_behind_ = false;   ///< written while the process has one thread
-    mutable detail::mutex mutex_;  ///< guards streams_ and gone_; after buffers, before streams
+    mutable detail::mutex mutex_;  ///< guards streams_; after buffers, before streams
     std::vector<stream_state*> streams_;
     /// How many of streams_ there are of each backend::implicit_order. Read without the lock: who makes a stream on another
     /// thread is not ordered with who asks.
     std::array<std::atomic<int>, 3> kinds_{};
-    std::vector<frontiers::point> gone_;  ///< has room for all of streams_
-    detail::mutex default_mutex_;         ///< guards default_; before mutex_
+    detail::mutex default_mutex_;  ///< guards default_; before mutex_
     detail::owner<stream_state> default_;
     std::atomic<stream_state*> known_default_{nullptr};  ///< the same, for those who need not make it
 };
@@ -105,6 +103,9 @@ private:
 [[nodiscard]] device_state& cuda_device(int id);
 /// The CUDA devices that the process uses, in the driver's order; not those that stand for such. Throws std::bad_alloc.
 [[nodiscard]] std::vector<device_state*> cuda_devices_in_use();
+/// These, and the CUDA devices on which another library has made the primary context, which are in use from now on. Call with no lock
+/// held. Throws device_error, std::bad_alloc.
+[[nodiscard]] std::vector<device_state*> cuda_devices_with_context();
 /// All devices that the process uses, in the order of `devices()`, without opening any; not those that a fork left with the
 /// parent. Throws std::bad_alloc.
 [[nodiscard]] std::vector<device_state*> devices_in_use();

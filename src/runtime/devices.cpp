@@ -128,6 +128,29 @@ std::vector<device_state*> cuda_devices_in_use() {
     return made;
 }
 
+std::vector<device_state*> cuda_devices_with_context() {
+    std::vector<device_state*> all = cuda_devices_in_use();
+    if (all.empty()) {
+        return all;
+    }
+    const backend::cuda::opened_driver& opened = backend::cuda::machine_driver();
+    for (int id = 0; id < opened.devices; ++id) {
+        if (std::any_of(all.begin(), all.end(), [&](const device_state* one) { return one->id() == id; })) {
+            continue;
+        }
+        backend::cuda::device_number number = 0;
+        unsigned flags = 0;
+        int is_active = 0;
+        backend::cuda::expect(*opened.api, opened.api->device_get(&number, id), "cuDeviceGet");
+        backend::cuda::expect(*opened.api, opened.api->primary_context_state(number, &flags, &is_active),
+                              "cuDevicePrimaryCtxGetState");
+        if (is_active != 0) {
+            all.push_back(&cuda_device(id));
+        }
+    }
+    return all;
+}
+
 std::vector<device_state*> devices_in_use() {
     std::vector<device_state*> made{&cpu_device(), &inline_device()};
     const std::vector<device_state*> real = cuda_devices_in_use();

@@ -39,7 +39,8 @@ struct failure_store {
     std::uint64_t awaited = 0;
     entry* first_awaited = nullptr;  ///< a list, since there are few among thousands
     std::uint64_t cleaned = 0;       ///< the serial when the list was last looked through
-    std::uint64_t unreported = 0;    ///< entries
+    std::uint64_t unreported = 0;    ///< entries that are not reported
+    failure_ptr displaced;           ///< one that had no room any more, and that nobody was told of
 };
 
 /// Of those on which no operation depends, more are not kept: the oldest go first.
@@ -85,20 +86,30 @@ void mark_reported(failure_store& in, entry& one) noexcept {
     one.reported = true;
 }
 
-/// The entry for a new failure, whatever happens.
-entry& entry_for(failure_store& in, const key& at) noexcept {
-    if (entry* const room = in.list.find_or_add(at)) {
-        return *room;
-    }
-    // No memory, and no reserve: in place of the oldest.
+/// The one that is to give way: the oldest of those that the program knows of and that no operation waits for, or else the oldest.
+entries::iterator least_needed(entries& list) noexcept {
+    const auto rank = [](const entry& one) { return std::pair(!one.reported || one.awaited != 0, one.serial); };
+    return std::min_element(list.begin(), list.end(),
+                            [&](const auto& a, const auto& b) { return rank(a.second) < rank(b.second); });
+}
+
+/// The entry for a new failure, in place of another one, where there is neither memory nor a reserve; null if there is no other.
+entry* displace(failure_store& in, const key& at) noexcept {
     entries& list = in.list.entries();
-    auto oldest = list.extract(std::min_element(
-        list.begin(), list.end(), [](const auto& a, const auto& b) { return a.second.serial < b.second.serial; }));
-    await_no_longer(in, oldest.mapped());
-    mark_reported(in, oldest.mapped());
-    oldest.key() = at;
-    oldest.mapped() = {};
-    return list.insert(std::move(oldest)).position->second;
+    const auto old = least_needed(list);
+    if (old == list.end()) {
+        return nullptr;
+    }
+    entry& former = old->second;
+    if (!former.reported && !in.displaced) {
+        in.displaced = std::move(former.what);
+    }
+    await_no_longer(in, former);
+    mark_reported(in, former);
+    auto node = list.extract(old);
+    node.key() = at;
+    node.mapped() = {};
+    return &list.insert(std::move(node)).position->second;
 }
 
 void forget_old(failure_store& in) noexcept {
@@ -106,8 +117,16 @@ void forget_old(failure_store& in) noexcept {
         return;
     }
     in.cleaned = in.serial;
-    std::erase_if(in.list.entries(),
-                  [&](const auto& one) { return one.second.awaited == 0 && one.second.serial + most < in.serial; });
+    entries& list = in.list.entries();
+    for (auto at = list.begin(); at != list.end();) {
+        entry& one = at->second;
+        if (one.awaited == 0 && one.serial + most < in.serial) {
+            mark_reported(in, one);
+            at = list.erase(at);
+        } else {
+            ++at;
+        }
+    }
 }
 
 /// Somebody has been told why: the others of the timeline that failed for the same reason have no news.
@@ -193,6 +212,28 @@ void log_untold_at_exit() noexcept {
     throw told;  // NOLINT(misc-throw-by-value-catch-by-reference): made before anybody counts as told
 }
 
+/// A failure that had no room any more is told at the next question that has no other answer, whatever stream that is about: better
+/// there than nowhere.
+void throw_displaced() {
+    failure_store& kept = all_failures();
+    failure_ptr found;
+    {
+        const std::lock_guard lock(kept.mutex);
+        found = kept.displaced;
+    }
+    if (!found) {
+        return;
+    }
+    operation_error told = found->error();  // if this fails, it is not told
+    {
+        const std::lock_guard lock(kept.mutex);
+        if (kept.displaced == found) {
+            kept.displaced = nullptr;
+        }
+    }
+    throw told;  // NOLINT(misc-throw-by-value-catch-by-reference): made before it counts as told
+}
+
 }  // namespace
 
 void failures::arm() {
@@ -204,14 +245,22 @@ void failures::arm() {
 void failures::note(frontiers::point at, const failure_ptr& what) noexcept {
     failure_store& kept = all_failures();
     const std::lock_guard lock(kept.mutex);
-    entry& one = entry_for(kept, key_of(at));
-    one.at = at;
-    one.what = what;
-    one.serial = ++kept.serial;
-    ++kept.unreported;
-    await(kept, one);
-    forget_old(kept);
     any_.store(true, std::memory_order_release);
+    entry* one = kept.list.find_or_add(key_of(at));
+    if (one == nullptr) {
+        one = displace(kept, key_of(at));
+    }
+    if (one == nullptr) {
+        kept.displaced = what;
+        return;
+    }
+    kept.unreported += one->what == nullptr || one->reported ? 1U : 0U;  // else it is counted: it was noted before
+    one->at = at;
+    one->what = what;
+    one->serial = ++kept.serial;
+    one->reported = false;
+    await(kept, *one);
+    forget_old(kept);
 }
 
 failure_ptr failures::of(frontiers::point at) noexcept {
@@ -265,6 +314,7 @@ void failures::throw_first_unreported(std::span<const frontiers::point> upto) {
         }
     }
     if (!found) {
+        throw_displaced();
         return;
     }
     operation_error told = found->error();  // if this fails, nobody has been told

@@ -131,6 +131,8 @@ public:
 
     /// A stream was made, or lived already when the observer was added. May be told more than once.
     virtual void stream_made(const stream_info&) {}
+    /// The last owner of a stream dropped it, and all its work is over, up to `last`. Not told of a stream that did nothing.
+    virtual void stream_gone(const stream_info&, frontiers::point /*last*/) {}
     virtual void operation(const observed_operation&) {}
     /// An event was recorded: it holds `at`.
     virtual void event_recorded(std::uint64_t /*event*/, const stream_info&, frontiers::point /*at*/,
@@ -140,6 +142,10 @@ public:
                               std::uint64_t /*event*/, wait_made /*how*/, const source_location&) {}
     /// The calling thread knows by a wait that returned, or a question answered "done", that `target` is over.
     virtual void host_waited(frontiers::point /*target*/, const source_location&) {}
+    /// The calling thread has waited for a device. For the streams that live, `host_waited` was told before. Those of which
+    /// `stream_gone` was told are over, too: what an observer concludes from the wait must not depend on whether a stream
+    /// that was dropped happened to be busy still.
+    virtual void device_waited(std::string_view /*device*/, const source_location&) {}
     /// The host reads or changes a resource itself; Weir has waited for what conflicts.
     virtual void host_access(const observed_access&, const source_location&) {}
     /// For the access of the host's that follows, which is left to Weir, it has waited for all that a package which shares

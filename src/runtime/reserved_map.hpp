@@ -18,22 +18,22 @@ public:
     reserved_map() {
         spare_.reserve(spares);
         refill();
+        if (spare_.size() < spares) {
+            throw std::bad_alloc();
+        }
     }
 
     /// The entry of `key`, new if there is none; null if there is no room for it.
     [[nodiscard]] Value* find_or_add(const Key& key) noexcept {
+        if (const auto known = entries_.find(key); known != entries_.end()) {
+            return &known->second;
+        }
         try {
-            Value& found = entries_[key];
+            Value& added = entries_[key];
             refill();
-            return &found;
+            return &added;
         } catch (const std::bad_alloc&) {
-            if (spare_.empty()) {
-                return nullptr;
-            }
-            auto node = std::move(spare_.back());
-            spare_.pop_back();
-            node.key() = key;
-            return &entries_.insert(std::move(node)).position->second;
+            return add_from_reserve(key);
         }
     }
 
@@ -42,12 +42,26 @@ public:
 private:
     static constexpr std::size_t spares = 16;
 
-    void refill() {
-        while (spare_.size() < spares) {
-            map one;
-            one.emplace();
-            spare_.push_back(one.extract(one.begin()));
+    /// As far as there is memory.
+    void refill() noexcept {
+        try {
+            while (spare_.size() < spares) {
+                map one;
+                one.emplace();
+                spare_.push_back(one.extract(one.begin()));
+            }
+        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): there will be another time
         }
+    }
+
+    Value* add_from_reserve(const Key& key) noexcept {
+        if (spare_.empty()) {
+            return nullptr;
+        }
+        auto node = std::move(spare_.back());
+        spare_.pop_back();
+        node.key() = key;
+        return &entries_.insert(std::move(node)).position->second;
     }
 
     map entries_;

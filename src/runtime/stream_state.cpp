@@ -38,11 +38,15 @@ default_kind stream_state::default_of(const native_source& native) noexcept {
 
 detail::owner<stream_state> stream_state::make(device_state& device, const backend::queue_options& how,
                                                std::string name) {
-    return make(device, how, std::move(name), nullptr, default_kind::none);
+    detail::owner<stream_state> made = make(device, how, std::move(name), nullptr, default_kind::none);
+    made->enter();
+    return made;
 }
 
 detail::owner<stream_state> stream_state::make_default(device_state& device) {
-    return make(device, {}, "default", nullptr, default_kind::device);
+    detail::owner<stream_state> made = make(device, {}, "default", nullptr, default_kind::device);
+    made->enter();
+    return made;
 }
 
 detail::owner<stream_state> stream_state::make(device_state& device, const backend::queue_options& how,
@@ -61,11 +65,13 @@ detail::owner<stream_state> stream_state::make(device_state& device, const backe
         backend::timeline_table::instance().release(timeline);
         throw;
     }
-    detail::owner<stream_state> made(fresh);
-    device.add(*made);
-    stream_registry::add(timeline, *made);
-    observers::tell([&](observer& one) { one.stream_made(made->info()); });
-    return made;
+    return detail::owner<stream_state>(fresh);
+}
+
+void stream_state::enter() {
+    device_->add(*this);
+    stream_registry::add(timeline(), *this);
+    observers::tell([&](observer& one) { one.stream_made(info_); });
 }
 
 stream_state::stream_state(device_state& device, frontiers::timeline_id timeline, const backend::queue_options& how,
@@ -166,6 +172,7 @@ void stream_state::last_owner_gone() noexcept {
     if (is_listed_) {
         adopted_streams::remove(*this);
     }
+    tell_gone();  // before the device leaves it out: a wait for the device covers it in any case
     device_->remove(*this);
     stream_registry::remove(timeline);
     failures::forget_unreported(timeline);
@@ -173,6 +180,20 @@ void stream_state::last_owner_gone() noexcept {
     backend::timeline_table::instance().release(timeline);
     if (owner) {
         retired_owner::retire(std::move(owner));
+    }
+}
+
+void stream_state::tell_gone() noexcept {
+    if (!observers::any()) {
+        return;
+    }
+    frontiers::point last;
+    {
+        const std::lock_guard lock(mutex);
+        last = sequence.record().at;
+    }
+    if (last.at != 0) {
+        observers::tell([&](observer& one) { one.stream_gone(info_, last); });
     }
 }
 
@@ -232,6 +253,11 @@ void stream_state::follow_others(const source_location& where) {
     }
 }
 
+bool stream_state::has_followed(frontiers::point end) const {
+    const auto found = followed_.find(end.timeline);
+    return found != followed_.end() && found->second == end.at;
+}
+
 /// As a wait for `other` that is not issued, but left to the device. It takes an epoch, so that whoever waits for the
 /// stream's tail from here on knows that it is behind.
 void stream_state::follow(stream_state& other, const source_location& where) {
@@ -243,16 +269,22 @@ void stream_state::follow(stream_state& other, const source_location& where) {
     }
     order::plan plan = sequence.next(backend::timeline_table::instance());
     plan.need(end, order::reason::dependency);
-    const bool is_new = end.at.at != 0 && (observed ? followed_[other.id()] != end.at.at : !plan.waits().empty());
+    if (!observed) {
+        followed_.clear();
+    }
+    const bool is_new = end.at.at != 0 && (observed ? !has_followed(end.at) : !plan.waits().empty());
     if (!is_new) {
         return;
     }
     expect_not_behind_itself(plan.waits());
     queue->reserve(plan.waits().size(), {});
     reserve_pending(0, 1);
-    followed_[other.id()] = end.at.at;
+    backend::epoch* const followed = observed ? &followed_[end.at.timeline] : nullptr;
     order::clock after = plan.clock_after();
     const frontiers::point at = sequence.reserve(std::move(after)).at;
+    if (followed != nullptr) {
+        *followed = end.at.at;  // after all that can throw: a call that failed has followed nothing
+    }
     pending.add(at.at, {"implicit order", where}, pending_kind::wait, plan.waits().empty() ? nullptr : &end.at);
     if (!plan.waits().empty()) {
         queue->wait(end.at);  // which costs nothing as soon as the device has both

@@ -101,6 +101,8 @@ public:
     void is_known_as(const native_identity& id) noexcept { handed_out_ = id; }
     /// adopted_streams has it from now on. Under its lock.
     void is_listed() noexcept { is_listed_ = true; }
+    /// The device, the registry and observers know a new stream from now on. Throws std::bad_alloc; then the stream is to be dropped.
+    void enter();
     /// Has an adopted stream keep the owner of its native queue, unless it keeps one. Under the lock of adopted_streams.
     void keep_owner(std::unique_ptr<retired_owner>& owner) noexcept {
         if (!native_owner_) {
@@ -152,6 +154,7 @@ private:
     friend class detail::counted<stream_state, true>;
     stream_state(device_state& device, frontiers::timeline_id timeline, const backend::queue_options& how,
                  std::string name, const native_source* native, default_kind default_of);
+    /// A stream that nothing else knows: `enter` is the next step.
     static detail::owner<stream_state> make(device_state& device, const backend::queue_options& how, std::string name,
                                             const native_source* native, default_kind default_of);
     [[nodiscard]] static default_kind default_of(const native_source& native) noexcept;
@@ -161,6 +164,8 @@ private:
     void note_queue() noexcept;
     void follow_others(const source_location& where);
     void follow(stream_state& other, const source_location& where);
+    [[nodiscard]] bool has_followed(frontiers::point end) const;
+    void tell_gone() noexcept;
 
     void failed(backend::epoch at, const site& from, std::exception_ptr why) noexcept override;
     void lost(backend::epoch first, backend::epoch last, std::exception_ptr why) noexcept override;
@@ -176,7 +181,7 @@ private:
     std::atomic<bool> has_company_{false};
     own_ordering mode_;
     std::atomic<bool> is_shared_;
-    bool is_listed_ = false;  ///< else it may go under the lock of adopted_streams, as one that could not be made does
+    bool is_listed_ = false;  ///< in adopted_streams
     device_state* device_;
     const device_state* memory_space_;
 
@@ -191,8 +196,9 @@ private:
     std::string name_;
     stream_info info_;
     backend::queue_options how_;
-    /// Up to where it has followed others, by their ids. Under `mutex`.
-    std::map<std::uint64_t, frontiers::epoch> followed_;
+    /// Up to where observers know that it has followed others, by their timelines: as many entries as streams lived at the same
+    /// time. Empty where nothing observes. Under `mutex`.
+    std::map<frontiers::timeline_id, frontiers::epoch> followed_;
     native_queue* native_;  ///< null if the stream is Weir's own, or the driver's
     native_identity native_id_;
     native_identity handed_out_{};

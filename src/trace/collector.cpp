@@ -42,6 +42,15 @@ void collector::stream_made(const runtime::stream_info& stream) {
     }
 }
 
+void collector::stream_gone(const runtime::stream_info& stream, frontiers::point last) {
+    const std::lock_guard lock(mutex_);
+    try {
+        gone_.add(stream, last);
+    } catch (const std::bad_alloc&) {
+        ++log_.lost;
+    }
+}
+
 void collector::operation(const runtime::observed_operation& what) {
     note([&] {
         meet(*what.stream);
@@ -81,6 +90,17 @@ void collector::stream_waits(const runtime::stream_info& stream, frontiers::epoc
 
 void collector::host_waited(frontiers::point target, const source_location& where) {
     note([&] { return host_wait{moment_of(target), where}; });
+}
+
+void collector::device_waited(std::string_view device, const source_location& where) {
+    const std::lock_guard lock(mutex_);
+    try {
+        gone_.waited(device, [&](frontiers::point last) {
+            log_.records.push_back({std::chrono::steady_clock::now() - begin_, host_wait{moment_of(last), where}});
+        });
+    } catch (const std::bad_alloc&) {
+        ++log_.lost;
+    }
 }
 
 void collector::host_access(const runtime::observed_access& what, const source_location& where) {

@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <mutex>
+#include <string_view>
 
+#include "runtime/gone_streams.hpp"
 #include "runtime/observer.hpp"
 #include "runtime/stream_directory.hpp"
 #include "trace/log.hpp"
@@ -25,12 +27,14 @@ public:
 
     [[nodiscard]] bool wants_times() const noexcept override { return true; }
     void stream_made(const runtime::stream_info& stream) override;
+    void stream_gone(const runtime::stream_info& stream, frontiers::point last) override;
     void operation(const runtime::observed_operation& what) override;
     void event_recorded(std::uint64_t event, const runtime::stream_info& stream, frontiers::point at,
                         const source_location& where) override;
     void stream_waits(const runtime::stream_info& stream, frontiers::epoch at, frontiers::point target,
                       std::uint64_t event, runtime::wait_made how, const source_location& where) override;
     void host_waited(frontiers::point target, const source_location& where) override;
+    void device_waited(std::string_view device, const source_location& where) override;
     void host_access(const runtime::observed_access& what, const source_location& where) override;
     void allocated(const runtime::observed_allocation& what) override;
     void dropped(std::uint64_t resource) override;
@@ -49,6 +53,7 @@ private:
     mutable detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
     log log_;
     runtime::stream_directory directory_;
+    runtime::gone_streams gone_;
     bool knows_all_streams_ = false;
 };
 

@@ -257,6 +257,19 @@ WEIR_FAKE_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* made, CUdevice dev
     return error;
 }
 
+WEIR_FAKE_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
+    CUresult error = enter("cuDevicePrimaryCtxGetState");
+    if (error != success) {
+        return error;
+    }
+    const std::lock_guard held(driver().lock);
+    if (const context* const found = device_context(device, error)) {
+        *flags = 0;
+        *active = found->references != 0 ? 1 : 0;
+    }
+    return error;
+}
+
 WEIR_FAKE_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     CUresult error = enter("cuDevicePrimaryCtxRelease_v2");
     if (error != success) {

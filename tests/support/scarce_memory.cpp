@@ -1,5 +1,7 @@
 #include "support/scarce_memory.hpp"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -10,6 +12,7 @@ namespace {
 constexpr long no_end = 1L << 60;
 std::atomic<long> allowed{no_end};
 std::atomic<long> live{0};
+std::atomic<long> bytes{0};
 thread_local bool is_exempt = false;
 thread_local long until_failure = 0;  // 0: none is wanted, or it was
 thread_local long until_call = 0;     // the same
@@ -31,6 +34,7 @@ void* taken(std::size_t size, std::size_t unit) noexcept {
     void* const made = may_allocate() ? std::aligned_alloc(unit, rounded) : nullptr;
     if (made != nullptr) {
         live.fetch_add(1, std::memory_order_relaxed);
+        bytes.fetch_add(static_cast<long>(::malloc_usable_size(made)), std::memory_order_relaxed);
     }
     return made;
 }
@@ -49,6 +53,7 @@ std::size_t number(std::align_val_t unit) noexcept { return static_cast<std::siz
 void give_back(void* memory) noexcept {
     if (memory != nullptr) {
         live.fetch_sub(1, std::memory_order_relaxed);
+        bytes.fetch_sub(static_cast<long>(::malloc_usable_size(memory)), std::memory_order_relaxed);
         std::free(memory);
     }
 }
@@ -67,6 +72,7 @@ void at_allocation(long nth, void (*then)()) noexcept {
     until_call = nth;
 }
 long live_allocations() noexcept { return live.load(std::memory_order_relaxed); }
+long live_bytes() noexcept { return bytes.load(std::memory_order_relaxed); }
 
 }  // namespace weir::test
 

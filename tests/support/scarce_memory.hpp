@@ -19,5 +19,7 @@ void at_allocation(long nth, void (*then)()) noexcept;
 
 /// Allocations of all threads that were not given back.
 [[nodiscard]] long live_allocations() noexcept;
+/// The bytes of these allocations.
+[[nodiscard]] long live_bytes() noexcept;
 
 }  // namespace weir::test

@@ -4,15 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "backend/cuda/driver.hpp"
 #include "backend/cuda/driver_api.hpp"
+#include "memory/block.hpp"
 #include "memory/quarantine.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/reaper.hpp"
@@ -20,6 +24,7 @@
 #include "support/messages.hpp"
 #include "support/time_limit.hpp"
 #include "unit/cuda_support.hpp"
+#include "weir/detail/interruption.hpp"
 
 namespace weir::test {
 namespace {
@@ -256,7 +261,7 @@ TEST_F(L5Cuda, AnOlderDriverWaitsAtTheSafePoint) {
     EXPECT_GT(quarantined(), 0U) << "there is no event that could tell";
     EXPECT_EQ(fake_cuda::calls("cuCtxSynchronize"), 0U);
     safe_point();
-    EXPECT_EQ(fake_cuda::calls("cuCtxSynchronize"), runtime::cuda_devices_in_use().size());
+    EXPECT_EQ(fake_cuda::calls("cuCtxSynchronize"), runtime::cuda_devices_with_context().size());
     await_end();
     api.context_record_event = function;
 }
@@ -369,6 +374,132 @@ TEST_F(L5Cuda, X8MemoryOfOthersGoesBackToThemAtTheEnd) {
     held.open();
     settle();
     EXPECT_TRUE(gone);
+}
+
+/// A question that holds up the thread that waits, until it is let go.
+std::atomic<bool> is_asked{false};
+std::atomic<bool> may_go_on{false};
+void hold_up() {
+    is_asked = true;
+    while (!may_go_on) {
+        std::this_thread::yield();
+    }
+}
+
+class on_reapers_thread final : public runtime::retired {
+public:
+    explicit on_reapers_thread(std::function<void()> act) : act_(std::move(act)) {}
+    ~on_reapers_thread() override = default;
+
+private:
+    [[nodiscard]] std::optional<frontiers::point> pending() noexcept override { return std::nullopt; }
+    void release() noexcept override { act_(); }
+
+    std::function<void()> act_;
+};
+
+TEST_F(L5Cuda, L6WhoWaitsForMemoryDoesNotWaitForLaterMemory) {
+    const time_limit limit(sanitized ? 120 : 20, "who waits for memory in quarantine");
+    constexpr std::size_t tries = 64;
+    std::vector<array> later;  // one of them gets an entry where that of the first one was
+    for (std::size_t i = 0; i < tries; ++i) {
+        later.push_back(make(s_, 1));
+    }
+    s_.synchronize();
+    memory::trim(cuda());
+    const memory::statistics now = memory::stats(cuda());
+    const std::size_t held_by_pool = now.live + now.pending + now.cached + now.quarantined;
+    memory::limit(cuda(), held_by_pool + static_cast<std::size_t>(large) + (std::size_t{1} << 20));
+    array x = empty({large}, dtype::uint8, s_);
+    // On the reaper's thread, which frees the entry: so its address is used again there.
+    on_reapers_thread first([&] { memory::lend_out(x.buffer()); });
+    runtime::reaper::push(first);
+    settle();
+    const auto entry_of = [](const array& one) -> const void* {
+        return static_cast<memory::block*>(one.buffer().resource())->quarantine.get();
+    };
+    const void* const entry = entry_of(x);
+    is_asked = false;
+    may_go_on = false;
+    std::optional<fake_gate> held(hidden_);
+    const void* const where = use_and_drop(std::move(x));
+    settle();
+    safe_point();
+    std::atomic<bool> has_it{false};
+    std::thread waits([&] {
+        const detail::interruptible asked(hold_up);
+        has_it = empty({large}, dtype::uint8, s_).device_data() == where;
+    });
+    while (!is_asked) {
+        std::this_thread::yield();
+    }
+    held.reset();
+    await_end();
+    std::size_t found = tries;
+    on_reapers_thread again([&] {
+        for (std::size_t i = 0; i < tries && found == tries; ++i) {
+            memory::lend_out(later[i].buffer());
+            found = entry_of(later[i]) == entry ? i : tries;
+        }
+    });
+    runtime::reaper::push(again);
+    settle();
+    const bool is_same_address = found != tries;
+    held.emplace(hidden_);
+    use_and_drop(std::move(is_same_address ? later[found] : later[0]));
+    settle();
+    safe_point();
+    may_go_on = true;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+    while (!has_it && std::chrono::steady_clock::now() < end) {
+        std::this_thread::yield();
+    }
+    EXPECT_TRUE(has_it) << "the later memory is in use still";
+    EXPECT_GT(quarantined(), 0U);
+    held.reset();
+    waits.join();
+    if (!is_same_address && sanitized) {
+        GTEST_SKIP() << "a sanitizer keeps freed addresses from being used again: nothing could go wrong";
+    }
+    EXPECT_TRUE(is_same_address) << "control: else nothing could go wrong";
+}
+
+TEST(L5CudaDeathTest, AContextThatOthersMadeIsAsked) {
+    WEIR_NEEDS_FAKE();
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            const stream s(cuda());
+            array x = make(s, 1);
+            s.synchronize();
+            memory::lend_out(x.buffer());
+            // Another library makes the context of a device that Weir does not use, and uses the memory there.
+            const gpu::driver_api& api = cuda_context().api();
+            gpu::device_number other = 0;
+            gpu::context_handle theirs = nullptr;
+            gpu::stream_handle stream = nullptr;
+            api.device_get(&other, 1);
+            api.primary_context_retain(&theirs, other);
+            api.context_set_current(theirs);
+            api.stream_create(&stream, gpu::stream_non_blocking, 0);
+            fake_gate held(stream);
+            api.fill8_async(reinterpret_cast<gpu::device_pointer>(x.device_data()), 0, x.nbytes(), stream);
+            x = array();
+            runtime::reaper::wait_until_empty();
+            safe_point();
+            const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+            while (memory::stats(cuda()).quarantined != 0 && std::chrono::steady_clock::now() < end) {
+                std::this_thread::yield();
+            }
+            const bool stays = memory::stats(cuda()).quarantined != 0;
+            held.open();
+            while (memory::stats(cuda()).quarantined != 0) {
+                std::this_thread::yield();
+            }
+            std::fprintf(stderr, stays ? "it stayed" : "it came back too early");
+            std::exit(0);
+        },
+        ::testing::ExitedWithCode(0), "it stayed");
 }
 
 /// A static object that waits for the end of a context when the process ends: made when the reaper had started, and before

@@ -111,9 +111,6 @@ void give_back() {
         if (memory::pool* const shared = each.state().shared_pool.load()) {
             shared->source().await_given_back();
         }
-        if (each.kind() == device_kind::cuda) {
-            detail::unload_retired_kernels(each);
-        }
     }
 }
 

@@ -44,6 +44,7 @@ const char* find_all(void* library, driver_api& api) {
     in.find(api.device_attribute, "cuDeviceGetAttribute");
     in.find(api.device_can_access_peer, "cuDeviceCanAccessPeer");
     in.find(api.primary_context_retain, "cuDevicePrimaryCtxRetain");
+    in.find(api.primary_context_state, "cuDevicePrimaryCtxGetState");
     in.find(api.context_get_current, "cuCtxGetCurrent");
     in.find(api.context_set_current, "cuCtxSetCurrent");
     in.find(api.context_enable_peer_access, "cuCtxEnablePeerAccess");

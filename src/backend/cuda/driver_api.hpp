@@ -155,6 +155,7 @@ struct alignas(64) driver_api {
     result (*device_attribute)(int* value, enum device_attribute, device_number) = nullptr;
     result (*device_can_access_peer)(int* can, device_number from, device_number to) = nullptr;
     result (*primary_context_retain)(context_handle*, device_number) = nullptr;
+    result (*primary_context_state)(device_number, unsigned* flags, int* active) = nullptr;
     result (*context_enable_peer_access)(context_handle, unsigned flags) = nullptr;
     result (*context_priority_range)(int* least, int* greatest) = nullptr;
     result (*context_synchronize)() = nullptr;

@@ -1,0 +1,104 @@
+// Failures are counted exactly and none is lost, also where no memory is left to note them (rule K4).
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "backend/timeline.hpp"
+#include "frontier/point.hpp"
+#include "runtime/failure.hpp"
+#include "runtime/failures.hpp"
+#include "support/scarce_memory.hpp"
+#include "weir/error.hpp"
+
+namespace weir::test {
+namespace {
+
+using runtime::failures;
+
+/// As many as can be noted without memory.
+constexpr int reserve = 16;
+
+class K4Failures : public ::testing::Test {
+protected:
+    K4Failures() { failures::arm(); }
+    ~K4Failures() override {
+        failures::no_longer_awaited(failures::awaited());
+        for (const frontiers::timeline_id each : {one_, other_, third_}) {
+            backend::timeline_table::instance().release(each);
+        }
+    }
+
+    static runtime::failure_ptr made(frontiers::point at) {
+        const std::string text = "failure " + std::to_string(at.timeline) + "/" + std::to_string(at.at);
+        return runtime::failure::make(at, {"test", {}}, std::make_exception_ptr(std::runtime_error(text)));
+    }
+    /// Failures of the first `count` operations of a timeline.
+    static std::vector<runtime::failure_ptr> made(frontiers::timeline_id timeline, int count) {
+        std::vector<runtime::failure_ptr> all;
+        for (int i = 1; i <= count; ++i) {
+            all.push_back(made({timeline, static_cast<frontiers::epoch>(i)}));
+        }
+        return all;
+    }
+    static void note(const std::vector<runtime::failure_ptr>& all) {
+        for (const runtime::failure_ptr& each : all) {
+            failures::note(each->at, each);
+        }
+    }
+    /// How many failures the program is told of if it asks about the timeline until there are no more.
+    static int told(frontiers::timeline_id timeline) {
+        int count = 0;
+        for (; count < 1000; ++count) {
+            try {
+                failures::throw_first_unreported({timeline, 1000});
+                break;
+            } catch (const operation_error&) {
+                // another one
+            }
+        }
+        return count;
+    }
+
+    frontiers::timeline_id one_ = backend::timeline_table::instance().acquire();
+    frontiers::timeline_id other_ = backend::timeline_table::instance().acquire();
+    frontiers::timeline_id third_ = backend::timeline_table::instance().acquire();
+};
+
+// One test, since what it notes stays in the list: one that the program knows of gives way first.
+TEST_F(K4Failures, NoneIsLostWithoutMemory) {
+    {
+        const std::vector<runtime::failure_ptr> first = made(one_, reserve);
+        const std::vector<runtime::failure_ptr> more = made(other_, 1);
+        allow_allocations(0);
+        note(first);
+        note(more);
+        allow_all_allocations();
+        EXPECT_EQ(told(third_), 1) << "the one that gave way, at the next question";
+        EXPECT_EQ(told(other_), 1);
+        EXPECT_EQ(told(one_), reserve - 1);
+        EXPECT_EQ(told(third_), 0) << "once";
+    }
+    failures::no_longer_awaited(failures::awaited());
+    const runtime::failure_ptr fills = made({third_, 1});
+    failures::note(fills->at, fills);  // there is a reserve again
+    EXPECT_EQ(told(third_), 1);
+    {
+        std::vector<runtime::failure_ptr> first = made(one_, 2 * reserve);
+        first.erase(first.begin(), first.begin() + reserve);
+        const runtime::failure_ptr last = made({other_, 2});
+        allow_allocations(0);
+        note(first);
+        allow_allocations(1);
+        failures::note(last->at, last);
+        allow_all_allocations();
+        EXPECT_EQ(told(one_), reserve);
+        EXPECT_EQ(told(other_), 1) << "its room was the last memory there was";
+        EXPECT_EQ(told(third_), 0) << "control";
+    }
+}
+
+}  // namespace
+}  // namespace weir::test

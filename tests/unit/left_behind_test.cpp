@@ -1,0 +1,254 @@
+// Streams that were made, used and dropped leave nothing behind in the lists and registries of the process (rule S4), whether they are
+// observed or not. Counts the bytes of all allocations that were not given back.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "runtime/device_state.hpp"
+#include "runtime/observer.hpp"
+#include "runtime/stream_state.hpp"
+#include "support/fake_cuda.hpp"
+#include "support/scarce_memory.hpp"
+#include "support/time_limit.hpp"
+#include "unit/cuda_support.hpp"
+#include "weir/weir.hpp"
+
+namespace weir::test {
+namespace {
+
+constexpr int many = 10000;
+/// Less than a byte for each stream.
+constexpr long slack = 4096;
+
+/// Waits until the process has at most `wanted` bytes, for at most five seconds: threads of Weir's are on their way to rest.
+long bytes_left(long wanted) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    while (live_bytes() > wanted && std::chrono::steady_clock::now() < end) {
+        std::this_thread::yield();
+    }
+    return live_bytes();
+}
+
+/// Calls `act` once with `first` and once with `count`: how many bytes more there are after the second call. The first call makes what
+/// is made once, or kept to be used again, as events are.
+long growth(int first, int count, const std::function<void(int)>& act) {
+    act(first);
+    const long before = live_bytes();
+    act(count);
+    return bytes_left(before + slack) - before;
+}
+
+void work_on_streams(const device& on, int count) {
+    for (int i = 0; i < count; ++i) {
+        const stream s(on);
+        const array x = full({4}, 1.0, dtype::float64, s);
+        s.synchronize();
+    }
+    on.synchronize();
+}
+
+class LeftBehind : public ::testing::TestWithParam<const char*> {
+protected:
+    [[nodiscard]] static device on() { return device::from_name(GetParam()); }
+};
+
+TEST_P(LeftBehind, S4StreamsThatWereDroppedLeaveNothing) {
+    EXPECT_LT(growth(500, many, [](int count) { work_on_streams(on(), count); }), slack);
+}
+
+TEST_P(LeftBehind, V1StreamsThatWereCheckedLeaveNothingAfterTheCheck) {
+    EXPECT_LT(growth(500, many,
+                     [](int count) {
+                         const check_scope check;
+                         for (int i = 0; i < count; ++i) {
+                             const stream s(on());
+                             parallel_for(s, 1, [](auto) {}).synchronize();
+                         }
+                         EXPECT_EQ(check.report().size(), 0U);
+                     }),
+              slack);
+}
+
+TEST_P(LeftBehind, V2StreamsThatWereTracedLeaveNothingAfterTheTrace) {
+    EXPECT_LT(growth(500, many,
+                     [](int count) {
+                         const trace_scope trace;
+                         for (int i = 0; i < count; ++i) {
+                             const stream s(on());
+                             parallel_for(s, 1, [](auto) {}).synchronize();
+                         }
+                     }),
+              slack);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, LeftBehind, ::testing::Values("cpu", "sim:0"),
+                         [](const auto& one) { return std::string(one.param).substr(0, 3); });
+
+/// An observer that keeps nothing.
+class silent_observer final : public runtime::observer {
+public:
+    silent_observer() { runtime::observers::add(*this); }
+    ~silent_observer() override { runtime::observers::remove(*this); }
+    silent_observer(const silent_observer&) = delete;
+    silent_observer& operator=(const silent_observer&) = delete;
+};
+
+TEST_P(LeftBehind, AnObserverThatKeepsNothingCostsNothingForEachStream) {
+    const silent_observer one;
+    EXPECT_LT(growth(500, many,
+                     [](int count) {
+                         for (int i = 0; i < count; ++i) {
+                             const stream s(on());
+                             parallel_for(s, 1, [](auto) {}).synchronize();
+                         }
+                     }),
+              slack);
+}
+
+class LeftBehindCuda : public ::testing::Test {
+protected:
+    void SetUp() override {
+        WEIR_NEEDS_FAKE();
+        static_cast<void>(step_kernel());
+    }
+    /// The legacy default stream, which the device orders with each blocking stream.
+    [[nodiscard]] static stream legacy() { return stream::adopt({reinterpret_cast<void*>(1)}, cuda()); }
+    [[nodiscard]] static stream blocking() { return stream(cuda(), {.name = "b", .blocking = true}); }
+};
+
+TEST_F(LeftBehindCuda, S6StreamsThatOthersCameAfterLeaveNothing) {
+    const stream first = legacy();
+    const array x = make(first, 1);
+    EXPECT_LT(growth(250, 250,
+                     [&](int count) {
+                         for (int i = 0; i < count; ++i) {
+                             const stream s = blocking();
+                             fake_gate held(handle_of(s));
+                             step_in_place(s, x);
+                             step_in_place(first, x);
+                             held.open();
+                             cuda().synchronize();
+                         }
+                     }),
+              slack);
+}
+
+TEST_F(LeftBehindCuda, S6TheSameWhereAnObserverListens) {
+    const stream first = legacy();
+    const array x = make(first, 1);
+    const silent_observer one;
+    EXPECT_LT(growth(250, 250,
+                     [&](int count) {
+                         for (int i = 0; i < count; ++i) {
+                             const stream s = blocking();
+                             step_in_place(s, x);
+                             step_in_place(first, x);
+                             cuda().synchronize();
+                         }
+                     }),
+              slack);
+}
+
+TEST_F(LeftBehindCuda, S5AStreamThatCannotBeAdoptedLeavesNothing) {
+    const gpu::device_context& in = cuda_context();
+    const gpu::in_context here(in);
+    EXPECT_LT(growth(50, 1000,
+                     [&](int count) {
+                         for (int i = 0; i < count; ++i) {
+                             gpu::stream_handle raw = nullptr;
+                             in.expect(in.api().stream_create(&raw, gpu::stream_non_blocking, 0), "cuStreamCreate");
+                             fake_cuda::fail_own("cuStreamGetFlags", 1);
+                             EXPECT_THROW(static_cast<void>(stream::adopt({raw}, cuda())), error);
+                             in.api().stream_destroy(raw);
+                         }
+                     }),
+              slack);
+}
+
+/// A stream of the driver's, and whether a thread that adopts it has returned.
+class adopted_by_another_thread {
+public:
+    adopted_by_another_thread() {
+        in_.expect(in_.api().stream_create(&raw, gpu::stream_non_blocking, 0), "cuStreamCreateWithPriority");
+        thread_ = std::thread([this] {
+            fake_cuda::stop("cuStreamGetFlags");
+            made.emplace(stream::adopt({raw}, cuda()));
+        });
+        while (!fake_cuda::is_stopped()) {
+            std::this_thread::yield();
+        }
+    }
+    ~adopted_by_another_thread() {
+        made.reset();
+        in_.api().stream_destroy(raw);
+    }
+    adopted_by_another_thread(const adopted_by_another_thread&) = delete;
+    adopted_by_another_thread& operator=(const adopted_by_another_thread&) = delete;
+    void go_on() {
+        fake_cuda::go_on();
+        thread_.join();
+    }
+    gpu::stream_handle raw = nullptr;
+    std::optional<stream> made;
+
+private:
+    const gpu::device_context& in_ = cuda_context();
+    const gpu::in_context here_{in_};
+    std::thread thread_;
+};
+
+using S5CudaAdoption = LeftBehindCuda;
+
+TEST_F(S5CudaAdoption, AThreadThatTheDriverHoldsUpHoldsUpNoOtherOne) {
+    const time_limit limit(20, "the adoption of another stream");
+    gpu::stream_handle other = nullptr;
+    {
+        const gpu::in_context here(cuda_context());
+        ASSERT_EQ(cuda_context().api().stream_create(&other, gpu::stream_non_blocking, 0), gpu::success);
+    }
+    adopted_by_another_thread first;
+    EXPECT_TRUE(stream::adopt({other}, cuda()));
+    first.go_on();
+    cuda_context().api().stream_destroy(other);
+}
+
+TEST_F(S5CudaAdoption, TwoThreadsThatAdoptAStreamAtTheSameTimeGetTheSameOne) {
+    const time_limit limit(20, "the adoption of the same stream");
+    adopted_by_another_thread first;
+    const stream second = stream::adopt({first.raw}, cuda());
+    first.go_on();
+    EXPECT_EQ(*first.made, second);
+    EXPECT_EQ(&first.made->state(), &second.state());
+}
+
+TEST_P(LeftBehind, V1AWaitForTheDeviceCoversStreamsThatAreGone) {
+    for (const bool waits : {false, true}) {
+        const check_scope check;
+        const ordering_scope manual(ordering_mode::manual);
+        const stream second(on());
+        const array x = full({4}, 1.0, dtype::float64, second);
+        second.synchronize();
+        {
+            const stream first(on());
+            const completion written = access(first, inout(x), [](auto...) {});
+            // Idle by luck, of which check knows nothing: the program has not asked.
+            while (backend::timeline_table::instance().completed(written.timeline()) < written.epoch()) {
+                on().state().driver().look_at_all();
+                std::this_thread::yield();
+            }
+        }
+        if (waits) {
+            on().synchronize();
+        }
+        access(second, inout(x), [](auto...) {});
+        second.synchronize();
+        EXPECT_EQ(check.report().size(), waits ? 0U : 1U) << (waits ? "" : "control");
+    }
+}
+
+}  // namespace
+}  // namespace weir::test
