@@ -58,6 +58,7 @@ PUBLIC_HEADERS = {
     "detail/task.hpp": "base",
     "detail/cuda_launch.hpp": "array",
     "detail/host_copy.hpp": "array",
+    "detail/internal_memory.hpp": "array",
     "detail/footprint.hpp": "order",
     "detail/interruption.hpp": "backend",
     "ordering.hpp": "order",

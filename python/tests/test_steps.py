@@ -1,4 +1,4 @@
-"""The steps of one call are Weir's own business in every mode, and the call's stream is behind all of them (rule O5)."""
+"""The steps of one call are ordered in every mode, and the stream of the call is behind all of them (rule O5)."""
 
 from __future__ import annotations
 
