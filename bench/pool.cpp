@@ -40,7 +40,7 @@ void reserved(benchmark::State& state, const std::string& name) {
     if (!on) {
         return;
     }
-    constexpr int rounds = 4096;
+    constexpr int rounds = 512;
     constexpr int in_flight = 64;
     const std::vector<stream> streams = [&] {
         std::vector<stream> made;

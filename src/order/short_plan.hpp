@@ -97,8 +97,10 @@ public:
     /// `is_sole`, and it has room. Throws std::bad_alloc.
     void prepare(bool is_sole) {
         is_in_place_ = is_sole && count_ == 1 && known_->has_places_for(waits_[0].target.known, waits_[0].target.at);
-        if (!is_in_place_) {
-            prepare_another(is_sole);
+        if (!is_sole) {
+            prepared_ = clock_after();
+        } else if (!is_in_place_) {
+            prepare_to_raise();
         }
     }
     /// Has `known`, which is the stream's clock, become that one, or raises it.
@@ -135,8 +137,9 @@ public:
     }
 
 private:
-    [[gnu::noinline, gnu::hot]] void prepare_another(bool is_sole) {
-        if (!is_sole || known_->room() < strides_of_waits()) {
+    /// The stream alone has its clock.
+    [[gnu::noinline, gnu::hot]] void prepare_to_raise() {
+        if (known_->room() < strides_of_waits()) {
             prepared_ = clock_after();
         } else if (prepared_) [[unlikely]] {  // of an operation that came to nothing
             detail::rare();

@@ -188,7 +188,8 @@ TEST(PointTree, AChainThroughManyStreamsTakesLittleMemory) {
         EXPECT_EQ(known.back().size(), streams - 1);
         EXPECT_LT(live_allocations() - before, 6L * streams) << "a path of nodes for each, and what holds it";
         EXPECT_EQ(points(known[100]).size(), 100U) << "and the earlier ones stay what they were";
-    }).join();
+    })
+        .join();
     EXPECT_EQ(live_allocations(), before);
 }
 
