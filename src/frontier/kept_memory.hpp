@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <new>
 #include <utility>
@@ -9,23 +10,31 @@ namespace weir::detail {
 /// Base of classes whose objects are made and ended again and again: each thread keeps the memory of some that it ended, for
 /// those it makes next. Not more than it has asked for itself, so that a thread that ends what others make keeps nothing. `T` is
 /// not derived from further.
-template <class T>
+///
+/// There are `Sizes` sizes of it: the first is that of `T`, each other one is larger by `T`'s alignment than the one before it.
+template <class T, std::size_t Sizes = 1>
 class keeps_memory {
 public:
-    [[nodiscard]] static void* operator new(std::size_t bytes) {
+    [[nodiscard]] static void* operator new(std::size_t /*bytes*/) { return take(0); }
+    static void operator delete(void* memory) noexcept { give(memory, 0); }
+
+protected:
+    /// Memory of the size with this number. Throws std::bad_alloc.
+    [[nodiscard]] static void* take(std::size_t size) {
         if (may_keep()) [[likely]] {
-            kept& own = of_thread();
+            own_pieces& own = of_thread()[size];
             if (own.first != nullptr) [[likely]] {
                 --own.count;
                 return std::exchange(own.first, own.first->next);
             }
             own.asked_for += own.asked_for != most ? 1 : 0;
         }
-        return ::operator new(bytes, alignment());
+        return ::operator new(sizeof(T) + size * alignof(T), alignment());
     }
-    static void operator delete(void* memory) noexcept {
+    /// Ends it.
+    static void give(void* memory, std::size_t size) noexcept {
         if (may_keep()) [[likely]] {
-            kept& own = of_thread();
+            own_pieces& own = of_thread()[size];
             if (own.count != own.asked_for) [[likely]] {
                 own.first = ::new (memory) piece{own.first};
                 ++own.count;
@@ -35,7 +44,6 @@ public:
         ::operator delete(memory, alignment());
     }
 
-protected:
     keeps_memory() = default;
     ~keeps_memory() = default;
 
@@ -53,12 +61,12 @@ private:
     struct piece {
         piece* next;
     };
-    struct kept {
+    struct own_pieces {
         piece* first = nullptr;
         std::size_t count = 0;
         std::size_t asked_for = 0;  ///< of the system, `most` at most
 
-        ~kept() {
+        ~own_pieces() {
             has_ended = true;
             while (first != nullptr) {
                 ::operator delete(std::exchange(first, first->next), alignment());
@@ -69,8 +77,8 @@ private:
 
     /// Not while the thread ends.
     [[nodiscard]] static bool may_keep() noexcept { return !is_sanitized && !has_ended; }
-    [[nodiscard]] static kept& of_thread() noexcept {
-        static thread_local kept own;
+    [[nodiscard]] static std::array<own_pieces, Sizes>& of_thread() noexcept {
+        static thread_local std::array<own_pieces, Sizes> own;
         return own;
     }
 };

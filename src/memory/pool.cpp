@@ -369,6 +369,9 @@ void pool::reclaim(lock& held) noexcept {
 void pool::trim() noexcept {
     lock held(mutex_);
     gather(merging::equals);
+    for (std::unique_ptr<bins>& one : bins_) {
+        one.reset();  // empty now; a stream that asks again gets new ones
+    }
     reclaim(held);
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <new>
+#include <utility>
 
 #include "frontier/frontier.hpp"
 #include "frontier/kept_memory.hpp"
@@ -12,24 +14,52 @@ namespace weir::order {
 
 using frontiers::epoch;
 using frontiers::frontier;
+using frontiers::frontier_base;
 using frontiers::point;
 using frontiers::timeline_id;
 
 /// What a point is ordered after on *other* timelines. Immutable and shared, since many accesses of a stream have the
 /// same; null stands for the empty frontier, which is all a one-stream program ever has.
-/// Each operation that waits needs a new one, and lets go of one as a rule. Begins with a cache line, in which all lies that
-/// is asked of every one.
+/// Each operation that waits needs a new one and usually drops one, and each idle array may keep one: it is as long as its
+/// highest timeline needs. The first cache line has places for the first four timelines, each further one for eight more.
 class alignas(64) shared_frontier final : public detail::shared_object,
-                                          public detail::keeps_memory<shared_frontier>,
-                                          public frontier {
+                                          private detail::keeps_memory<shared_frontier, 9>,
+                                          public frontier_base {
+    using memory = detail::keeps_memory<shared_frontier, 9>;
+
 public:
-    shared_frontier() = default;
-    explicit shared_frontier(const frontier& of) : frontier(of) {}
+    /// One without points, with room for so many strides of the first timelines, or a few more. Throws std::bad_alloc.
+    [[nodiscard]] static std::unique_ptr<shared_frontier> with_room_for(timeline_id strides) {
+        const timeline_id lines = strides / 2 + 1;
+        return std::unique_ptr<shared_frontier>(::new (memory::take(lines - 1)) shared_frontier(2 * lines - 1));
+    }
+    /// One with these points. Throws std::bad_alloc.
+    template <class Frontier>
+    [[nodiscard]] static std::unique_ptr<shared_frontier> of(Frontier&& points) {
+        std::unique_ptr<shared_frontier> made = with_room_for(points.strides());
+        made->assign(std::forward<Frontier>(points));
+        return made;
+    }
+
+    static void operator delete(shared_frontier* one, std::destroying_delete_t) noexcept {
+        const timeline_id lines = (one->room() + 1) / 2;
+        one->~shared_frontier();
+        memory::give(one, lines - 1);
+    }
+
+    ~shared_frontier() override = default;
+
+private:
+    explicit shared_frontier(timeline_id room) noexcept : frontier_base(room) {}
 };
+static_assert(sizeof(shared_frontier) == 64);
 using clock = detail::shared_owner<shared_frontier>;
 
 /// A clock of its own. Throws std::bad_alloc.
-[[nodiscard]] inline clock make_clock(const frontier& of) { return clock(std::make_unique<shared_frontier>(of)); }
+template <class Frontier>
+[[nodiscard]] clock make_clock(Frontier&& of) {
+    return clock(shared_frontier::of(std::forward<Frontier>(of)));
+}
 
 /// A point together with everything it is ordered after: what an event holds, what a history keeps for each access,
 /// what a death frontier consists of. Whoever waits for the point is ordered after the clock, too (rule O2).

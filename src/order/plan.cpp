@@ -27,10 +27,18 @@ void plan::keep_later(wait& kept, const mark_view& target, reason why) {
     }
 }
 
+/// Gathers in `merged_`, from what `first` has, if it is not null.
+void plan::begin_with(const frontier_base* first) {
+    merged_.emplace();
+    if (first != nullptr) {
+        merged_->merge(*first);
+    }
+}
+
 /// What all waits know together tells at once which of them others imply, and is most of what is known after them.
 [[gnu::hot]] void plan::reduce() {
-    const frontier* own = is_own_past_implied() ? nullptr : known_->get();
-    merged_ = own != nullptr ? std::make_unique<shared_frontier>(*own) : std::make_unique<shared_frontier>();
+    const frontier_base* own = is_own_past_implied() ? nullptr : known_->get();
+    begin_with(own);
     for (const wait& one : waits_) {
         if (one.target.known != nullptr) {
             merged_->merge(*one.target.known);
@@ -106,22 +114,21 @@ bool plan::is_own_past_implied() const noexcept {
     if (waits_.empty()) {
         return *known_;
     }
-    std::unique_ptr<shared_frontier> merged = std::move(merged_);
-    if (!merged) {
-        const frontier* const first = is_own_past_implied() ? waits_[0].target.known : known_->get();
-        merged = first != nullptr ? std::make_unique<shared_frontier>(*first) : std::make_unique<shared_frontier>();
+    if (!merged_) {
+        const frontier_base* const first = is_own_past_implied() ? waits_[0].target.known : known_->get();
+        begin_with(first);
         for (const wait& issued : waits_) {
-            const frontier* const theirs = issued.target.known;
+            const frontier_base* const theirs = issued.target.known;
             if (theirs != nullptr && theirs != first) {
-                merged->merge(*theirs);
+                merged_->merge(*theirs);
             }
         }
     }
     for (const wait& issued : waits_) {
-        merged->merge(issued.target.at);
+        merged_->merge(issued.target.at);
     }
-    merged->prune_at_times([&](const point& p) { return p.timeline == self_ || completed_->is_complete(p); });
-    return clock(std::move(merged));
+    merged_->prune_at_times([&](const point& p) { return p.timeline == self_ || completed_->is_complete(p); });
+    return make_clock(std::move(*merged_));
 }
 
 }  // namespace weir::order

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -91,6 +91,7 @@ private:
 
     void keep_later(wait& kept, const mark_view& target, reason why);
     [[nodiscard]] bool is_own_past_implied() const noexcept;
+    void begin_with(const frontier_base* first);
     void reduce();
     void reduce_many();
     void elide(point target, reason why, witness_kind kind, point witness);
@@ -102,7 +103,7 @@ private:
     const watermarks* completed_;
     bool keep_evidence_;
     detail::small_vector<wait, 8> waits_;
-    std::unique_ptr<shared_frontier> merged_;  ///< of two to `few` waits: what all of them know
+    std::optional<frontier> merged_;  ///< of two to `few` waits: what all of them know
     std::vector<elision> elisions_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -93,27 +94,31 @@ public:
     [[nodiscard]] std::span<const wait> waits() const noexcept { return {waits_.data(), count_}; }
 
     /// Makes the clock of an operation that issues the waits, of which there are some, unless the stream's own can be raised:
-    /// `is_sole`. Throws std::bad_alloc.
+    /// `is_sole`, and it has room. Throws std::bad_alloc.
     void prepare(bool is_sole) {
+        is_in_place_ = is_sole && count_ == 1 && known_->has_places_for(waits_[0].target.known, waits_[0].target.at);
         if (!is_sole) {
             prepared_ = clock_after();
-        } else if (prepared_) [[unlikely]] {  // of an operation that came to nothing
-            detail::rare();
-            prepared_ = nullptr;
+        } else if (!is_in_place_) {
+            prepare_to_raise();
         }
     }
     /// Has `known`, which is the stream's clock, become that one, or raises it.
     void advance(clock& known) noexcept {
-        if (prepared_) {
+        if (is_in_place_) {
+            known.sole().merge_in_place(waits_[0].target.known, waits_[0].target.at);
+        } else if (prepared_) {
             known = std::move(prepared_);
-        } else if (count_ != 1 || !known.sole().merge_in_place(waits_[0].target.known, waits_[0].target.at)) {
+        } else {
             raise_by_all(known.sole());
         }
     }
 
     /// What the stream is ordered after once it has issued the waits, of which there are some. Throws std::bad_alloc.
     [[nodiscard, gnu::hot]] clock clock_after() const {
-        auto merged = std::make_unique_for_overwrite<shared_frontier>();
+        const timeline_id strides = strides_of_waits();
+        auto merged =
+            shared_frontier::with_room_for(known_ == nullptr ? strides : std::max(strides, known_->strides()));
         if (known_ != nullptr) {
             merged->take_first(*known_);
         }
@@ -132,6 +137,27 @@ public:
     }
 
 private:
+    /// The stream alone has its clock.
+    [[gnu::noinline, gnu::hot]] void prepare_to_raise() {
+        if (known_->room() < strides_of_waits()) {
+            prepared_ = clock_after();
+        } else if (prepared_) [[unlikely]] {  // of an operation that came to nothing
+            detail::rare();
+            prepared_ = nullptr;
+        }
+    }
+    /// So many strides have the points that the waits add.
+    [[nodiscard]] timeline_id strides_of_waits() const noexcept {
+        timeline_id strides = 0;
+        for (const wait& issued : waits()) {
+            strides = std::max(strides, issued.target.at.timeline / frontier::stride + 1);
+            if (issued.target.known != nullptr) {
+                strides = std::max(strides, issued.target.known->strides());
+            }
+        }
+        return strides;
+    }
+
     /// Whether the stream is ordered after that.
     [[nodiscard, gnu::always_inline]] bool is_known(timeline_id of, epoch at) const noexcept {
         return at <= (known_ == nullptr ? 0 : known_->at_first(of));
@@ -202,9 +228,10 @@ private:
 
     const shared_frontier* known_ = nullptr;
     timeline_id self_ = 0;
-    std::uint64_t named_ = 0;  ///< a bit for each timeline of which something is needed
-    std::size_t count_ = 0;    ///< of waits
-    clock prepared_;           ///< between `prepare` and `advance`
+    std::uint64_t named_ = 0;   ///< a bit for each timeline of which something is needed
+    std::size_t count_ = 0;     ///< of waits
+    bool is_in_place_ = false;  ///< between `prepare` and `advance`: the stream's clock has a place for each point
+    clock prepared_;            ///< the same: null if the stream's clock is raised
     static_assert(frontier::direct <= 64);
     std::array<need_of_one, frontier::direct> needed_{};  ///< as far as it is named
     std::array<wait, frontier::direct> waits_{};
