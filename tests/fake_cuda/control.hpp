@@ -26,6 +26,8 @@ WEIR_FAKE_EXPORT void weir_fake_fail_no_more();
 
 /// The calling thread's next call of the function waits before it does anything.
 WEIR_FAKE_EXPORT void weir_fake_stop(const char* name);
+/// The next call of the function by any thread does. Threads that call it meanwhile wait as well.
+WEIR_FAKE_EXPORT void weir_fake_stop_any(const char* name);
 /// It goes on, to its next call of another function (null: for good).
 WEIR_FAKE_EXPORT void weir_fake_go_on(const char* next);
 /// Whether it waits.

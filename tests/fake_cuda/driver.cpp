@@ -72,8 +72,8 @@ void expect_no_child(const char* name) {
 struct stop {
     std::mutex lock;
     std::condition_variable news;
-    std::thread::id whose;
-    std::string at;  ///< nothing: nowhere
+    std::thread::id whose;  ///< none: any
+    std::string at;         ///< nothing: nowhere
     bool is_reached = false;
 };
 
@@ -85,7 +85,7 @@ stop& the_stop() {
 void stop_at(std::string_view name) {
     stop& here = the_stop();
     std::unique_lock held(here.lock);
-    if (here.at == name && here.whose == std::this_thread::get_id()) {
+    if (here.at == name && (here.whose == std::thread::id() || here.whose == std::this_thread::get_id())) {
         here.is_reached = true;
         here.news.wait(held, [&] { return !here.is_reached; });
     }
@@ -296,6 +296,13 @@ void weir_fake_stop(const char* name) {
     stop& here = the_stop();
     const std::lock_guard held(here.lock);
     here.whose = std::this_thread::get_id();
+    here.at = name;
+}
+
+void weir_fake_stop_any(const char* name) {
+    stop& here = the_stop();
+    const std::lock_guard held(here.lock);
+    here.whose = std::thread::id();
     here.at = name;
 }
 

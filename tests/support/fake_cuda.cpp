@@ -79,6 +79,7 @@ std::size_t fake_cuda::live(fake_thing what) { return WEIR_DRIVER_CONTROL(weir_f
 std::size_t fake_cuda::bytes_in_use(int device) { return WEIR_DRIVER_CONTROL(weir_fake_bytes_in_use)(device); }
 void fake_cuda::set_total_memory(std::size_t bytes) { WEIR_DRIVER_CONTROL(weir_fake_set_total_memory)(bytes); }
 void fake_cuda::stop(const char* name) { WEIR_DRIVER_CONTROL(weir_fake_stop)(name); }
+void fake_cuda::stop_any(const char* name) { WEIR_DRIVER_CONTROL(weir_fake_stop_any)(name); }
 void fake_cuda::go_on(const char* next) { WEIR_DRIVER_CONTROL(weir_fake_go_on)(next); }
 bool fake_cuda::is_stopped() { return WEIR_DRIVER_CONTROL(weir_fake_is_stopped)() != 0; }
 fake_cuda::ignoring_handles::ignoring_handles() { WEIR_DRIVER_CONTROL(weir_fake_ignore_handles)(1); }

@@ -48,6 +48,8 @@ public:
     /// The calling thread's next call of the function waits, until another thread has it go on: to the next function where it
     /// waits, or, without one, for good.
     static void stop(const char* name);
+    /// The same for the next call by any thread, and for those that call the function meanwhile.
+    static void stop_any(const char* name);
     static void go_on(const char* next = nullptr);
     /// Whether it waits.
     [[nodiscard]] static bool is_stopped();

@@ -153,16 +153,20 @@ std::string meet(const stand& where, const deed& what) {
         where.prepare(*with);
         {
             beside first([&, s = where.is_done_by_an_owner ? with->s : std::nullopt]() mutable {
-                fake_cuda::stop(where.call);
                 if (!s) {
+                    fake_cuda::stop_any(where.call);  // or the watcher stands there, if it looks just then
                     fake_cuda::break_contexts(trap);
                     static_cast<void>(before.done());
                     return;
                 }
+                fake_cuda::stop(where.call);
                 try_to([&] { of_a = where.act(*with, *s); });
                 last = s->state().tail().at.at;
                 s.reset();
             });
+            while (!where.is_done_by_an_owner && !fake_cuda::is_stopped()) {
+                std::this_thread::yield();  // A or the watcher gets there
+            }
             if (!first.comes_to(fake_cuda::is_stopped)) {
                 return std::string("A does not call ") + where.call;
             }
