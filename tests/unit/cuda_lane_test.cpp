@@ -102,6 +102,19 @@ struct lane_alone {
         end.cancel();
         return has_to;
     }
+    /// Whether a stream in turn gets an event to record.
+    [[nodiscard]] bool has_new_end(backend::epoch at) const {
+        gpu::lane::awaited_end end;
+        end.of = lane;
+        bool is_full = false;
+        {
+            const std::lock_guard lock(gpu::submissions::lock_of(id));
+            end.again = lane->new_end(at, is_full);
+        }
+        const bool has = end.again != nullptr;
+        end.cancel();
+        return has;
+    }
 };
 
 TEST(CudaLane, O7WhatIsCompleteHasNoEventThoughALaterOperationHas) {
@@ -118,16 +131,23 @@ TEST(CudaLane, O7WhatIsCompleteHasNoEventThoughALaterOperationHas) {
 
 TEST(CudaLane, O2WhatIsCompleteGetsNoEventBehindWorkOfOthers) {
     lane_alone one;
+    // So many that the next event is one to be used again.
+    for (std::size_t i = 0; i < 2 * gpu::lane_events::few; ++i) {
+        one.submit();
+        EXPECT_TRUE(one.lane->event_for(one.last));
+        one.lane->finished(one.last);
+        one.lane->look();
+    }
     one.submit();
+    EXPECT_TRUE(one.has_new_end(one.last)) << "the control";
     one.lane->share();
+    EXPECT_FALSE(one.has_new_end(one.last));
     one.lane->mark_for_others();
     one.lane->finished(one.last);
     one.lane->look();
     EXPECT_FALSE(one.lane->event_for(one.last)) << "it would stand behind what others have put into the stream";
     EXPECT_FALSE(one.has_to_wait(one.last));
-    bool is_full = false;
-    const std::lock_guard lock(gpu::submissions::lock_of(one.id));
-    EXPECT_EQ(one.lane->new_end(one.last, is_full), nullptr);
+    EXPECT_FALSE(one.has_new_end(one.last));
 }
 
 /// In a process of its own: nothing runs on the device any more.
