@@ -161,8 +161,12 @@ public:
     /// The handle by which others know the queue; null if it has none.
     [[nodiscard]] virtual void* native_handle() const noexcept { return nullptr; }
     /// From now on others may put work into the queue, which Weir never sees (rule O2): what is submitted is in the queue when
-    /// `flush` returns, which blocks for that if it must (rule O9), and has a point of its own there.
+    /// `flush` returns, which blocks for that if it must (rule O9), and has a point of its own there. Under the stream's lock;
+    /// `await_shared` follows under none.
     virtual void share() noexcept {}
+    /// Blocks until everything up to `upto` is in the device's queue, and so is what Weir records there for it: others may put work
+    /// into the queue from then on. Code of a stream does not wait, since the queue may wait for that code.
+    virtual void await_shared(point /*upto*/) noexcept {}
     /// As the device took it; empty where it knows none.
     [[nodiscard]] virtual std::optional<int> priority() const noexcept { return std::nullopt; }
     [[nodiscard]] virtual implicit_order ordered_as() const noexcept { return implicit_order::none; }

@@ -147,18 +147,25 @@ void* stream_state::hand_out() {
         const std::lock_guard lock(mutex);
         expect_open();
         handle = queue->native_handle();
-        if (handle == nullptr || is_shared()) {
+        if (handle == nullptr || is_adopted()) {
             return handle;
         }
     }
-    // Who adopts the handle gets this stream (rule S5).
-    adopted_streams::add({device_, device_->driver().identify(handle)}, *this);
-    const std::lock_guard lock(mutex);
     if (!is_shared()) {
-        queue->share();
-        is_shared_.store(true, std::memory_order_release);
-        has_company_.store(true, std::memory_order_release);
+        // Who adopts the handle gets this stream (rule S5).
+        adopted_streams::add({device_, device_->driver().identify(handle)}, *this);
     }
+    frontiers::point end;
+    {
+        const std::lock_guard lock(mutex);
+        if (!is_shared()) {
+            queue->share();
+            is_shared_.store(true, std::memory_order_release);
+            has_company_.store(true, std::memory_order_release);
+        }
+        end = {timeline(), sequence.tail()};
+    }
+    queue->await_shared(end);  // also where another thread shares the stream just now
     return handle;
 }
 

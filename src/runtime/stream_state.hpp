@@ -90,7 +90,8 @@ public:
     [[nodiscard]] bool is_shared() const noexcept { return is_shared_.load(std::memory_order_relaxed); }
     /// Whether others own its queue.
     [[nodiscard]] bool is_adopted() const noexcept { return native_id_.id != 0; }
-    /// The handle by which others know the queue, who may put work into it from now on; null if it has none.
+    /// The handle by which others know the queue, who may put work into it from now on; null if it has none. Blocks until what was
+    /// enqueued before is in the queue (rule O9), but not in code of a stream. Call with no lock held. Throws state_error.
     [[nodiscard]] void* hand_out();
     /// Whether nothing that anybody has put into the stream is unfinished. Call with no lock held.
     [[nodiscard]] bool idle(const source_location& where);

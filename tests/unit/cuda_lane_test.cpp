@@ -3,8 +3,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <functional>
+#include <mutex>
+#include <thread>
 
 #include "backend/cuda/lane.hpp"
 #include "backend/cuda/submissions.hpp"
@@ -18,7 +22,10 @@ namespace {
 class counting_owner final : public backend::queue_events {
 public:
     void failed(backend::epoch, const runtime::site&, std::exception_ptr) noexcept override {}
-    void lost(backend::epoch, backend::epoch, std::exception_ptr) noexcept override {}
+    void lost(backend::epoch first, backend::epoch last, std::exception_ptr) noexcept override {
+        losses += static_cast<int>(last - first + 1);
+        while_losing();
+    }
     void executed(backend::epoch, std::chrono::steady_clock::time_point,
                   std::chrono::steady_clock::time_point) noexcept override {}
     [[nodiscard]] bool comes_after(backend::point, backend::point) noexcept override { return false; }
@@ -28,9 +35,11 @@ public:
     }
     void idle() noexcept override { was_gone = --owners < 0 || was_gone; }
 
-    std::function<void()> meanwhile = [] {};  ///< what another thread does while the owner is being told to stay
-    int owners = 0;
-    bool was_gone = false;
+    std::function<void()> meanwhile = [] {};     ///< what another thread does while the owner is being told to stay
+    std::function<void()> while_losing = [] {};  ///< what another thread does while the owner hears of a loss
+    std::atomic<int> owners = 0;
+    std::atomic<int> losses = 0;
+    std::atomic<bool> was_gone = false;
 
 private:
     bool examine(backend::epoch) noexcept override { return true; }
@@ -58,6 +67,118 @@ TEST(CudaLane, L1WhoFindsAnOperationOverLetsTheOwnerGoOnlyOnceItIsTold) {
     }
     cuda().synchronize();
     table.release(id);
+}
+
+/// A lane of its own, and its timeline.
+struct lane_alone {
+    backend::timeline_id id = backend::timeline_table::instance().acquire(&cuda().state().driver());
+    backend::timeline& line = backend::timeline_table::instance().at(id);
+    counting_owner owner;
+    detail::owner<gpu::lane> lane{new gpu::lane(const_cast<gpu::device_context&>(cuda_context()), line, owner,
+                                                gpu::submissions::lock_of(id), 0, gpu::stream_non_blocking)};
+    backend::epoch last = line.completed();
+
+    ~lane_alone() {
+        lane = {};
+        cuda().synchronize();
+        backend::timeline_table::instance().release(id);
+    }
+    void submit() {
+        lane->enters(++last);
+        lane->submitted(last);
+    }
+    /// Whether a stream that is about to wait for the operation at `at` gets an event for it, or has to record one.
+    [[nodiscard]] bool has_to_wait(backend::epoch at) const {
+        gpu::lane::awaited_end end;
+        bool must_record = false;
+        {
+            const std::lock_guard lock(gpu::submissions::lock_of(id));
+            EXPECT_TRUE(lane->has_entered(at, end, must_record));
+            if (must_record) {
+                end.record_in(lane);
+            }
+        }
+        const bool has_to = must_record || end.event;
+        end.cancel();
+        return has_to;
+    }
+    /// Whether a stream in turn gets an event to record.
+    [[nodiscard]] bool has_new_end(backend::epoch at) const {
+        gpu::lane::awaited_end end;
+        end.of = lane;
+        bool is_full = false;
+        {
+            const std::lock_guard lock(gpu::submissions::lock_of(id));
+            end.again = lane->new_end(at, is_full);
+        }
+        const bool has = end.again != nullptr;
+        end.cancel();
+        return has;
+    }
+};
+
+TEST(CudaLane, O7WhatIsCompleteHasNoEventThoughALaterOperationHas) {
+    lane_alone one;
+    one.submit();
+    one.lane->finished(one.last);
+    one.submit();
+    EXPECT_TRUE(one.lane->event_for(one.last));
+    EXPECT_FALSE(one.lane->event_for(one.last - 1)) << "a wait for it would last until the later operation is over";
+    EXPECT_FALSE(one.has_to_wait(one.last - 1));
+    EXPECT_TRUE(one.has_to_wait(one.last));
+    one.lane->finished(one.last);
+}
+
+TEST(CudaLane, O2WhatIsCompleteGetsNoEventBehindWorkOfOthers) {
+    lane_alone one;
+    // So many that the next event is one to be used again.
+    for (std::size_t i = 0; i < 2 * gpu::lane_events::few; ++i) {
+        one.submit();
+        EXPECT_TRUE(one.lane->event_for(one.last));
+        one.lane->finished(one.last);
+        one.lane->look();
+    }
+    one.submit();
+    EXPECT_TRUE(one.has_new_end(one.last)) << "the control";
+    one.lane->share();
+    EXPECT_FALSE(one.has_new_end(one.last));
+    one.lane->mark_for_others();
+    one.lane->finished(one.last);
+    one.lane->look();
+    EXPECT_FALSE(one.lane->event_for(one.last)) << "it would stand behind what others have put into the stream";
+    EXPECT_FALSE(one.has_to_wait(one.last));
+    EXPECT_FALSE(one.has_new_end(one.last));
+}
+
+/// In a process of its own: nothing runs on the device any more.
+TEST(CudaLaneDeathTest, K4OfALostOperationTheOwnerHearsOnceAndStaysMeanwhile) {
+    WEIR_NEEDS_FAKE();
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            lane_alone one;
+            one.submit();
+            fake_cuda::break_contexts(719);
+            std::atomic<bool> is_losing{false};
+            std::atomic<bool> may_go_on{false};
+            one.owner.while_losing = [&] {
+                if (!is_losing.exchange(true)) {
+                    is_losing.notify_all();
+                    may_go_on.wait(false);
+                }
+            };
+            std::thread finds([&] { one.lane->look(); });
+            is_losing.wait(false);
+            one.lane->look();  // finds the same
+            const int owners = one.owner.owners;
+            may_go_on = true;
+            may_go_on.notify_all();
+            finds.join();
+            std::fprintf(stderr, "%d losses, %d owners meanwhile, %d afterwards\n", one.owner.losses.load(), owners,
+                         one.owner.owners.load());
+            std::_Exit(0);
+        },
+        ::testing::ExitedWithCode(0), "1 losses, 1 owners meanwhile, 0 afterwards");
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
 #include "backend/cuda/lane.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <thread>
 #include <utility>
 
+#include "backend/acting.hpp"
 #include "backend/cuda/watcher.hpp"
+#include "backend/spin.hpp"
 
 namespace weir::backend::cuda {
 
@@ -115,11 +119,32 @@ void lane::mark() {
     }
 }
 
+void lane::share() noexcept {
+    const std::lock_guard lock(mutex_);  // a thread that was to record an event for the stream has said so before
+    others_enter_.store(true, std::memory_order_seq_cst);
+}
+
 void lane::mark_for_others() {
-    others_enter_.store(true, std::memory_order_relaxed);
     const epoch covered = submitted();
     if (lacks_mark(covered)) {
         static_cast<void>(record_for(covered, covered, true));
+    }
+}
+
+void lane::await_records(epoch upto) noexcept {
+    // A thread that records such an event waits for nothing but room in the driver's queue. That may come only once a body of a
+    // stream returns: a thread that runs one does not wait.
+    const auto are_made = [&] {
+        if (records_.load(std::memory_order_seq_cst) != 0) {
+            return false;
+        }
+        const std::lock_guard lock(mutex_);
+        return !events_.has_unrecorded(upto);
+    };
+    while (acting_for::current().at == 0 && !are_made()) {
+        if (!spin_until(are_made, true)) {
+            std::this_thread::yield();
+        }
     }
 }
 
@@ -220,6 +245,9 @@ void lane::awaited_by_host(epoch at) noexcept {
 [[gnu::hot]] event_ref lane::event_for(epoch at) {
     {
         const std::lock_guard lock(mutex_);
+        if (line_->completed() >= at) {
+            return {};
+        }
         if (const lane_events::recorded* const found = event_behind(at); found != nullptr) {
             return found->event;
         }
@@ -227,11 +255,15 @@ void lane::awaited_by_host(epoch at) noexcept {
     return recorded_for(at).event;
 }
 
-/// The first event that is over once `at` is, recorded now if there is none.
+/// The first event that is over once `at` is, recorded now if there is none; none if `at` is complete.
 [[gnu::hot]] lane_events::recorded lane::recorded_for(epoch at) {
+    const about_to_call until_recorded(*this);
     epoch covered = 0;
     {
         const std::lock_guard lock(mutex_);
+        if (line_->completed() >= at) {
+            return {};  // an event from now on would stand behind what others put there
+        }
         if (const lane_events::recorded* const found = events_.behind(at); found != nullptr) {
             return *found;
         }
@@ -276,6 +308,9 @@ void lane::forget(const pooled_event& one) noexcept {
 void lane::awaited_end::cancel() noexcept {
     if (again != nullptr) {
         of->forget(*std::exchange(again, nullptr));
+    }
+    if (std::exchange(is_another, false)) {
+        of->records_.fetch_sub(1, std::memory_order_release);
     }
     event = event_ref();
 }

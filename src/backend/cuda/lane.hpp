@@ -95,8 +95,13 @@ public:
     }
     /// Records an event behind everything that is in the stream, unless there is one. Throws device_error, std::bad_alloc.
     void mark();
-    /// The same, on any thread.
+    /// From now on others put work into the stream: nothing is recorded in it any more for operations that are complete.
+    void share() noexcept;
+    /// `mark` on any thread, once others may put work into the stream. Throws as that does.
     void mark_for_others();
+    /// Blocks until no other thread is about to record an event for an operation up to `upto`. After `mark`, or for a stream that is
+    /// shared, no new one comes: what the caller puts into the stream next comes behind all these events (rule O7).
+    void await_records(epoch upto) noexcept;
     /// Everything up to this is in the stream, and so is the event behind it that work of others must not come before: a call
     /// that put it there may return to a program that puts work of its own into the stream.
     [[nodiscard]] epoch passed_on() const noexcept { return passed_on_.load(std::memory_order_acquire); }
@@ -144,15 +149,17 @@ public:
     /// The operation at `at`, and all before it, is over: it ran on the host.
     void finished(epoch at) noexcept { advance(at); }
 
-    /// An event that is over once `at` is, recorded now if there is none; empty if `at` is not in the stream yet. Throws
-    /// device_error, std::bad_alloc.
+    /// An event that is over once `at` is, recorded now if there is none; empty if `at` is complete or not in the stream yet.
+    /// Throws device_error, std::bad_alloc.
     [[nodiscard]] event_ref event_for(epoch at);
 
-    /// What somebody has to wait for, or to record before.
+    /// What somebody has to wait for, or to record before; nothing if the operation is complete.
     struct awaited_end {
-        event_ref event;                ///< one that is over once the operation is; or, if there is none,
+        event_ref event;  ///< one that is over once the operation is; or, if there is none,
+        bool is_another =
+            false;  ///< the calling thread has to record a new one, which `records_` of the lane counts, or
         pooled_event* again = nullptr;  ///< the calling thread has to record this one, which is in its list already,
-        /// where this is; or any, if `again` is null, too. Stays afterwards: who waits for the same stream again, as streams in
+        /// where this is. Stays afterwards: who waits for the same stream again, as streams in
         /// turn do, need not count an owner each time.
         detail::owner<lane> of;
         detail::owner<lane> former;  ///< what `of` was, which may end in a call of the driver
@@ -182,8 +189,10 @@ public:
             }
             if (again == nullptr) [[unlikely]] {
                 detail::rare();
-                const Wait same(wait);  // one of its own: the first one can stay in registers
-                of->wait_with_another(same);
+                if (std::exchange(is_another, false)) {
+                    const Wait same(wait);  // one of its own: the first one can stay in registers
+                    of->wait_with_another(same);
+                }
                 return;
             }
             pooled_event& one = *std::exchange(again, nullptr);
@@ -200,14 +209,15 @@ public:
         /// Nobody waits after all.
         void cancel() noexcept;
     };
-    /// Whether `at` is in the stream, and there is an event for it or the calling thread can record one: for somebody who is about
-    /// to wait, who fills in `end`, but for `of`. If it leaves that to the caller, `must_record`. Under the lock.
+    /// Whether `at` is in the stream, and it is complete, or there is an event for it, or the calling thread can record one: for
+    /// somebody who is about to wait, who fills in `end`, but for `of`. If it leaves that to the caller, `must_record`. Under the lock.
     [[nodiscard, gnu::always_inline]] bool has_entered(epoch at, awaited_end& end, bool& must_record) noexcept;
 
     /// The same where `at` entered the stream last and has no event yet, as with streams in turn, and there is one to be used again:
     /// that, which the caller records (`record_plainly`), then `leave_some_out` if `is_full`. Else null: nothing has changed.
     [[nodiscard, gnu::always_inline]] pooled_event* new_end(epoch at, bool& is_full) noexcept {
-        return submitted() != at || is_adopted_ ? nullptr : events_.next_behind_all(at, is_full);
+        return submitted() != at || has_others() || line_->completed() >= at ? nullptr
+                                                                             : events_.next_behind_all(at, is_full);
     }
     void leave_some_out() noexcept { events_.leave_some_out(); }
     /// Whether an event was recorded right behind the operation at `at`: a wait for it covers nothing that came later. Under the lock.
@@ -281,8 +291,21 @@ private:
     [[nodiscard]] epoch end_if_idle() noexcept;
     /// Whether others put work into the stream. Then there is an event behind what Weir put there last.
     [[nodiscard]] bool has_others() const noexcept {
-        return is_adopted_ || others_enter_.load(std::memory_order_relaxed);
+        return is_adopted_ || others_enter_.load(std::memory_order_seq_cst);  // pairs with await_records
     }
+    /// While it lives, the calling thread is about to call the driver for the stream, which it does not pass on.
+    class about_to_call {
+    public:
+        explicit about_to_call(lane& of) noexcept : of_(&of) { of.records_.fetch_add(1, std::memory_order_seq_cst); }
+        /// Of one that was counted before.
+        about_to_call(lane& of, std::adopt_lock_t /*counted*/) noexcept : of_(&of) {}
+        ~about_to_call() { of_->records_.fetch_sub(1, std::memory_order_release); }
+        about_to_call(const about_to_call&) = delete;
+        about_to_call& operator=(const about_to_call&) = delete;
+
+    private:
+        lane* of_;
+    };
     [[nodiscard]] const lane_events::recorded* event_behind(epoch at) noexcept;
     [[nodiscard]] const lane_events::recorded* event_of_its_own(epoch at, const lane_events::recorded& later) noexcept;
     [[nodiscard]] lane_events::recorded recorded_for(epoch at);
@@ -300,6 +323,7 @@ private:
     void tell(const times& one) noexcept;
     [[nodiscard]] bool tell_next(epoch upto, std::pair<detail::owner<lane>, epoch>& before) noexcept;
     void give_up() noexcept;
+    void complete() noexcept;
 
     // What each operation needs, on one cache line.
     alignas(64) device_context* in_;
@@ -331,11 +355,13 @@ private:
     std::uint64_t thread_ = 0;  ///< the number of the one that made this, if others own the stream
 
     std::atomic<epoch> asked_for_{0};        ///< an event is to be behind it
-    std::atomic<bool> others_enter_{false};  ///< the handle is known to others
+    std::atomic<bool> others_enter_{false};  ///< the handle is known to others; set under the lock
+    std::atomic<int> records_{0};            ///< threads that are about_to_call
 
     std::atomic<std::size_t> untold_{0};  ///< times that are not told yet: in times_, or on their way
 
     std::atomic<epoch> reached_;           ///< is over, though perhaps not completed yet
+    std::atomic<epoch> lost_{0};           ///< what is not over up to here will never be: the context is broken
     std::atomic<bool> completing_{false};  ///< some thread completes up to reached_
     epoch completed_;                      ///< of the thread that completes
     static inline thread_local const std::chrono::steady_clock::time_point* moment_ = nullptr;
@@ -368,6 +394,12 @@ inline bool lane::has_entered(epoch at, awaited_end& end, bool& must_record) noe
         detail::rare();
         return false;
     }
+    must_record = false;
+    // Before the events: who completes an operation drops its event afterwards, and then the first one is a later operation's.
+    if (line_->completed() >= at) [[unlikely]] {
+        detail::rare();
+        return true;
+    }
     awaited(at, entered);
     const lane_events::recorded* const found = event_behind(at);
     must_record = found == nullptr;
@@ -375,20 +407,30 @@ inline bool lane::has_entered(epoch at, awaited_end& end, bool& must_record) noe
         end.event = found->event;
         return true;
     }
-    if (is_adopted_) [[unlikely]] {  // out of this thread's reach, or captured by others just then
+    if (has_others()) [[unlikely]] {  // out of this thread's reach, or captured by others just then
         detail::rare();
         return false;
     }
     end.again = events_.next(entered, false);
+    if (end.again == nullptr) [[unlikely]] {
+        detail::rare();
+        end.is_another = true;
+        records_.fetch_add(1, std::memory_order_relaxed);  // seen by a thread that has the lock later
+    }
     return true;
 }
 
 /// With an event that is not in the list yet.
 template <class Wait>
 [[gnu::noinline]] void lane::wait_with_another(const Wait& wait) {
-    const epoch covered = submitted();
-    event_ref fresh = in_->events.take();
-    record(fresh.handle());
+    event_ref fresh;
+    epoch covered = 0;
+    {
+        const about_to_call until_recorded(*this, std::adopt_lock);
+        fresh = in_->events.take();
+        covered = submitted();
+        record(fresh.handle());
+    }
     wait(fresh.handle());
     add_end(covered, std::move(fresh));
 }

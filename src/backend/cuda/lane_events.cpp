@@ -72,6 +72,15 @@ const lane_events::recorded* lane_events::find_behind(epoch at) const noexcept {
     return nullptr;
 }
 
+bool lane_events::has_unrecorded(epoch upto) const noexcept {
+    for (std::uint64_t place = ring_.first(); place != ring_.end() && ring_[place].at <= upto; ++place) {
+        if (!ring_[place].event.is_recorded()) {
+            return true;
+        }
+    }
+    return false;
+}
+
 [[gnu::hot]] bool lane_events::leave_some_out() noexcept {
     if (ring_.empty()) {
         return false;

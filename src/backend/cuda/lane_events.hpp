@@ -87,6 +87,8 @@ public:
     void keep_more() noexcept;
     /// Drops those that stand behind `over` or an earlier epoch.
     void drop_until(epoch over) noexcept;
+    /// Whether some thread has yet to record one that stands behind `upto` or an earlier epoch.
+    [[nodiscard]] bool has_unrecorded(epoch upto) const noexcept;
     [[nodiscard]] bool empty() const noexcept { return ring_.empty(); }
 
 private:

@@ -17,6 +17,16 @@
 
 namespace weir::backend::cuda {
 
+namespace {
+
+void raise(std::atomic<epoch>& what, epoch to) noexcept {
+    epoch known = what.load(std::memory_order_relaxed);
+    while (known < to && !what.compare_exchange_weak(known, to, std::memory_order_seq_cst)) {
+    }
+}
+
+}  // namespace
+
 bool lane::is_over(const event_ref& event) noexcept {
     const result answer = in_->api().event_query(event.handle());
     if (answer != success && answer != error_not_ready) {
@@ -83,16 +93,19 @@ epoch lane::end_if_idle() noexcept {
     if (all <= line_->completed()) {
         return 0;
     }
-    if (has_others()) {
-        // To ask for the stream would be to ask for what they put in, too. There is an event, unless one could not be had.
-        prepare(all);
-        return 0;
+    {
+        const about_to_call until_asked(*this);
+        if (!has_others()) {
+            const result answer = in_->api().stream_query(stream_);
+            if (answer != success && answer != error_not_ready) {
+                in_->note_error(answer);
+            }
+            return answer == success ? all : 0;
+        }
     }
-    const result answer = in_->api().stream_query(stream_);
-    if (answer != success && answer != error_not_ready) {
-        in_->note_error(answer);
-    }
-    return answer == success ? all : 0;
+    // To ask for the stream would be to ask for what others put in, too. There is an event, unless one could not be had.
+    prepare(all);
+    return 0;
 }
 
 void lane::prepare(epoch at) noexcept {
@@ -168,27 +181,33 @@ void lane::look_for(epoch at) noexcept {
 
 /// Nothing runs in the context any more: what is in the stream has failed.
 void lane::give_up() noexcept {
-    const epoch last = submitted();
-    const epoch first = reached_.load(std::memory_order_acquire) + 1;
-    if (first <= last) {
-        owner_->lost(first, last, std::make_exception_ptr(device_error(in_->why_broken())));
-        advance(last);
-    }
+    raise(lost_, submitted());
+    complete();
 }
 
-/// Several threads may find at once that something is over. One of them completes it, up to what the others have found.
 void lane::advance(epoch reached) noexcept {
-    epoch known = reached_.load(std::memory_order_relaxed);
-    while (known < reached && !reached_.compare_exchange_weak(known, reached, std::memory_order_seq_cst)) {
-    }
+    raise(reached_, reached);
+    complete();
+}
+
+/// Several threads may find at once that something is over, or lost. One of them completes it, up to what the others have found. It
+/// alone reports a loss, before the operations are complete, so that the owner is there and each loss is reported once.
+void lane::complete() noexcept {
     epoch over = 0;
-    while (line_->completed() < reached_.load(std::memory_order_seq_cst)) {
+    const auto end = [this] {
+        return std::max(reached_.load(std::memory_order_seq_cst), lost_.load(std::memory_order_seq_cst));
+    };
+    while (line_->completed() < end()) {
         // Whoever is refused has stated what it found before, and who completes looks at that again afterwards.
         if (completing_.exchange(true, std::memory_order_seq_cst)) {
             break;
         }
-        const epoch upto = reached_.load(std::memory_order_seq_cst);
+        const epoch sound = std::max(reached_.load(std::memory_order_seq_cst), completed_);
+        const epoch upto = end();
         if (upto > completed_) {
+            if (lost_.load(std::memory_order_seq_cst) > sound) {
+                owner_->lost(sound + 1, upto, std::make_exception_ptr(device_error(in_->why_broken())));
+            }
             tell_times(upto);
             let_go(upto);
             over = upto;

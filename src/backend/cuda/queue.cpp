@@ -1,5 +1,6 @@
 #include "backend/cuda/queue.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 #include <string>
@@ -120,15 +121,22 @@ void submission::await_others(point upto) noexcept {
     }
 }
 
-/// Others may put work into the stream as soon as this returns.
+/// Under the stream's lock: no operation is claimed from now on.
 void submission::share() noexcept {
     is_shared_.store(true, std::memory_order_release);
     has_straight_way_.store(false, std::memory_order_relaxed);  // read under the stream's lock, too
+    lane_->share();
+}
+
+/// Others may put work into the stream as soon as this returns.
+void submission::await_shared(point upto) noexcept {
+    flush(upto);  // waits, since the stream is shared
     try {
         lane_->mark_for_others();
     } catch (...) {
         // Without the event, waits for what is in the stream may last longer than they need to.
     }
+    lane_->await_records(lane_->submitted());
 }
 
 void submission::run_blocking() noexcept {
@@ -138,6 +146,9 @@ void submission::run_blocking() noexcept {
 }
 
 void submission::pass_on(bool may_block) noexcept {
+    if (std::exchange(was_cancelled_, false)) {
+        std::for_each(straight_.begin(), straight_.end(), [](straight_wait& one) { one.end.former = {}; });
+    }
     const detail::fork_section whole;  // one for all locks
     const in_context here(lane_->in());
     work_off([&](point target) { return pass(target); }, [&] { return pass_work_on(may_block); });
@@ -353,6 +364,7 @@ bool submission::is_body(const operation& what) const noexcept {
     }
     if (type.nature == detail::task_nature::foreign) {
         lane_->mark();
+        lane_->await_records(lane_->submitted());
     }
     lane::times told;
     told.at = at;

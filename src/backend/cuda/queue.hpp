@@ -64,10 +64,9 @@ public:
         return lane_->passed_on() >= upto.at;
     }
     void share() noexcept override;
+    void await_shared(point upto) noexcept override;
     /// Whether others may put work into the stream.
-    [[nodiscard]] bool is_shared() const noexcept {
-        return is_shared_.load(std::memory_order_acquire) || lane_->is_adopted();
-    }
+    [[nodiscard]] bool is_shared() const noexcept { return is_shared_.load(std::memory_order_acquire); }
 
 private:
     void make_ready();
@@ -87,7 +86,8 @@ private:
     void run_ahead() noexcept;
     void submit_ahead() noexcept;
     struct straight_wait;
-    void wait_straight(straight_wait& one) noexcept;
+    [[nodiscard]] bool wait_straight(straight_wait& one) noexcept;
+    void wait_here(const straight_wait& one) noexcept;
     void wait_for_claimed(bool is_plain) noexcept;
     [[nodiscard]] bool is_plain(const operation& what) const noexcept;
     void record_and_wait() noexcept;
@@ -141,6 +141,7 @@ private:
         has_straight_way_;  ///< nobody else puts work into it, nor does the driver order it with other streams
     std::atomic<bool> unclaimed_{false};  ///< there are records and nobody passes them on
     std::atomic<bool> held_{false};       ///< what is ahead waits for something that is not in a stream of the driver's
+    bool was_cancelled_ = false;          ///< a claim, which may have left `former` owners in `straight_`; as for these
     bool host_waits_ = false;             ///< what is ahead waits on the host; of the thread that passes on
     std::uint8_t straight_waits_ = 0;     ///< so many, or one_to_record; of the thread that passes on
 
@@ -169,6 +170,7 @@ public:
     [[nodiscard]] straight_way* straight() noexcept override { return to_.get(); }
     [[nodiscard]] void* native_handle() const noexcept override { return to_->of()->stream(); }
     void share() noexcept override { to_->share(); }
+    void await_shared(point upto) noexcept override { to_->await_shared(upto); }
     [[nodiscard]] std::optional<int> priority() const noexcept override;
     [[nodiscard]] implicit_order ordered_as() const noexcept override { return to_->of()->ordered_as(); }
     [[nodiscard]] bool is_idle() const override;

@@ -66,7 +66,8 @@ namespace {
 [[gnu::hot, gnu::noinline]] bool submission::claim_with_waits(epoch at, std::span<const order::wait> waits) noexcept {
     straight_wait* next = straight_.data();
     for (const order::wait& issued : waits) {
-        if (next == straight_.data() + most_straight || !is_in_a_stream(issued.target.at, next->end)) [[unlikely]] {
+        if (was_cancelled_ || next == straight_.data() + most_straight || !is_in_a_stream(issued.target.at, next->end))
+            [[unlikely]] {
             detail::rare();
             return cancel_waits();
         }
@@ -82,6 +83,11 @@ namespace {
 [[gnu::hot, gnu::noinline]] bool submission::claim_with_wait(submissions::place& locked, epoch at,
                                                              point target) noexcept {
     straight_wait& one = straight_.front();
+    if (was_cancelled_) [[unlikely]] {
+        detail::rare();
+        locked.mutex.within_section().unlock();
+        return cancel_waits();
+    }
     if (!is_in_a_stream(locked, target.at, one.end)) [[unlikely]] {
         detail::rare();
         return cancel_waits();
@@ -116,8 +122,9 @@ namespace {
     return here->mutex.within_section().let_go() ? wake_one(*here) : true;
 }
 
-/// They are not waited for so.
+/// They are not waited for so. What the slots owned before goes where no lock is held: until then no other claim has waits.
 [[gnu::cold, gnu::noinline]] bool submission::cancel_waits() noexcept {
+    was_cancelled_ = true;
     std::for_each(straight_.begin(), straight_.end(), [](straight_wait& one) { one.end.cancel(); });
     return false;
 }
@@ -164,9 +171,8 @@ namespace {
            !lane_->in().is_broken();
 }
 
-/// The target is in a stream of the driver's. Where the driver takes no wait, the calling thread waits: what is in such a stream gets
-/// over without it.
-[[gnu::always_inline]] inline void submission::wait_straight(straight_wait& one) noexcept {
+/// The target is in a stream of the driver's. Whether the driver took the wait.
+[[gnu::always_inline]] inline bool submission::wait_straight(straight_wait& one) noexcept {
     const device_context& in = lane_->in();
     auto* const to = lane_->stream();
     const auto wait = [&in, to ](event_handle event) __attribute__((always_inline)) {
@@ -175,10 +181,14 @@ namespace {
     };
     try {
         one.end.wait_with(wait);
-        return;
+        return true;
     } catch (...) {
-        // No event can be had, or none can be waited for.
+        return false;  // no event can be had, or none can be waited for
     }
+}
+
+/// What is in a stream of the driver's gets over without the calling thread.
+[[gnu::cold, gnu::noinline]] void submission::wait_here(const straight_wait& one) noexcept {
     while (!timeline_table::instance().host_wait_or_end(one.target)) {
         std::this_thread::yield();  // ended, but the operation may not run before
     }
@@ -188,11 +198,22 @@ namespace {
 [[gnu::hot, gnu::noinline]] void submission::wait_for_claimed(bool is_plain) noexcept {
     const std::size_t waits = straight_waits_ == one_to_record ? 1 : straight_waits_;
     straight_waits_ = 0;
-    for (straight_wait& one : std::span(straight_.data(), waits)) {
-        wait_straight(one);
+    std::size_t refused = 0;  // a bit for each
+    for (std::size_t i = 0; i < waits; ++i) {
+        straight_wait& one = straight_[i];
+        if (!wait_straight(one)) [[unlikely]] {
+            detail::rare();
+            refused |= std::size_t{1} << i;
+        }
         if (!is_plain) [[unlikely]] {
             detail::rare();
             remember_passed(one.target);
+        }
+    }
+    // Once all events are recorded, for which other threads may wait.
+    for (std::size_t i = 0; refused != 0; ++i, refused >>= 1) {
+        if ((refused & 1) != 0) {
+            wait_here(straight_[i]);
         }
     }
 }
