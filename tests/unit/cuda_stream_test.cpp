@@ -273,13 +273,14 @@ protected:
     void SetUp() override {
         WEIR_NEEDS_FAKE();
         // Until its stream's events are used again: only then is there one without asking the driver.
+        constexpr int rounds = 2 * gpu::lane_events::unasked;
         cuda().synchronize();
-        for (int i = 0; i < 20; ++i) {
+        for (int i = 0; i < rounds; ++i) {
             step(others, u, y);
             step(reads, z, u);
         }
-        cuda().synchronize();  // else what is awaited next has others behind it, and those get an event each
-        for (int i = 0; i < 20; ++i) {
+        cuda().synchronize();
+        for (int i = 0; i < rounds; ++i) {
             step(writes, x, y);
             step(reads, z, x);
         }
@@ -407,7 +408,8 @@ TEST(CudaStream, TenThousandStreamsAndEventsComeAndGo) {
     cuda().synchronize();
     if (counts) {
         EXPECT_TRUE(streams_get_down_to(before));
-        EXPECT_LT(fake_cuda::live(fake_thing::events), 1000U);
+        // The one stream for which all others wait may have as many as it keeps.
+        EXPECT_LT(fake_cuda::live(fake_thing::events), gpu::lane_events::most + 1000);
     }
 }
 

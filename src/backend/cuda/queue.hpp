@@ -168,6 +168,7 @@ public:
     void flush(point upto) noexcept override { to_->flush(upto); }
     [[nodiscard]] straight_way* straight() noexcept override { return to_.get(); }
     [[nodiscard]] void* native_handle() const noexcept override { return to_->of()->stream(); }
+    void event_recorded(epoch at) noexcept override { to_->of()->program_recorded(at); }
     void share() noexcept override { to_->share(); }
     [[nodiscard]] std::optional<int> priority() const noexcept override;
     [[nodiscard]] implicit_order ordered_as() const noexcept override { return to_->of()->ordered_as(); }
