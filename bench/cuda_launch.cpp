@@ -34,7 +34,7 @@ struct setting : launch_setting {
     raw_stream r2{*in};
     raw_event e1{*in};
     raw_event e2{*in};
-    event_rotation many1{*in, 8};  // as many as Weir has for a stream
+    event_rotation many1{*in, 8};
     event_rotation many2{*in, 8};
     least_tracker least{*in, 2};
     least_tracker::memory known;  ///< of the array

@@ -73,6 +73,7 @@ PUBLIC_HEADERS = {
     "package.hpp": "runtime",
     "sharing.hpp": "memory",
     "testing.hpp": "runtime",
+    "stats.hpp": "runtime",
     "watchdog.hpp": "runtime",
     "buffer.hpp": "memory",
     "capture.hpp": "memory",

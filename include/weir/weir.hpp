@@ -49,6 +49,7 @@
 #include "weir/scalar.hpp"
 #include "weir/shape.hpp"
 #include "weir/sharing.hpp"
+#include "weir/stats.hpp"
 #include "weir/stream.hpp"
 #include "weir/strided_span.hpp"
 #include "weir/testing.hpp"

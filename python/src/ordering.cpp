@@ -11,6 +11,7 @@
 #include "weir/array.hpp"
 #include "weir/error.hpp"
 #include "weir/ordering.hpp"
+#include "weir/stats.hpp"
 
 namespace weir::python {
 
@@ -140,6 +141,22 @@ void bind_ordering(nb::module_& m) {
         "Sets who orders operations in the whole process, where no array, stream or ordering() says otherwise. "
         "\"auto\" at "
         "first.");
+    m.def(
+        "stats",
+        [] {
+            const ordering_statistics now = weir::stats();
+            nb::dict counts;
+            counts["late_waits"] = now.late_waits;
+            counts["driver_events"] = now.driver_events;
+            return counts;
+        },
+        nb::sig("def stats() -> dict[str, int]"),
+        "What ordering has cost the process so far. \"late_waits\": device-side waits that covered later operations, "
+        "too, "
+        "since the\ndriver's event stands behind these (at most the first wait for a stream is such a one). "
+        "\"driver_events\": events of a\ndevice's driver that were made; they are used again.\n\n"
+        ">>> sorted(weir.stats())\n"
+        "['driver_events', 'late_waits']\n");
 }
 
 }  // namespace weir::python

@@ -185,3 +185,9 @@ def test_wrong_arguments() -> None:
         weir.ordering("auto", array=[1, 2])
     with pytest.raises(weir.ArgumentTypeError):
         weir.ordering("auto", stream=[1, 2])
+
+
+def test_stats_count() -> None:
+    counts = weir.stats()
+    assert sorted(counts) == ["driver_events", "late_waits"]
+    assert all(isinstance(count, int) and count >= 0 for count in counts.values())

@@ -158,6 +158,10 @@ public:
     /// Where operations go straight, as long as the queue lives; null if none does.
     [[nodiscard]] virtual straight_way* straight() noexcept { return nullptr; }
 
+    /// The program recorded an event behind the operation at `at`, which was enqueued last: a wait for that is to cover nothing later
+    /// (rule O7). Does not block. Any thread.
+    virtual void event_recorded(epoch /*at*/) noexcept {}
+
     /// The handle by which others know the queue; null if it has none.
     [[nodiscard]] virtual void* native_handle() const noexcept { return nullptr; }
     /// From now on others may put work into the queue, which Weir never sees (rule O2): what is submitted is in the queue when

@@ -101,6 +101,10 @@ void event::record(const stream_ref& on, source_location where) {
     state_->time = time;
     state_->device = &stream.device();
     state_->native.reset();
+    if (!time) {
+        // Under the stream's lock: no operation of another thread comes before the driver's event.
+        stream.queue->event_recorded(at.at.at);
+    }
     // Under the stream's lock: no operation comes between the moment and the news of it.
     runtime::observers::tell(
         [&](runtime::observer& one) { one.event_recorded(state_->id, stream.info(), at.at, where); });
@@ -108,6 +112,7 @@ void event::record(const stream_ref& on, source_location where) {
     lock.unlock();
     if (time && !stream.is_shared()) {
         stream.queue->flush(at.at);
+        stream.queue->event_recorded(at.at.at);
     }
     stream.publish_end(at);
 }

@@ -160,20 +160,30 @@ TEST_F(CudaLaneEvents, OneThatSomebodyHasInHandIsNotUsedAgain) {
 
 TEST_F(CudaLaneEvents, MoreAreKeptWhereThatIsAskedFor) {
     const std::size_t most = gpu::lane_events::most;
+    const std::size_t last = 3 * most;
     std::size_t latest = few / 2 - 1;  // so many of the latest stay at least
     for (int more = 0; more < 10; ++more) {
-        record_until(1000);
-        EXPECT_EQ(behind(1001 - latest), 1001 - latest) << "the last ones all";
+        record_until(last);
+        EXPECT_EQ(behind(last + 1 - latest), last + 1 - latest) << "the last ones all";
         EXPECT_EQ(behind(1), 1U);
-        EXPECT_GT(behind(2), 1000 - 2 * latest - 2) << "and no more than need be";
+        EXPECT_GT(behind(2), last - 2 * latest - 2) << "and no more than need be";
         events.keep_more();
-        EXPECT_EQ(behind(1000), 1000U) << "nothing is lost";
+        EXPECT_EQ(behind(last), last) << "nothing is lost";
         EXPECT_EQ(behind(1), 1U);
         latest = std::min(2 * latest + 1, most / 2 - 1);
-        events.drop_until(1000);
+        events.drop_until(last);
     }
     EXPECT_EQ(latest, most / 2 - 1);
     EXPECT_LE(pool.size(), most + 1);
+}
+
+TEST_F(CudaLaneEvents, OfThoseThatAreOverTheLastOneStays) {
+    record_until(6);
+    events.are_over(4);
+    EXPECT_EQ(behind(1), 4U) << "so who waits for an earlier one does not wait for one that is not over";
+    EXPECT_EQ(behind(5), 5U);
+    EXPECT_TRUE(events.is_over(4));
+    EXPECT_FALSE(events.is_over(5));
 }
 
 TEST_F(CudaLaneEvents, AMarkCoversWhatIsBeforeIt) {

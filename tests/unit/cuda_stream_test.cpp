@@ -277,13 +277,13 @@ protected:
         for (int i = 0; i < 20; ++i) {
             step(others, u, y);
             step(reads, z, u);
+            cuda().synchronize();  // else the streams keep more and more
         }
-        cuda().synchronize();  // else what is awaited next has others behind it, and those get an event each
         for (int i = 0; i < 20; ++i) {
             step(writes, x, y);
             step(reads, z, x);
+            cuda().synchronize();
         }
-        cuda().synchronize();
     }
     /// The same operation is waited for by `first` and by `second`, which needs no event of its own.
     void expect_one_event(const stream& first, const array& of_first, const stream& second,
@@ -407,7 +407,8 @@ TEST(CudaStream, TenThousandStreamsAndEventsComeAndGo) {
     cuda().synchronize();
     if (counts) {
         EXPECT_TRUE(streams_get_down_to(before));
-        EXPECT_LT(fake_cuda::live(fake_thing::events), 1000U);
+        // The one stream for which all others wait may have as many as it keeps.
+        EXPECT_LT(fake_cuda::live(fake_thing::events), gpu::lane_events::most + 1000);
     }
 }
 

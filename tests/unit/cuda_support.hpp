@@ -76,6 +76,17 @@ private:
     std::atomic<std::uint64_t>* word_ = nullptr;
 };
 
+/// An operation of the stream that changes `x` and is over once the flag is raised, which outlives it. It is no work of others, before
+/// which there would be an event (rule O7).
+inline completion hold(const stream_ref& s, const device_flag& until, const array& x) {
+    const auto put = [&until](detail::queue_handle into) { until.hold(static_cast<gpu::stream_handle>(into.value)); };
+    return detail::submit_work(s, runtime::work_kind::device, detail::native_task{put}, inout<double>(x));
+}
+/// One with nothing in it.
+inline completion nothing(const stream_ref& s, const array& x) {
+    return detail::submit_work(s, runtime::work_kind::device, detail::native_task{[] {}}, inout<double>(x));
+}
+
 /// Whether the operation gets over in five seconds: for tests in which it would never, if they failed.
 inline bool gets_over(const completion& one) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);

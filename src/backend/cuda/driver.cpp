@@ -173,7 +173,6 @@ bool cuda_driver::await(point wanted) const noexcept {
     }
     const detail::owner<lane> theirs = of->of();
     of->flush(wanted);
-    theirs->awaited_by_host(wanted.at);
     const watcher::leave here;
     const auto end = std::chrono::steady_clock::now() + looks_itself;
     for (int looks = 0; theirs->submitted() >= wanted.at; ++looks) {

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "backend/event_counts.hpp"
+
 namespace weir::backend::cuda {
 
 event_pool::~event_pool() {
@@ -25,6 +27,7 @@ event_ref event_pool::take() {
         of_->expect(here.entered(), "cuCtxSetCurrent");
         of_->expect(of_->api().event_create(&fresh->handle, flags_), "cuEventCreate");
     }
+    event_counts::made.fetch_add(1, std::memory_order_relaxed);
     try {
         const std::lock_guard lock(mutex_);
         all_.push_back(fresh.get());

@@ -148,17 +148,6 @@ void lane::await_records(epoch upto) noexcept {
     }
 }
 
-/// Somebody waits for the operation at `at`, and the first event there is stands behind a later one. If it had one of its own, which
-/// was left out, more are kept from now on. Under the lock.
-[[gnu::noinline]] const lane_events::recorded* lane::event_of_its_own(epoch at,
-                                                                      const lane_events::recorded& later) noexcept {
-    if (at <= fine_after_.load(std::memory_order_relaxed)) {
-        return &later;
-    }
-    events_.keep_more();
-    return events_.behind(at);
-}
-
 /// In a fork_section, by the thread that submits.
 [[gnu::hot]] void lane::record_fresh_end(bool is_mark) {
     const epoch covered = submitted();
@@ -184,27 +173,21 @@ void lane::await_records(epoch upto) noexcept {
 }
 
 [[gnu::hot]] void lane::record_due_mark(epoch at) {
-    const int left = finely_awaited_.load(std::memory_order_relaxed);
-    if (left <= 1 && !is_mark_missing(at)) [[unlikely]] {
-        return;
+    if (is_mark_missing(at)) {
+        record_fresh_end(false);
     }
-    if (left > 0) {
-        finely_awaited_.store(left - 1, std::memory_order_relaxed);  // a wait that comes just now counts next time
-    }
-    record_fresh_end(false);
 }
 
-/// Says when the next mark is due, where the next operation need not have one. Whether this one is to have one.
+/// Says when the next mark is due. Whether the operation at `at` is to have one now.
 bool lane::is_mark_missing(epoch at) noexcept {
-    // Who waits for an operation says so before it sets next_mark_ to 0: that is seen here, or the next operation sees it.
+    // A thread that asks for an event sets asked_for_ before it changes next_mark_: that is seen here, or the next operation sees it.
     epoch next = at + far_ahead;
-    next_mark_.exchange(next, std::memory_order_acq_rel);
-    if (const int left = finely_awaited_.load(std::memory_order_relaxed); left > 0) {
-        if (left > 1) {
-            next_mark_.store(0, std::memory_order_relaxed);
+    epoch known = next_mark_.load(std::memory_order_relaxed);
+    do {
+        if (known == before_each) {
+            return false;  // the next operation records it, or a stream that waits
         }
-        return true;
-    }
+    } while (!next_mark_.compare_exchange_weak(known, next, std::memory_order_acq_rel, std::memory_order_relaxed));
     const epoch last = std::max(last_event(), line_->completed());
     const epoch asked_for = asked_for_.load(std::memory_order_relaxed);
     const epoch due = last < asked_for ? std::min(asked_for, last + far_ahead) : last + far_ahead;
@@ -221,8 +204,19 @@ epoch lane::last_event() noexcept {
     return events_.last_epoch();
 }
 
-[[gnu::cold]] void lane::record_asked_mark() noexcept {
-    if (std::max(last_event(), line_->completed()) >= submitted()) {
+/// In a fork_section, by the thread that submits.
+[[gnu::hot, gnu::noinline]] void lane::record_asked_mark() noexcept {
+    bool is_missing = false;
+    bool is_tight = false;
+    {
+        const std::lock_guard lock(mutex_.within_section());
+        is_missing = std::max(events_.last_epoch(), line_->completed()) < submitted();
+        is_tight = !events_.has_room_for(between_operations);
+    }
+    if (is_tight && gives_events()) [[unlikely]] {
+        make_room();
+    }
+    if (!is_missing) {
         return;
     }
     try {
@@ -232,27 +226,43 @@ epoch lane::last_event() noexcept {
     }
 }
 
+/// Has room for the events of the next operations without leaving out one of an operation that is not over: drops those that are over,
+/// which it asks the driver once for every so many operations, or has room for more. Under no lock.
+[[gnu::noinline]] void lane::make_room() noexcept {
+    lane_events::recorded middle;
+    {
+        const std::lock_guard lock(mutex_.within_section());
+        if (events_.keep_more_if_few()) {
+            return;
+        }
+        middle = events_.middle_of_those_behind(0);
+    }
+    const bool is_half_over = middle.event && [&] {
+        const in_relaxed_context here(*in_);
+        return is_over(middle.event);
+    }();
+    const std::lock_guard lock(mutex_.within_section());
+    if (is_half_over) {
+        events_.are_over(middle.at);
+    }
+    if (!events_.has_room_for(between_operations)) {
+        events_.keep_more();
+    }
+}
+
 void lane::record_in_context(event_handle event) const {
     const in_context here(*in_);
     in_->expect(in_->api().event_record(event, stream_), "cuEventRecord");
 }
 
-void lane::awaited_by_host(epoch at) noexcept {
-    const std::lock_guard lock(mutex_);
-    static_cast<void>(event_behind(at));
-}
-
-[[gnu::hot]] event_ref lane::event_for(epoch at) {
-    {
+[[gnu::hot]] event_ref lane::event_for_stream(epoch at) {
+    give_events();
+    lane_events::recorded found = recorded_for(at);
+    if (found.event) {
         const std::lock_guard lock(mutex_);
-        if (line_->completed() >= at) {
-            return {};
-        }
-        if (const lane_events::recorded* const found = event_behind(at); found != nullptr) {
-            return found->event;
-        }
+        note_wait(at, found.at);
     }
-    return recorded_for(at).event;
+    return std::move(found.event);
 }
 
 /// The first event that is over once `at` is, recorded now if there is none; none if `at` is complete.

@@ -13,6 +13,7 @@
 #include "backend/cuda/device_context.hpp"
 #include "backend/cuda/driver_api.hpp"
 #include "backend/cuda/lane_events.hpp"
+#include "backend/event_counts.hpp"
 #include "backend/hot_mutex.hpp"
 #include "frontier/point.hpp"
 #include "weir/detail/intrusive.hpp"
@@ -29,8 +30,10 @@ namespace weir::backend::cuda {
 ///
 /// One event can so serve many operations (rule O4), and a program that uses one stream records none for ordering. Where
 /// an event must not come later than asked, since what is behind may wait for anything (rule O7), one is recorded at once
-/// (`mark`). Where somebody waits for an operation that has others behind it already, as in a pipeline, the event comes too
-/// late to tell them apart; from then on each operation gets one of its own, as long as such waits come (`awaited`).
+/// (`mark`). From the first time that another stream waits for this one, each operation has an event of its own (`gives_events`):
+/// a stream that waits records it while the operation is the last one, else the thread that submits does before the next
+/// operation enters. So at most the first wait is for more than the operation. An event that the program records has its place
+/// in the same way (`program_recorded`).
 ///
 /// To record an event is to add to the driver's queue, which waits for the device where that is full. So whoever only looks records
 /// none, but asks whether the stream has anything left to do, and the thread that submits records one now and then
@@ -106,26 +109,26 @@ public:
     /// that put it there may return to a program that puts work of its own into the stream.
     [[nodiscard]] epoch passed_on() const noexcept { return passed_on_.load(std::memory_order_acquire); }
     void passed_on(epoch at) noexcept { passed_on_.store(at, std::memory_order_release); }
-    /// Somebody is about to wait for the operation at `at`. Any thread.
-    void awaited(epoch at) noexcept { awaited(at, submitted()); }
-    void awaited(epoch at, epoch submitted) noexcept {
-        if (at < submitted) {
-            if (!is_finely_awaited()) [[unlikely]] {
-                fine_after_.store(submitted, std::memory_order_relaxed);
-            }
-            finely_awaited_.store(stays_fine, std::memory_order_relaxed);
-            next_mark_.store(0, std::memory_order_release);
+    /// From now on each operation has an event at its place, for as long as the stream lives (rule O7): another stream waits for
+    /// this one. The host's wait for what was submitted last does not ask for that. Any thread.
+    void give_events() noexcept {
+        if (!gives_events()) [[unlikely]] {
+            detail::rare();
+            next_mark_.store(before_each, std::memory_order_release);
         }
     }
-    /// The host is about to do so: once for each wait.
-    void awaited_by_host(epoch at) noexcept;
-    [[nodiscard]] bool is_finely_awaited() const noexcept {
-        return finely_awaited_.load(std::memory_order_relaxed) > 0;
+    [[nodiscard]] bool gives_events() const noexcept {
+        return next_mark_.load(std::memory_order_relaxed) == before_each;
     }
+    /// The program records an event behind the operation at `at`, which was enqueued last: one of the driver's has that place, so
+    /// that a wait for the operation covers nothing later. Makes no call of the driver's. Any thread.
+    void program_recorded(epoch at) noexcept;
     /// Whether that is the turn of the operation at `at`, which was submitted last: `record_due_mark` follows.
-    [[nodiscard]] bool is_mark_due(epoch at) const noexcept { return at >= next_mark_.load(std::memory_order_relaxed); }
-    /// Records an event behind it if single operations are waited for, or if it is far from the last one. Throws device_error,
-    /// std::bad_alloc.
+    [[nodiscard]] bool is_mark_due(epoch at) const noexcept {
+        // before_each wraps around: `answer` records those.
+        return at > next_mark_.load(std::memory_order_relaxed) - 1;
+    }
+    /// Records an event behind it if one is asked for, or if it is far from the last one. Throws device_error, std::bad_alloc.
     void record_due_mark(epoch at);
     /// Keeps what an operation owns until it is over: moves it to where the answer points. Throws std::bad_alloc: then nothing
     /// was moved.
@@ -151,7 +154,9 @@ public:
 
     /// An event that is over once `at` is, recorded now if there is none; empty if `at` is complete or not in the stream yet.
     /// Throws device_error, std::bad_alloc.
-    [[nodiscard]] event_ref event_for(epoch at);
+    [[nodiscard]] event_ref event_for(epoch at) { return recorded_for(at).event; }
+    /// The same for another stream that waits for it.
+    [[nodiscard]] event_ref event_for_stream(epoch at);
 
     /// What somebody has to wait for, or to record before; nothing if the operation is complete.
     struct awaited_end {
@@ -235,10 +240,11 @@ public:
     /// The same for a stream that nobody else puts work into. The operation gets an event when it enters the stream; if it did and has
     /// none, one is recorded before the next one enters. Without a next one the stream has nothing to do some day, which is seen, too.
     void ask(epoch at) noexcept;
-    /// Before anything of the next operation enters: records an event behind all that is in the stream, if somebody asked for that.
+    /// Before anything of the next operation enters: records an event behind all that is in the stream, if one is asked for there
+    /// (`ask`, `give_events`).
     /// In a fork_section, by the thread that submits.
     [[gnu::always_inline]] void answer() noexcept {
-        if (next_mark_.load(std::memory_order_relaxed) == before_next) [[unlikely]] {
+        if (next_mark_.load(std::memory_order_relaxed) <= before_next) [[unlikely]] {
             detail::rare();
             record_asked_mark();
         }
@@ -266,15 +272,16 @@ private:
         const detail::task_type* type;
         std::unique_ptr<std::max_align_t[]> storage;
     };
-    /// As many operations get an event each after the last wait for a single one.
-    static constexpr int stays_fine = 64;
     /// One of so many operations has an event in any case.
     static constexpr epoch far_ahead = 256;
     /// CUDA's queue holds 1024 calls of the driver, and has room where no more operations than this are not known to be over: unless each
     /// is 16 calls, waits included, or more.
     static constexpr epoch surely_fit = 64;
-    /// next_mark_ where an event is to be recorded before the next operation. The first epoch is 1.
+    /// next_mark_ where an event is to be recorded before each operation from now on, and before the next one. The first epoch is 1.
+    static constexpr epoch before_each = 0;
     static constexpr epoch before_next = 1;
+    /// So many events at most enter the list between two operations, each by a thread that waits.
+    static constexpr std::size_t between_operations = 3;
 
     [[nodiscard]] bool is_of_this_thread() const noexcept;
     [[nodiscard]] bool lacks_mark(epoch covered) noexcept;
@@ -286,6 +293,8 @@ private:
     void forget(const pooled_event& one) noexcept;
     void record_fresh_end(bool is_mark);
     void record_asked_mark() noexcept;
+    void make_room() noexcept;
+    void note_wait(epoch at, epoch behind) const noexcept;
     [[nodiscard]] bool is_mark_missing(epoch at) noexcept;
     [[nodiscard]] epoch last_event() noexcept;
     [[nodiscard]] epoch end_if_idle() noexcept;
@@ -306,8 +315,6 @@ private:
     private:
         lane* of_;
     };
-    [[nodiscard]] const lane_events::recorded* event_behind(epoch at) noexcept;
-    [[nodiscard]] const lane_events::recorded* event_of_its_own(epoch at, const lane_events::recorded& later) noexcept;
     [[nodiscard]] lane_events::recorded recorded_for(epoch at);
     [[nodiscard]] lane_events::recorded record_for(epoch at, epoch covered, bool is_mark);
     [[nodiscard]] bool is_over(const event_ref& event) noexcept;
@@ -341,8 +348,6 @@ private:
     std::atomic<bool> is_busy_{false};  ///< the owner was told to stay
     bool is_adopted_ = false;
     implicit_order ordered_as_ = implicit_order::none;
-    std::atomic<int> finely_awaited_{0};  ///< so many of the next operations get an event each
-    std::atomic<epoch> fine_after_{0};    ///< and those behind this one have one
 
     // What those need that wait, or are waited for, on one more.
     timeline* line_;
@@ -369,14 +374,12 @@ private:
 
 // What each operation on two streams goes through.
 
-/// For somebody who waits. Under the lock, until the next change.
-inline const lane_events::recorded* lane::event_behind(epoch at) noexcept {
-    const lane_events::recorded* const found = events_.behind(at);
-    if (found != nullptr && found->at != at && is_finely_awaited()) [[unlikely]] {
+/// Another stream waits for the operation at `at` with an event that stands behind `behind`. Under the lock.
+inline void lane::note_wait(epoch at, epoch behind) const noexcept {
+    if (behind != at && !events_.is_over(behind) && line_->completed() < at) [[unlikely]] {
         detail::rare();
-        return event_of_its_own(at, *found);
+        event_counts::late_waits.fetch_add(1, std::memory_order_relaxed);
     }
-    return found;
 }
 
 [[gnu::always_inline]] inline void lane::record(event_handle event) const {
@@ -400,9 +403,10 @@ inline bool lane::has_entered(epoch at, awaited_end& end, bool& must_record) noe
         detail::rare();
         return true;
     }
-    awaited(at, entered);
-    const lane_events::recorded* const found = event_behind(at);
+    give_events();
+    const lane_events::recorded* const found = events_.behind(at);
     must_record = found == nullptr;
+    note_wait(at, found == nullptr ? entered : found->at);
     if (found != nullptr) {
         end.event = found->event;
         return true;

@@ -39,9 +39,9 @@ void lane_events::add(recorded&& added) {
 void lane_events::keep_more() noexcept {
     if (ring_.capacity() < most) {
         try {
-            ring_.resize(2 * ring_.capacity());
+            ring_.resize(std::max(few, 2 * ring_.capacity()));
         } catch (const std::bad_alloc&) {
-            // Who waits goes on waiting for a later one.
+            // Half of the events are left out instead: a wait for such an operation is for a later one, too.
         }
     }
 }

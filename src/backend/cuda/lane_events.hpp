@@ -23,7 +23,10 @@ public:
     /// So many have room, marks aside: at first, and at most. The fewer there are, the fewer cache lines of Weir's and the driver's
     /// go round.
     static constexpr std::size_t few = 8;
-    static constexpr std::size_t most = 128;
+    /// Twice as many operations as the driver's queue takes (1024): so half of them are over where there is no room left.
+    static constexpr std::size_t most = 2048;
+    /// Up to so many the list grows without a question to the driver whether some are over: that pays for what it saves later.
+    static constexpr std::size_t unasked = 64;
 
     struct alignas(32) recorded {  // of a size by which the processor need not divide
         epoch at = 0;              ///< the event is over once this is, and not before
@@ -75,6 +78,7 @@ public:
         return use_again(place, at, false);
     }
     [[nodiscard]] bool has_room() const noexcept { return ring_.has_room_for(1); }
+    [[nodiscard]] bool has_room_for(std::size_t more) const noexcept { return ring_.has_room_for(more); }
     /// The first one stays, so that progress is seen, and so do the last ones. Whether there is room now.
     bool leave_some_out() noexcept;
     static void was_recorded(pooled_event& one) noexcept { one.is_recorded.store(true, std::memory_order_release); }
@@ -83,8 +87,23 @@ public:
 
     /// Adds one that is recorded, where `next` has none. Throws std::bad_alloc; nothing has changed then.
     void add(recorded&& added);
-    /// Has room for twice as many from now on, up to `most`, if there is memory: somebody wants one that was left out.
+    /// Has room for twice as many from now on, up to `most`, if there is memory.
     void keep_more() noexcept;
+    /// The same where there is room for few. Whether that is so.
+    bool keep_more_if_few() noexcept {
+        const bool is_few = ring_.capacity() < unasked;
+        if (is_few) {
+            keep_more();
+        }
+        return is_few;
+    }
+    /// The event that stands behind `at` is known to be over: drops those before it, and keeps it for waits for any of these epochs.
+    void are_over(epoch at) noexcept {
+        over_ = at;
+        drop_until(at - 1);
+    }
+    /// Whether that was said of `at`, or of a later one.
+    [[nodiscard]] bool is_over(epoch at) const noexcept { return at <= over_; }
     /// Drops those that stand behind `over` or an earlier epoch.
     void drop_until(epoch over) noexcept;
     /// Whether some thread has yet to record one that stands behind `upto` or an earlier epoch.
@@ -122,6 +141,7 @@ private:
     void take_out(std::uint64_t place) noexcept;
 
     ring<recorded> ring_;
+    epoch over_ = 0;
 };
 
 }  // namespace weir::backend::cuda

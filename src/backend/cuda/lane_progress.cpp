@@ -131,7 +131,20 @@ void lane::ask(epoch at) noexcept {
     epoch known = asked_for_.load(std::memory_order_relaxed);
     while (known < at && !asked_for_.compare_exchange_weak(known, at, std::memory_order_relaxed)) {
     }
-    next_mark_.store(before_next, std::memory_order_release);
+    epoch due = next_mark_.load(std::memory_order_relaxed);
+    while (due != before_each && !next_mark_.compare_exchange_weak(due, before_next, std::memory_order_acq_rel)) {
+    }
+}
+
+void lane::program_recorded(epoch at) noexcept {
+    if (has_others()) {
+        return;  // each operation has an event
+    }
+    const epoch known = asked_for_.load(std::memory_order_relaxed);
+    if (submitted() < known && known < at) {
+        give_events();  // several are asked for behind work that is held, and asked_for_ knows one
+    }
+    ask(at);
 }
 
 void lane::glance() noexcept {

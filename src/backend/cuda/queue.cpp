@@ -184,8 +184,7 @@ bool submission::find_event(point target, event_ref& event) {
     if (!is_there() && (theirs->held_.load(std::memory_order_relaxed) || !spin_until(is_there, false))) {
         return false;
     }
-    from.awaited(target.at);
-    event = from.event_for(target.at);
+    event = from.event_for_stream(target.at);
     return static_cast<bool>(event);
 }
 

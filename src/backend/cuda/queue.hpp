@@ -169,6 +169,7 @@ public:
     void flush(point upto) noexcept override { to_->flush(upto); }
     [[nodiscard]] straight_way* straight() noexcept override { return to_.get(); }
     [[nodiscard]] void* native_handle() const noexcept override { return to_->of()->stream(); }
+    void event_recorded(epoch at) noexcept override { to_->of()->program_recorded(at); }
     void share() noexcept override { to_->share(); }
     void await_shared(point upto) noexcept override { to_->await_shared(upto); }
     [[nodiscard]] std::optional<int> priority() const noexcept override;

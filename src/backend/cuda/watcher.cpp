@@ -14,14 +14,22 @@ namespace {
 
 /// How often it looks while nobody waits. Each look costs a thread that submits some 20 us, by the driver's locks.
 constexpr auto now_and_then = std::chrono::milliseconds(10);
-/// And while somebody does: at first without rest, later in such steps.
-constexpr auto in_a_hurry = std::chrono::microseconds(20);
+/// And while a thread or a stream waits: at first without rest, then at intervals that grow with the time of the wait, so that a long
+/// wait costs the processor little and is over late by less than one per cent.
 constexpr int looks_without_rest = 200;
+constexpr auto least_interval = std::chrono::microseconds(20);
+constexpr auto greatest_interval = std::chrono::milliseconds(1);
+constexpr int intervals_waited = 128;
 /// A stream that has had nothing to do at so many looks one after the other is left: not sooner, since to have it watched again
 /// costs the next operation a lock and, if the watcher sleeps, a system call.
 constexpr int idle_looks_to_leave = 2;
 /// So many of the looks now and then are left out in turn while threads look themselves.
 constexpr int most_left_out = 2;
+
+/// How long it rests where it has looked for that long.
+std::chrono::nanoseconds interval_after(std::chrono::nanoseconds waited) noexcept {
+    return std::clamp<std::chrono::nanoseconds>(waited / intervals_waited, least_interval, greatest_interval);
+}
 
 }  // namespace
 
@@ -98,7 +106,9 @@ void watcher::add(context_end& one) noexcept {
 }
 
 void watcher::hurry(lane& one, epoch at) noexcept {
-    one.awaited(at);
+    if (at < one.submitted()) {
+        one.give_events();  // a stream of another backend waits, or the host at length, and for less than all that is there
+    }
     one.ask(at);
     epoch known = one.wanted.load(std::memory_order_relaxed);
     while (known < at && !one.wanted.compare_exchange_weak(known, at, std::memory_order_acq_rel)) {
@@ -170,14 +180,16 @@ void watcher::take_fresh() noexcept {
 
 void watcher::work() noexcept {
     int looks = 0;
+    auto since = std::chrono::steady_clock::now();  // it looks without rest, or at growing intervals
     int left_out = 0;
     bool hurried = false;
     for (;;) {
         {
             std::unique_lock lock(mutex_);
-            if (!hurried) {
-                looks = 0;
-                const auto called_at_once = [&] { return is_over_ || in_a_hurry_; };
+            const auto called_at_once = [&] { return is_over_ || in_a_hurry_; };
+            if (hurried && looks > looks_without_rest) {
+                changed_.sleep_for(lock, interval_after(std::chrono::steady_clock::now() - since), called_at_once);
+            } else if (!hurried) {
                 const auto called = [&] { return called_at_once() || !fresh_.empty() || !fresh_ends_.empty(); };
                 if (lanes_.empty() && ends_.empty()) {
                     has_nothing_to_do_ = !called();
@@ -199,13 +211,15 @@ void watcher::work() noexcept {
                 continue;
             }
             left_out = 0;
+            looks = hurried ? looks : 0;
+            if (!hurried || in_a_hurry_) {
+                since = std::chrono::steady_clock::now();  // another wait has begun
+            }
             in_a_hurry_ = false;
             take_fresh();
         }
         hurried = look_at_all();
-        if (hurried && ++looks > looks_without_rest) {
-            std::this_thread::sleep_for(in_a_hurry);
-        } else if (hurried) {
+        if (hurried && ++looks <= looks_without_rest) {
             std::this_thread::yield();
         }
     }
