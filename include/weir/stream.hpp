@@ -71,8 +71,10 @@ public:
 
     /// The stream as its device's own interfaces know it: a CUstream (which is a cudaStream_t), so that libraries and launches of
     /// the program's own can use it. From now on Weir takes into account that others put work there: its own calls have put
-    /// theirs into the queue when they return, and take the queue's end anew each time (rules O2, O9). On other devices the
-    /// handle is null. Throws state_error if the stream is closed.
+    /// theirs into the queue when they return, and take the queue's end anew each time (rules O2, O9). Blocks until
+    /// what was enqueued before is in the queue, so that what the program puts there next comes behind it (rule O9); code of a stream,
+    /// such as a host task, is not blocked, since the stream may wait for that code. On other devices the handle is null. Throws
+    /// state_error if the stream is closed.
     [[nodiscard]] native_stream native() const;
 
     /// The device whose queue it is.
