@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "support/devices.hpp"
+#include "support/stuck_host.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
@@ -32,7 +33,7 @@ array doubles(std::size_t bytes, const stream& on) {
 
 /// Whether the work gets over. It would never, if the test failed.
 bool gets_over(const completion& work) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     while (!work.done() && std::chrono::steady_clock::now() < end) {
         std::this_thread::yield();
     }
@@ -215,6 +216,7 @@ struct two_halves {
 WEIR_CONFORMANCE(L1Allocation, L6TheHostDoesNotWaitForMemoryBehindAClosedGate) {
     two_halves all;
     try {
+        const test::stuck_host stuck([&] { all.held.open(); });  // so that a wait ends, and the test fails
         doubles(4 * mib, all.first);
         FAIL() << "all memory is behind a closed gate";
     } catch (const out_of_memory& error) {
