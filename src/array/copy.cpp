@@ -163,6 +163,9 @@ bool is_moved_by_host(const array& x) { return x.buffer().device().kind() != dev
 /// Copies between memories that no one device reaches. `src` has the shape of `dst` or broadcasts to it.
 completion copy_between(const on& where, const array& dst, const array& src) {
     detail::expect_own_elements(dst);
+    if (dst.size() == 0) {
+        return {};
+    }
     const bool is_packed = dst.is_contiguous() && dst.size() == src.size();
     if (is_packed && src.is_contiguous() && src.dtype() == dst.dtype()) {
         return operation::transfer(where, dst, src);

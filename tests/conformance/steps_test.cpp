@@ -392,5 +392,14 @@ WEIR_CONFORMANCE(O5Steps, ResultsAreRightWhicheverStreamIsLate) {
     });
 }
 
+WEIR_CONFORMANCE(O5Steps, AcrossDevicesNothingIsCopiedToNothing) {
+    for (const device& other : others()) {
+        const stream s(here());
+        const array nothing = empty({0, 4}, dtype::float32, s);
+        copy(s, nothing, full(1, 3.0, dtype::int8, current_stream(other))).synchronize();
+        EXPECT_EQ(to(s, nothing, other).size(), 0);
+    }
+}
+
 }  // namespace
 }  // namespace weir
