@@ -207,6 +207,9 @@ void CudaTwoThreads::meet(world& with) const {
         << (waits ? "B waits for A" : "B does not wait for A");
     fake_cuda::go_on();
     first.join();
+    if (std::string(what().name) == "HandsOut") {
+        second.join();  // it had to wait for A, and has only now put its own work in
+    }
     if (with.has_foreign && where().expects_mark) {
         expect_nothing_behind_foreign_work(with);
     }
