@@ -257,16 +257,20 @@ void lane::leave_if_idle(epoch upto) noexcept {
         return;
     }
     const detail::owner<lane> self(this);  // the owner may have the last other one
-    if (!is_busy_.exchange(false, std::memory_order_seq_cst)) {
-        return;  // another thread was faster
+    // A thread that completes a later operation while is_busy_ is clear here leaves the owner alone. So once it is set again, this looks
+    // again whether all is complete.
+    for (epoch over = upto; last_.load(std::memory_order_seq_cst) == over; over = line_->completed()) {
+        if (!is_busy_.exchange(false, std::memory_order_seq_cst)) {
+            return;  // another thread was faster
+        }
+        // A thread that enqueues now has found is_busy_ set, or calls busy() of the owner again.
+        const bool is_last =
+            last_.load(std::memory_order_seq_cst) == over && submitted_.load(std::memory_order_seq_cst) == over;
+        if (is_last || is_busy_.exchange(true, std::memory_order_seq_cst)) {
+            owner_->idle();
+            return;
+        }
     }
-    // Whoever enqueues now has found the owner told to stay, or tells it again.
-    const bool is_last =
-        last_.load(std::memory_order_seq_cst) == upto && submitted_.load(std::memory_order_seq_cst) == upto;
-    if (!is_last && !is_busy_.exchange(true, std::memory_order_seq_cst)) {
-        return;
-    }
-    owner_->idle();
 }
 
 /// Before the epochs are complete: whoever knows that an operation is over may rely on what it owned being gone.

@@ -174,8 +174,9 @@ bool submission::find_event(point target, event_ref& event) {
         return false;
     }
     lane& from = *theirs->lane_;
-    if (from.submitted() < target.at && helping < most_helping) {
-        // Its thread has not come to it yet. In a cycle this cannot end: work enters streams in the order of its epochs.
+    if (from.submitted() < target.at && helping < most_helping && !theirs->is_shared()) {
+        // Its thread has not come to it yet. In a cycle this cannot end: work enters streams in the order of its epochs. A call into a shared
+        // stream passes its own work on, and may wait for the host meanwhile, which this call must not wait for.
         ++helping;
         theirs->flush(target);
         --helping;
