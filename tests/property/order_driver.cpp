@@ -412,7 +412,7 @@ order::clock driver::clock_after(plan& from) const {
             at->second = is(fault::smaller_clock) ? std::min(at->second, p.at) : std::max(at->second, p.at);
         }
     };
-    const auto merge_all = [&](const frontier* clock) {
+    const auto merge_all = [&](const auto* clock) {
         if (clock != nullptr) {
             clock->for_each(merge);
         }
