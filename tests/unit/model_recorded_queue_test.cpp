@@ -15,7 +15,7 @@ namespace weir::test::model {
 namespace {
 
 constexpr std::size_t programs = 2;
-constexpr std::size_t waited_for =
+[[maybe_unused]] constexpr std::size_t waited_for =
     programs;  ///< the thread that completes what an operation waits for, and then passes on
 constexpr std::size_t threads = programs + 1;
 constexpr std::uint8_t each = 2;  ///< operations of each thread
