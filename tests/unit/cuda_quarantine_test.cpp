@@ -412,6 +412,7 @@ TEST_F(L5Cuda, L6WhoWaitsForMemoryDoesNotWaitForLaterMemory) {
     memory::limit(cuda(), held_by_pool + static_cast<std::size_t>(large) + (std::size_t{1} << 20));
     array x = empty({large}, dtype::uint8, s_);
     // On the reaper's thread, which frees the entry: so its address is used again there.
+    runtime::reaper::start();
     on_reapers_thread first([&] { memory::lend_out(x.buffer()); });
     runtime::reaper::push(first);
     settle();
