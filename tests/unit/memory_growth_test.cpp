@@ -117,16 +117,23 @@ TEST_F(L1Floor, TheFloorIsNeverAboveTheLimit) {
 TEST_F(L1Floor, OfALargeDeviceItIsThreePercent) {
     driver.told = 10000 * mib;  // 300 MiB
     drop(get(200 * mib, 1));
-    block& kept = get(100 * mib, 1);
-    block& pending = get(100 * mib, 1);
+    // Free memory in parts that are too small, and one that is large enough and pending.
+    block& low = get(48 * mib, 1);
+    block& kept = get(4 * mib, 1);
+    block& middle = get(48 * mib, 1);
+    block& kept_too = get(4 * mib, 1);
+    block& pending = get(64 * mib, 1);
     use(pending, mark_at(1, 1));
     drop(pending);
+    drop(low);
+    drop(middle);
     ASSERT_EQ(driver.held, 200 * mib);
-    block& other = get(95 * mib, 2);  // 1.25 times the peak are 250 MiB
+    block& other = get(56 * mib, 2);  // 1.25 times the peak are 250 MiB
     EXPECT_TRUE(waits_of(other, 2).empty());
     EXPECT_LE(driver.held, 300 * mib);
     drop(other);
     drop(kept);
+    drop(kept_too);
 }
 
 /// Memory is short: two streams are still to use what is free.

@@ -14,6 +14,7 @@
 
 #include "backend/timeline.hpp"
 #include "runtime/standstill.hpp"
+#include "runtime/stream_state.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
@@ -234,6 +235,28 @@ TEST_F(WatchdogDeathTest, TheEnvironmentSetsThePatienceAndTheReportGoesToTheStan
             wait_until_told(held);
         },
         ::testing::ExitedWithCode(0), "the host has waited for 0.004 s or more");
+}
+
+TEST(Standstill, WhatComesAfterIsFoundByWayOfOtherStreams) {
+    const stream x(cpu());
+    const stream y(cpu());
+    const stream z(cpu());
+    gate held;
+    held.hold(x);
+    const auto one_on = [](const stream& s) {
+        parallel_for(s, 1, [](auto) {});
+        return s.state().tail().at;
+    };
+    const auto first = one_on(x);
+    y.wait(x);
+    const auto second = one_on(y);
+    z.wait(y);
+    const auto third = one_on(z);
+    EXPECT_TRUE(runtime::comes_after(second, first));
+    EXPECT_TRUE(runtime::comes_after(third, first)) << "by way of the stream between them";
+    EXPECT_FALSE(runtime::comes_after(first, third));
+    held.open();
+    z.synchronize();
 }
 
 }  // namespace
