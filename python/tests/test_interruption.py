@@ -64,8 +64,8 @@ def test_kept_arguments() -> None:
 
 
 def drop_two_that_are_in_use(until: threading.Event, device: weir.Device, nbytes: int) -> None:
-    """No stream is ordered after both: what needs the memory of the two together has to wait on the host. Weir does not see
-    what the tasks wait for: a call that needs memory behind a closed gate is refused instead (L6)."""
+    """No stream is ordered after both: what needs the memory of the two together has to wait on the host. Weir does
+    not see what the tasks wait for: a call that needs memory behind a closed gate is refused instead (L6)."""
 
     def blocked() -> None:
         until.wait()

@@ -10,7 +10,6 @@
 #include "backend/timeline.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/fork.hpp"
-#include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
 namespace weir::detail {

@@ -295,7 +295,8 @@ public:
     ~frontier() = default;
 
 private:
-    [[maybe_unused]] alignas(epoch) std::byte places_[direct * sizeof(epoch)];  // those that are not in use stay as they are
+    [[maybe_unused]] alignas(
+        epoch) std::byte places_[direct * sizeof(epoch)];  // those that are not in use stay as they are
 };
 static_assert(sizeof(frontier) == sizeof(frontier_base) + frontier::direct * sizeof(epoch));
 

@@ -25,6 +25,7 @@ struct adopted_store {
         detail::owner<stream_state> one = detail::owner<stream_state>::try_make(*found->second);
         if (one && one->closed.load(std::memory_order_acquire)) {
             closed = std::move(one);
+            return {};
         }
         return one;
     }

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/stream_state.hpp"
 #include "weir/detail/mutex.hpp"
 
 namespace weir::runtime {
