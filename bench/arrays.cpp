@@ -13,7 +13,7 @@ namespace weir::bench {
 
 namespace {
 
-constexpr std::int64_t large = std::int64_t{1} << 22;  ///< elements: far more than fits into the caches
+constexpr std::int64_t large = std::int64_t{1} << 22;  ///< elements: far more than fit into the caches
 constexpr std::int64_t side = 2048;
 constexpr std::size_t small_operations = 10000;
 
@@ -109,12 +109,14 @@ contestant weir_small_body() {
     const auto with = std::make_shared<weir_arrays>(16);
     return {"Weir, an access of the program's own", small_operations, [with] {
                 for (std::size_t i = 0; i < small_operations; ++i) {
-                    access(with->on, inout<float>(with->x), in<float>(with->y),
-                           [](native_stream, std::span<float> x, std::span<const float> y) {
-                               for (std::size_t k = 0; k < x.size(); ++k) {
-                                   x[k] += y[k];
-                               }
-                           });
+                    access(
+                        with->on,
+                        [](native_stream, std::span<float> x, std::span<const float> y) {
+                            for (std::size_t k = 0; k < x.size(); ++k) {
+                                x[k] += y[k];
+                            }
+                        },
+                        inout<float>(with->x), in<float>(with->y));
                 }
                 with->on.synchronize();
             }};

@@ -24,8 +24,8 @@ struct entry {
     comparison ratios = comparison::with_peers;
     std::vector<make_contestant> own;
     std::vector<make_contestant> peers;
-    std::vector<std::string> names;   ///< of those who take part
-    std::vector<std::string> absent;  ///< who does not, and why
+    std::vector<std::string> names;   ///< of the contestants that take part
+    std::vector<std::string> absent;  ///< the contestants that do not, with the reason
 };
 
 std::map<std::string, entry, std::less<>>& entries() {
@@ -52,9 +52,9 @@ double since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Nanoseconds that the processor takes for a fixed number of simple instructions, which do not wait for each other. Where another
-/// program has the other half of the core (simultaneous multithreading), that is up to twice as long, and so is all that is
-/// bound by instructions; what waits for a device, as a driver does, is not.
+/// Nanoseconds that the processor takes for a fixed number of simple instructions, which do not wait for each other. If another
+/// program uses the other half of the core (simultaneous multithreading), it takes up to twice as long. So does everything that is
+/// bound by instructions, but not code that waits for a device, as a driver does.
 double pace_now() {
     double best = std::numeric_limits<double>::infinity();
     for (int tries = 0; tries < 3; ++tries) {
@@ -63,7 +63,7 @@ double pace_now() {
         for (int i = 0; i < 500; ++i) {
             for (std::uint64_t& one : in) {
                 ++one;
-                asm volatile("" : "+r"(one));  // not in fewer steps
+                asm volatile("" : "+r"(one));  // keeps the compiler from merging the steps
             }
         }
         best = std::min(best, since(start));
@@ -71,11 +71,11 @@ double pace_now() {
     return best;
 }
 
-/// The least that anybody has seen in this process.
+/// The shortest time measured in this process.
 double best_pace = std::numeric_limits<double>::infinity();
-/// Slower by more than this is disturbed.
+/// A round that is slower by more than this is disturbed.
 constexpr double disturbed = 1.15;
-/// Of fewer rounds without disturbance nothing is told.
+/// With fewer undisturbed rounds than this, nothing is reported.
 constexpr std::size_t enough_rounds = 3;
 
 double processor_now() {
@@ -136,7 +136,7 @@ void compete(benchmark::State& state, entry& what) {
     std::vector<reading> round(all.size());
     bool forwards = true;
     for (auto _ : state) {
-        // There and back, so that nobody always follows the same one.
+        // Forward, then backward, so that no contestant always follows the same one.
         for (std::size_t i = 0; i < all.size(); ++i) {
             const std::size_t whose = forwards ? i : all.size() - 1 - i;
             round[whose] = measure(all[whose]);
@@ -248,7 +248,7 @@ peer::peer(std::string_view contest, make_contestant make) { entry_of(contest).p
 }  // namespace weir::bench
 
 int main(int argc, char** argv) {
-    // Ahead of the arguments of the user, whose later ones win.
+    // Before the user's arguments, so that the user's win.
     std::string repetitions = "--benchmark_repetitions=7";
     std::string time = "--benchmark_min_time=0.3";
     std::vector<char*> arguments(argv, argv + argc);

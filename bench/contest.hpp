@@ -1,5 +1,5 @@
-// The folder bench/ measures what Weir costs beside what others cost for the same. contest.hpp is how: contestants take
-// turns within one run, so that whatever else the machine does hits all of them, and what counts is their ratio.
+// The folder bench/ measures what Weir costs beside what other libraries cost for the same work. contest.hpp is the method:
+// contestants take turns within one run, so that disturbances of the machine affect all of them, and the result is their ratio.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace weir::bench {
 
-/// One of those that do the same work, each in its own way.
+/// One implementation of the work that is compared.
 struct contestant {
     std::string name;
     std::size_t operations = 1;  ///< in one turn
@@ -22,13 +22,13 @@ struct contestant {
 /// Called when the contest begins. Throws std::runtime_error, with the reason, if the contestant cannot take part.
 using make_contestant = std::function<contestant()>;
 
-/// What the ratios of a contest are.
+/// What the ratios of a contest compare.
 enum class comparison {
     with_peers,  ///< the first contestant, Weir, over the others: below 1, Weir costs less
     with_first,  ///< the others over the first: 1 where the cost does not depend on what is varied
 };
 
-/// A contest. Made as a global object; runs when the program is asked for its name.
+/// A contest. Made as a global object; runs when the program is asked for it by its name.
 class contest {
 public:
     contest(std::string_view name, std::string_view what, comparison ratios, std::vector<make_contestant> contestants);

@@ -1,5 +1,5 @@
-// What launches by hand cost beside other work of the same thread: how much of Weir's price is its own, how much that of code and
-// data that are not in the caches after a driver's call.
+// What launches by hand cost beside other work of the same thread: which part of Weir's price is the work itself, and which part is that
+// code and data are no longer in the caches after a call of the driver.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -95,7 +95,7 @@ void run_lines(setting& with) {
 }
 
 template <int Times>
-void submit_empty(const setting& with) {
+void submit_empty(setting& with) {
     for (int i = 0; i < Times; ++i) {
         detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{empty_task{}},
                             inout<double>(with.x));

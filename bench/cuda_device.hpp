@@ -1,4 +1,4 @@
-// What the benchmarks on CUDA devices share: a device, kernels, and the driver itself, to compare with.
+// Shared by the benchmarks on CUDA devices: a device, kernels, and the driver itself, to compare with.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "backend/cuda/context.hpp"
-#include "backend/cuda/driver.hpp"
-#include "backend/cuda/driver_api.hpp"
-#include "runtime/device_state.hpp"
+#include "backend/cuda/api/driver_api.hpp"
+#include "backend/cuda/device/context.hpp"
+#include "backend/cuda/device/driver.hpp"
+#include "runtime/devices/device_state.hpp"
 #include "weir/weir.hpp"
 
 namespace weir::bench {
@@ -25,9 +25,11 @@ inline device cuda_device() {
     }
 }
 
-inline const driver::context& context_of(const device& of) { return driver::context_of(of.state().driver()); }
+inline const driver::context& context_of(const device& of) {
+    return driver::context_of(of.state(detail::key).driver());
+}
 
-/// Apart from the other, so that a compiler for the host takes it, too (`./run bench cuda-host`).
+/// A source of its own, so that a compiler for the host accepts it, too (`./run bench cuda-host`).
 inline const std::string empty_source = R"(extern "C" __global__ void empty(double* x) {})";
 
 inline const std::string spin_source = R"(
@@ -121,7 +123,7 @@ struct launch_setting {
     }
 };
 
-/// So many times a launch on each of two streams, which wait for each other: `put(stream)` launches; `first()` and `second()` are the
+/// `times` times a launch on each of two streams, which wait for each other: `put(stream)` launches; `first()` and `second()` return the
 /// events that each stream records next.
 template <class Put, class First, class Second>
 void alternate_by_hand(std::size_t times, const raw_stream& r1, const raw_stream& r2, const Put& put,

@@ -30,11 +30,11 @@ public:
     /// There and back so often in a turn.
     static constexpr std::size_t rounds = Elements > 4096 ? 8 : 32;
 
-    void tracked() const {
+    void tracked() {
         for (std::size_t i = 0; i < rounds; ++i) {
             for (std::size_t from = 0; from < 2; ++from) {
-                const side& here = sides_[from];
-                const side& there = sides_[1 - from];
+                side& here = sides_[from];
+                side& there = sides_[1 - from];
                 launch(here.s, here.empty_kernel, {1, 32}, inout<double>(here.x));
                 copy(there.s, there.x, here.x);
             }
@@ -43,11 +43,11 @@ public:
     }
 
     template <way Way>
-    void by_hand() const {
+    void by_hand() {
         for (std::size_t i = 0; i < rounds; ++i) {
             for (std::size_t from = 0; from < 2; ++from) {
-                const side& here = sides_[from];
-                const side& there = sides_[1 - from];
+                side& here = sides_[from];
+                side& there = sides_[1 - from];
                 void* address = here.x.device_data();
                 make_current(*here.in);
                 here.raw.launch_as(here.empty_kernel, {&address});
@@ -89,10 +89,10 @@ private:
 };
 
 template <class Setting>
-make_contestant by(const char* name, void (Setting::*turn)() const) {
+make_contestant by(const char* name, void (Setting::*turn)()) {
     return [name, turn] {
-        const auto with = std::make_shared<const Setting>();
-        return contestant{name, 2 * Setting::rounds, [with, turn] { (*with.*turn)(); }};
+        const auto with = std::make_shared<Setting>();
+        return contestant{name, 2 * Setting::rounds, [with, turn]() { (*with.*turn)(); }};
     };
 }
 

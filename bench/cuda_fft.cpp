@@ -3,9 +3,10 @@
 #include <complex>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "calls/cufft_library.hpp"
+#include "calls/fft/cufft_library.hpp"
 #include "contest.hpp"
 #include "cuda_device.hpp"
 
@@ -100,6 +101,31 @@ contestant through_library(const problem& what) {
             }};
 }
 
+/// 64 independent transforms of 16 rows of 16384, which leave most of the device unused, on so many streams in turn.
+contestant over_streams(std::string name, std::size_t streams) {
+    struct rig {
+        device on = cuda_device();
+        std::vector<stream> all;
+        std::vector<array> in;
+        std::vector<array> out;
+    };
+    constexpr std::size_t transforms = 64;
+    const auto data = std::make_shared<rig>();
+    for (std::size_t i = 0; i < streams; ++i) {
+        data->all.emplace_back(data->on);
+    }
+    for (std::size_t i = 0; i < transforms; ++i) {
+        data->in.push_back(zeros({16, 16384}, dtype::complex64, data->all[i % streams]));
+        data->out.push_back(zeros({16, 16384}, dtype::complex64, data->all[i % streams]));
+    }
+    return {std::move(name), transforms, [data] {
+                for (std::size_t i = 0; i < transforms; ++i) {
+                    fft::fft(data->all[i % data->all.size()], data->in[i], data->out[i]);
+                }
+                data->on.synchronize();
+            }};
+}
+
 std::vector<make_contestant> contestants_for(const problem& what) {
     return {[what] { return through_weir(what); }, [what] { return through_plan(what); },
             [what] { return through_library(what); }};
@@ -111,6 +137,12 @@ const contest rows("cuda/fft_rows", "forward transforms of 4096 rows of 1024 com
                    contestants_for({4096, 1024, 100}));
 const contest prime("cuda/fft_prime", "forward transforms of 64 rows of 4099 complex64", comparison::with_peers,
                     contestants_for({64, 4099, 200}));
+
+const contest pipeline("cuda/fft_streams",
+                       "64 independent transforms of 16 rows of 16384 complex64: on 4 streams, and on one",
+                       comparison::with_peers,
+                       {[] { return over_streams("Weir, 4 streams", 4); },
+                        [] { return over_streams("Weir, one stream", 1); }});
 
 }  // namespace
 

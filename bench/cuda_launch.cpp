@@ -14,7 +14,7 @@ namespace {
 /// Fewer than the driver takes before it blocks.
 constexpr std::size_t launches = 500;
 
-/// Some events of which the one that was used longest ago comes next.
+/// A ring of events: the next one is the event that was used longest ago.
 class event_rotation {
 public:
     event_rotation(const driver::context& in, std::size_t count) {
@@ -56,13 +56,13 @@ make_contestant contestant_of(const char* name, std::size_t operations, Turn tur
     };
 }
 
-void launch_tracked(const setting& with) {
+void launch_tracked(setting& with) {
     for (std::size_t i = 0; i < launches; ++i) {
         launch(with.s1, with.empty_kernel, {1, 32}, inout<double>(with.x));
     }
 }
 
-void launch_with_event(const setting& with) {
+void launch_with_event(setting& with) {
     for (std::size_t i = 0; i < launches; ++i) {
         const event over = launch_event(with.s1, with.empty_kernel, {1, 32}, inout<double>(with.x));
     }
@@ -92,15 +92,15 @@ struct launch_by_hand {
     }
 };
 
-/// What of Weir's price is the engine's: the same operation, whose body is the launch by hand.
-void launch_in_body(const setting& with) {
+/// The share of the tracking in Weir's price: the same operation, whose body is the launch by hand.
+void launch_in_body(setting& with) {
     for (std::size_t i = 0; i < launches; ++i) {
         launch_by_hand body{static_cast<driver::function_handle>(with.empty_kernel.handle()), with.in, with.address};
         detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{body}, inout<double>(with.x));
     }
 }
 
-/// The driver's, with the context asked for as every library does that shares it.
+/// By the driver, with a query of the current context, as every library makes that shares it.
 void launch_raw_asking(setting& with) {
     for (std::size_t i = 0; i < launches; ++i) {
         const driver::in_context here(*with.in);
@@ -108,15 +108,15 @@ void launch_raw_asking(setting& with) {
     }
 }
 
-/// Nothing in the body.
-void submit_empty(const setting& with) {
+/// An operation with an empty body.
+void submit_empty(setting& with) {
     for (std::size_t i = 0; i < launches; ++i) {
         detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{empty_task{}},
                             inout<double>(with.x));
     }
 }
 
-/// The same launches on a stream that Weir does not know, made one by one beside empty tracked operations.
+/// The same launches on a stream that Weir does not know, each made beside an empty tracked operation.
 void launch_beside(setting& with) {
     for (std::size_t i = 0; i < launches; ++i) {
         detail::submit_work(with.s1, runtime::work_kind::device, detail::native_task{empty_task{}},
@@ -125,7 +125,7 @@ void launch_beside(setting& with) {
     }
 }
 
-void alternate_tracked(const setting& with) {
+void alternate_tracked(setting& with) {
     for (std::size_t i = 0; i < launches / 2; ++i) {
         launch(with.s1, with.empty_kernel, {1, 32}, inout<double>(with.x));
         launch(with.s2, with.empty_kernel, {1, 32}, inout<double>(with.x));
@@ -176,9 +176,9 @@ void record_and_wait(setting& with) {
     }
 }
 
-void allocate_and_drop(const setting& with) {
+void allocate_and_drop(setting& with) {
     for (std::size_t i = 0; i < launches; ++i) {
-        const array y = empty(1024, dtype::float64, with.s1);
+        array y = empty(1024, dtype::float64, with.s1);
     }
 }
 

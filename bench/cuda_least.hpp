@@ -1,4 +1,4 @@
-// How little a tracker can do, for comparison: what is left of Weir's price over this is what it does for its other promises.
+// The least that a tracker must do, for comparison: Weir's price above this is the price of its other promises.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +14,16 @@
 namespace weir::bench {
 
 /// Inserts the missing waits between a few streams, and nothing else: one thread, one device, whole arrays, no memory to give
-/// back, no failure, nothing to tell anybody. It knows which waits others imply, as Weir does, and records one event for
-/// all who wait for the same operation.
+/// back, no failures, no reports. It knows which waits others imply, as Weir does, and records one event for all streams that wait
+/// for the same operation.
 class least_tracker {
 public:
     static constexpr std::size_t most_streams = 8;
 
-    /// What is known of one array: who wrote it last, and who has read it since.
+    /// The state of one array: the operation that wrote it last, and those that have read it since.
     struct memory {
         std::size_t writer = 0;
-        std::uint64_t written = 0;  ///< 0: nobody
+        std::uint64_t written = 0;  ///< 0: no operation
         std::array<std::uint64_t, most_streams> read{};
     };
 
@@ -77,10 +77,10 @@ public:
 
 private:
     using clock = std::array<std::uint64_t, most_streams>;
-    static constexpr std::size_t kept = 128;  ///< as many operations of a stream may others wait for
+    static constexpr std::size_t kept = 128;  ///< how many of a stream's latest operations other streams may wait for
 
     [[nodiscard]] clock& at(std::size_t of, std::uint64_t epoch) noexcept { return clocks_[of][epoch % kept]; }
-    /// Whether what another stream did, which is waited for too, comes after what `which` did.
+    /// Whether an operation of another stream, which is waited for too, comes after what stream `which` did.
     [[nodiscard]] bool is_implied(const clock& need, std::size_t which, const clock& seen) noexcept {
         for (std::size_t other = 0; other < streams_; ++other) {
             if (other != which && need[other] > seen[other] && at(other, need[other])[which] >= need[which]) {

@@ -35,7 +35,7 @@ public:
         }
         after();
     }
-    void tracked() const {
+    void tracked() {
         launch(s1, empty_kernel, {1, 32}, inout<double>(x));
         launch(s1, spin_, {1, 32}, inout<double>(other_), twenty_milliseconds);
         launch(s2_, empty_kernel, {1, 32}, inout<double>(x)).synchronize();
@@ -49,7 +49,7 @@ public:
         r2_.launch(empty_kernel, {&address});
         r2_.synchronize();
     }
-    void after() const {
+    void after() {
         synchronize();
         s2_.synchronize();
         r2_.synchronize();
@@ -105,7 +105,7 @@ public:
         }
         settle();
     }
-    void tracked() const {
+    void tracked() {
         for (std::size_t i = 0; i < launches; ++i) {
             launch(s1, empty_kernel, {1, 32}, inout<double>(x));
         }
@@ -118,7 +118,7 @@ public:
             }
         }
     }
-    void settle() const { synchronize(); }
+    void settle() { synchronize(); }
 
 private:
     raw_event over_{*in};
@@ -136,8 +136,8 @@ make_contestant launching_as(const char* name, bool is_waited_for, Turn turn) {
 const contest event_price("cuda/over_wait/launch",
                           "a launch on a stream whose operations get no events, and on one whose operations do",
                           comparison::with_first,
-                          {launching_as("Weir, never waited for", false, [](const launching& with) { with.tracked(); }),
-                           launching_as("Weir, waited for once", true, [](const launching& with) { with.tracked(); }),
+                          {launching_as("Weir, never waited for", false, [](launching& with) { with.tracked(); }),
+                           launching_as("Weir, waited for once", true, [](launching& with) { with.tracked(); }),
                            launching_as("driver, no events", false, [](launching& with) { with.by_hand(false); }),
                            launching_as("driver, an event each", false, [](launching& with) { with.by_hand(true); })});
 

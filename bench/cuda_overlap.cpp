@@ -26,7 +26,7 @@ public:
     }
 
     /// A kernel that writes all of an array, kernels on its parts, and one that reads all.
-    void tracked() const {
+    void tracked() {
         launch(first_, empty_, {1, 32}, inout<double>(whole_));
         for (std::size_t i = 0; i < streams_.size(); ++i) {
             const auto begin = static_cast<std::int64_t>(i) * 64;
@@ -35,7 +35,7 @@ public:
         launch(first_, empty_, {1, 32}, inout<double>(whole_));
         first_.synchronize();
     }
-    void by_hand() const {
+    void by_hand() {
         void* address = whole_.device_data();
         long long duration = one_millisecond;
         raw_first_.launch(empty_, {&address});

@@ -1,4 +1,4 @@
-// A pipeline on a CUDA device: pieces of data are copied in, worked on and copied out, over four streams and four buffers.
+// A pipeline on a CUDA device: blocks of data are copied in, worked on and copied out, over four streams and four buffers.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace weir::bench {
 
 namespace {
 
-constexpr std::size_t pieces = 32;
+constexpr std::size_t chunks = 32;
 constexpr std::size_t buffers = 4;
-constexpr std::int64_t elements = 1 << 20;          ///< of a piece: 8 MiB, about 0.15 ms to copy
-constexpr long long nanoseconds_of_work = 150'000;  ///< on a piece
+constexpr std::int64_t elements = 1 << 20;          ///< of a block: 8 MiB, about 0.15 ms to copy
+constexpr long long nanoseconds_of_work = 150'000;  ///< on a block
 
 /// One stream copies in, two work in turn, one copies out.
 class pipeline {
@@ -33,18 +33,18 @@ public:
         host_.synchronize();
     }
 
-    void tracked() const {
-        for (std::size_t i = 0; i < pieces; ++i) {
-            const array& piece = on_device_[i % buffers];
-            copy(in_, piece, sources_[i % buffers]);
-            launch(work_[i % 2], spin_, {1, 32}, inout<double>(piece), nanoseconds_of_work);
-            copy(out_, results_[i % buffers], piece);
+    void tracked() {
+        for (std::size_t i = 0; i < chunks; ++i) {
+            array& chunk = on_device_[i % buffers];
+            copy(in_, chunk, sources_[i % buffers]);
+            launch(work_[i % 2], spin_, {1, 32}, inout<double>(chunk), nanoseconds_of_work);
+            copy(out_, results_[i % buffers], chunk);
         }
         out_.synchronize();
     }
 
-    void by_hand() const {
-        for (std::size_t i = 0; i < pieces; ++i) {
+    void by_hand() {
+        for (std::size_t i = 0; i < chunks; ++i) {
             const std::size_t at = i % buffers;
             void* address = on_device_[at].device_data();
             long long duration = nanoseconds_of_work;
@@ -65,13 +65,13 @@ public:
         raw_out_.synchronize();
     }
 
-    /// All on one stream: what there is to gain.
-    void without_overlap() const {
-        for (std::size_t i = 0; i < pieces; ++i) {
-            const array& piece = on_device_[i % buffers];
-            copy(in_, piece, sources_[i % buffers]);
-            launch(in_, spin_, {1, 32}, inout<double>(piece), nanoseconds_of_work);
-            copy(in_, results_[i % buffers], piece);
+    /// All on one stream, to measure what overlapping can gain.
+    void without_overlap() {
+        for (std::size_t i = 0; i < chunks; ++i) {
+            array& chunk = on_device_[i % buffers];
+            copy(in_, chunk, sources_[i % buffers]);
+            launch(in_, spin_, {1, 32}, inout<double>(chunk), nanoseconds_of_work);
+            copy(in_, results_[i % buffers], chunk);
         }
         in_.synchronize();
     }
@@ -105,20 +105,20 @@ private:
 };
 
 /// One for all contestants: how fast a copy is depends on where the host's memory happens to lie.
-std::shared_ptr<const pipeline> the_pipeline() {
-    static std::weak_ptr<const pipeline> known;
-    std::shared_ptr<const pipeline> one = known.lock();
+std::shared_ptr<pipeline> the_pipeline() {
+    static std::weak_ptr<pipeline> known;
+    std::shared_ptr<pipeline> one = known.lock();
     if (!one) {
-        one = std::make_shared<const pipeline>();
+        one = std::make_shared<pipeline>();
         known = one;
     }
     return one;
 }
 
-make_contestant by(const char* name, void (pipeline::*turn)() const) {
+make_contestant by(const char* name, void (pipeline::*turn)()) {
     return [name, turn] {
         const auto with = the_pipeline();
-        return contestant{name, pieces, [with, turn] { (*with.*turn)(); }};
+        return contestant{name, chunks, [with, turn] { (*with.*turn)(); }};
     };
 }
 

@@ -47,7 +47,7 @@ public:
         minimal_ = counts.waits_minimal;
     }
 
-    void enqueue() const {
+    void enqueue() {
         const std::vector<std::size_t>* read = inputs_.data();
         for (std::size_t step = 0; step < task_steps; ++step) {
             for (std::size_t column = 0; column < task_columns; ++column) {
@@ -71,20 +71,20 @@ public:
             one->synchronize();
         }
     }
-    [[nodiscard]] std::string waits() const {
+    [[nodiscard]] std::string waits() {
         return std::to_string(issued_) + " waits, minimal " + std::to_string(minimal_);
     }
 
 private:
     template <std::size_t... I>
     void enqueue_reading(std::index_sequence<I...>, std::size_t step, std::size_t column,
-                         const std::vector<std::size_t>& read) const {
+                         const std::vector<std::size_t>& read) {
         const std::vector<array>& from = buffers_[(step + 1) % 2];
-        const array& to = buffers_[step % 2][column];
+        array& to = buffers_[step % 2][column];
         detail::submit_work(streams_[column], runtime::work_kind::device, detail::native_task{empty_task{}},
                             in<double>(from[read[I]])..., out<double>(to));
     }
-    void enqueue_task(std::size_t step, std::size_t column, const std::vector<std::size_t>& read) const {
+    void enqueue_task(std::size_t step, std::size_t column, const std::vector<std::size_t>& read) {
         [&]<std::size_t... N>(std::index_sequence<N...>) {
             const auto with = [&](auto count) {
                 if (read.size() == count.size()) {
@@ -134,7 +134,7 @@ public:
         }
     }
     void synchronize() const { tracker_.synchronize(); }
-    [[nodiscard]] std::string waits() const { return std::to_string(issued_) + " waits"; }
+    [[nodiscard]] std::string waits() { return std::to_string(issued_) + " waits"; }
 
 private:
     device on_;

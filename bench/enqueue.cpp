@@ -1,5 +1,5 @@
-// What the host pays for one operation, and what that depends on. A gate holds the streams, so that only the enqueueing is
-// measured, and nothing that is enqueued is ever over: the least favourable case for the record of what is pending.
+// What the host pays for one operation, and what that price depends on. A gate holds the streams, so that only the enqueueing is
+// measured, and no operation ever completes: the least favourable case for the record of pending operations.
 #include <memory>
 #include <string>
 #include <utility>
@@ -58,38 +58,40 @@ contestant held(std::string name, std::size_t streams, std::size_t arrays, Enque
 
 template <std::size_t... I>
 contestant operands(std::index_sequence<I...>) {
-    return held(std::to_string(sizeof...(I)) + " operands", 1, sizeof...(I), [](const held_streams& with, std::size_t) {
-        access(with.streams[0], inout<double>(with.arrays[I])..., [](native_stream, auto...) {});
+    return held(std::to_string(sizeof...(I)) + " operands", 1, sizeof...(I), [](held_streams& with, std::size_t) {
+        access(
+            with.streams[0], [](native_stream, auto...) {}, inout<double>(with.arrays[I])...);
     });
 }
 
-void touch(const stream& on, const array& x) {
-    access(on, inout<double>(x), [](native_stream, std::span<double>) {});
+void touch(const stream& on, array x) {
+    access(
+        on, [](native_stream, std::span<double>) {}, inout<double>(x));
 }
 
 contestant own_arrays(std::size_t streams) {
-    return held(std::to_string(streams) + " streams", streams, streams, [](const held_streams& with, std::size_t i) {
+    return held(std::to_string(streams) + " streams", streams, streams, [](held_streams& with, std::size_t i) {
         const std::size_t which = i % with.streams.size();
         touch(with.streams[which], with.arrays[which]);
     });
 }
 
 contestant shared_operand(std::size_t streams) {
-    return held(std::to_string(streams) + " streams", streams, streams, [](const held_streams& with, std::size_t i) {
+    return held(std::to_string(streams) + " streams", streams, streams, [](held_streams& with, std::size_t i) {
         const std::size_t which = i % with.streams.size();
-        access(with.streams[which], in<double>(with.shared), inout<double>(with.arrays[which]),
-               [](native_stream, std::span<const double>, std::span<double>) {});
+        access(
+            with.streams[which], [](native_stream, std::span<const double>, std::span<double>) {},
+            in<double>(with.shared), inout<double>(with.arrays[which]));
     });
 }
 
 contestant handed_on(std::size_t streams) {
-    return held(std::to_string(streams) + " streams", streams, 0, [](const held_streams& with, std::size_t i) {
-        touch(with.streams[i % with.streams.size()], with.shared);
-    });
+    return held(std::to_string(streams) + " streams", streams, 0,
+                [](held_streams& with, std::size_t i) { touch(with.streams[i % with.streams.size()], with.shared); });
 }
 
 contestant live_arrays(std::size_t arrays) {
-    return held(std::to_string(arrays) + " arrays", 1, arrays, [](const held_streams& with, std::size_t i) {
+    return held(std::to_string(arrays) + " arrays", 1, arrays, [](held_streams& with, std::size_t i) {
         // Strides through all of them, the same way each time.
         touch(with.streams[0], with.arrays[i * 7919 % with.arrays.size()]);
     });

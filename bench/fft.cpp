@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "calls/fftw_library.hpp"
+#include "calls/fft/fftw_library.hpp"
 #include "contest.hpp"
 #include "weir/weir.hpp"
 

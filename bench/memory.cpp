@@ -28,7 +28,7 @@ contestant array_from_pool() {
     const stream on;
     return {"Weir, weir::empty", count, [on] {
                 for (std::size_t i = 0; i < count; ++i) {
-                    const array x = empty(bytes / sizeof(double), dtype::float64, on);
+                    array x = empty(bytes / sizeof(double), dtype::float64, on);
                     benchmark::DoNotOptimize(x.data());
                 }
             }};
@@ -48,8 +48,9 @@ contestant used_from_pool() {
     const stream on;
     return {"Weir", count, [on] {
                 for (std::size_t i = 0; i < count; ++i) {
-                    const array x = empty(bytes / sizeof(double), dtype::float64, on);
-                    access(on, out<double>(x), [](native_stream, std::span<double>) {});
+                    array x = empty(bytes / sizeof(double), dtype::float64, on);
+                    access(
+                        on, [](native_stream, std::span<double>) {}, out<double>(x));
                 }
                 on.synchronize();
             }};
@@ -63,7 +64,8 @@ contestant used_again() {
     const auto with = std::make_shared<rig>();
     return {"Weir, the same array throughout", count, [with] {
                 for (std::size_t i = 0; i < count; ++i) {
-                    access(with->on, out<double>(with->x), [](native_stream, std::span<double>) {});
+                    access(
+                        with->on, [](native_stream, std::span<double>) {}, out<double>(with->x));
                 }
                 with->on.synchronize();
             }};

@@ -1,4 +1,4 @@
-// What an operation costs from the call that enqueues it to its end, Weir's part: operations that do nothing.
+// What an operation costs from the call that enqueues it to its completion, in Weir alone: operations that do nothing.
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -12,8 +12,9 @@ namespace weir::bench {
 namespace {
 
 /// An operation that does nothing and declares that it changes `x`.
-completion touch(const stream& on, const array& x) {
-    return access(on, inout<double>(x), [](native_stream, std::span<double>) {});
+completion touch(const stream& on, array& x) {
+    return access(
+        on, [](native_stream, std::span<double>) {}, inout<double>(x));
 }
 
 contestant chain() {
@@ -47,6 +48,30 @@ contestant ping_pong() {
             }};
 }
 
+/// The same as ping_pong, of one array or of one token.
+contestant array_in_turn() {
+    contestant one = ping_pong();
+    one.name = "an array";
+    return one;
+}
+
+contestant token_in_turn() {
+    struct rig {
+        stream one, other;
+        token slot{"slot"};
+    };
+    constexpr std::size_t count = 10000;
+    const auto with = std::make_shared<rig>();
+    return {"a token", count, [with] {
+                for (std::size_t i = 0; i < count; ++i) {
+                    access(
+                        i % 2 == 0 ? with->one : with->other, [](native_stream) {}, inout(with->slot));
+                }
+                with->one.synchronize();
+                with->other.synchronize();
+            }};
+}
+
 contestant fork_join() {
     constexpr std::size_t width = 8;
     constexpr std::size_t count = 500;
@@ -70,12 +95,14 @@ contestant fork_join() {
                 for (std::size_t i = 0; i < count; ++i) {
                     touch(with->root, with->x);
                     for (std::size_t j = 0; j < width; ++j) {
-                        access(with->branches[j], in<double>(with->x), out<double>(with->parts[j]),
-                               [](native_stream, in_span, span) {});
+                        access(
+                            with->branches[j], [](native_stream, in_span, span) {}, in<double>(with->x),
+                            out<double>(with->parts[j]));
                     }
                     access(
-                        with->root, part(0), part(1), part(2), part(3), part(4), part(5), part(6), part(7),
-                        [](native_stream, in_span, in_span, in_span, in_span, in_span, in_span, in_span, in_span) {});
+                        with->root,
+                        [](native_stream, in_span, in_span, in_span, in_span, in_span, in_span, in_span, in_span) {},
+                        part(0), part(1), part(2), part(3), part(4), part(5), part(6), part(7));
                 }
                 with->root.synchronize();
             }};
@@ -138,6 +165,8 @@ const contest chain_contest("chain", "empty operations that depend on each other
                             comparison::with_peers, {chain});
 const contest ping_pong_contest("ping_pong", "empty operations on one array, alternately on two streams",
                                 comparison::with_peers, {ping_pong});
+const contest token_contest("token", "empty operations on one token instead of an array, alternately on two streams",
+                            comparison::with_first, {array_in_turn, token_in_turn});
 const contest fork_join_contest("fork_join", "one operation, eight on eight streams, one: ten operations in all",
                                 comparison::with_peers, {fork_join});
 const contest record_wait_contest("record_wait",

@@ -58,7 +58,7 @@ void reserved(benchmark::State& state, const std::string& name) {
         for (int round = 0; round < rounds; ++round) {
             const stream& by = streams[static_cast<std::size_t>(round) % streams.size()];
             const auto elements = static_cast<std::int64_t>((1 + random() % 64) * 64 * kib / sizeof(double));
-            const array x = empty(elements, dtype::float64, by);
+            array x = empty(elements, dtype::float64, by);
             fill(by, x, 1);
             fill(by, x, 2);
             if (round % in_flight == in_flight - 1) {
@@ -108,24 +108,24 @@ void beside(benchmark::State& state, bool is_busy) {
         const std::int64_t count = state.range(0);
         const stream first(on);
         const stream second(on);
-        const array word = zeros(1, dtype::float64, first);
-        const array y = full(count, 2, dtype::complex128, second);
+        array word = zeros(1, dtype::float64, first);
+        array y = full(count, 2, dtype::complex128, second);
         static_cast<void>(fft::ifft(second, fft::fft(second, y)));  // makes the plans
         for (auto _ : state) {
             on.synchronize();
             memory::trim(on);
             const ordering_scope manual(ordering_mode::manual);
-            const array x = add(first, random(count, 1, dtype::float64, first),
-                                multiply(first, random(count, 2, dtype::float64, first), std::complex<double>(0, 1)));
+            array x = add(first, random(count, 1, dtype::float64, first),
+                          multiply(first, random(count, 2, dtype::float64, first), std::complex<double>(0, 1)));
             if (is_busy) {
                 launch(first, spin, {1, 1}, inout<double>(word), duration);
             }
-            const array transformed = fft::fft(first, x);
+            array transformed = fft::fft(first, x);
             if (!is_busy) {
                 first.synchronize();
             }
             const auto start = std::chrono::steady_clock::now();
-            const array back = fft::ifft(second, y);
+            array back = fft::ifft(second, y);
             second.synchronize();
             state.SetIterationTime(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
         }

@@ -18,6 +18,14 @@ Call = Callable[[], object]
 
 KERNEL = 'extern "C" __global__ void nothing(const float* x, float* y, float a, long long n) {}'
 SIGNATURE = "in float* x, inout float* y, float a, int64 n"
+SMALL = 'extern "C" __global__ void small(const float* x, float* y, float a) {}'
+SMALL_SIGNATURE = "in float* x, inout float* y, float a"
+# Two arrays and 14 numbers.
+_NUMBERS = [f"a{i}" for i in range(14)]
+LARGE = (
+    'extern "C" __global__ void large(const float* x, float* y, ' + ", ".join(f"float {a}" for a in _NUMBERS) + ") {}"
+)
+LARGE_SIGNATURE = "in float* x, inout float* y, " + ", ".join(f"float {a}" for a in _NUMBERS)
 
 
 class LeftOutError(Exception):
@@ -42,6 +50,9 @@ def weir_calls() -> Calls:
     x, y = weir.ones(16, "float32", stream=s), weir.ones(16, "float32", stream=s)
     kernel = weir.Kernel(KERNEL, "nothing", SIGNATURE, device=device)
     launcher = kernel[1, 32, s]
+    small = weir.Kernel(SMALL, "small", SMALL_SIGNATURE, device=device)[1, 32, s]
+    large = weir.Kernel(LARGE, "large", LARGE_SIGNATURE, device=device)[1, 32, s]
+    numbers = [2.0] * 14
 
     def enter() -> None:
         with t:
@@ -56,6 +67,8 @@ def weir_calls() -> Calls:
         device.synchronize,
         {
             "launch": lambda: launcher(x, y, 2.0, 16),
+            "launch of 3": lambda: small(x, y, 2.0),
+            "launch of 16": lambda: large(x, y, *numbers),
             "record, wait": lambda: t.wait(s.record()),
             "with stream": enter,
             "empty, del": lambda: weir.empty(16, "float32"),
@@ -81,15 +94,22 @@ def cuda_core_calls() -> Calls:
     s, t = device.create_stream(), device.create_stream()
     x, y = device.allocate(64, stream=s), device.allocate(64, stream=s)
     options = core.ProgramOptions(arch=f"sm_{device.arch}")
-    kernel = core.Program(KERNEL, "c++", options).compile("cubin").get_kernel("nothing")
+
+    def compiled(source: str, name: str) -> Any:
+        return core.Program(source, "c++", options).compile("cubin").get_kernel(name)
+
+    kernel, small, large = compiled(KERNEL, "nothing"), compiled(SMALL, "small"), compiled(LARGE, "large")
     config = core.LaunchConfig(grid=1, block=32)
     a, n = numpy.float32(2), numpy.int64(16)
+    numbers = [a] * 14
     launch = core.launch
     return Calls(
         "cuda.core",
         device.sync,
         {
             "launch": lambda: launch(s, config, kernel, x, y, a, n),
+            "launch of 3": lambda: launch(s, config, small, x, y, a),
+            "launch of 16": lambda: launch(s, config, large, x, y, *numbers),
             "record, wait": lambda: t.wait(s.record()),
             "empty, del": lambda: device.allocate(64, stream=s).close(s),
         },
@@ -102,7 +122,10 @@ def cupy_calls() -> Calls:
     s.use()
     x, y = cupy.ones(16, "float32"), cupy.ones(16, "float32")
     kernel = cupy.RawKernel(KERNEL, "nothing")
-    arguments = (x, y, cupy.float32(2), cupy.int64(16))
+    small, large = cupy.RawKernel(SMALL, "small"), cupy.RawKernel(LARGE, "large")
+    two = cupy.float32(2)
+    arguments = (x, y, two, cupy.int64(16))
+    of_3, of_16 = (x, y, two), (x, y, *[two] * 14)
 
     def enter() -> None:
         with t:
@@ -116,10 +139,39 @@ def cupy_calls() -> Calls:
         cupy.cuda.Device().synchronize,
         {
             "launch": lambda: kernel((1,), (32,), arguments),
+            "launch of 3": lambda: small((1,), (32,), of_3),
+            "launch of 16": lambda: large((1,), (32,), of_16),
             "record, wait": lambda: t.wait_event(s.record()),
             "with stream": enter,
             "empty, del": lambda: cupy.empty(16, "float32"),
             "x += y": add,
+        },
+    )
+
+
+def numba_calls() -> Calls:
+    cuda = imported("numba.cuda")
+    if not cuda.is_available():
+        raise LeftOutError("numba.cuda.is_available() is False")
+    numpy = imported("numpy")
+    s = cuda.stream()
+    x, y = cuda.to_device(numpy.ones(16, "float32")), cuda.to_device(numpy.ones(16, "float32"))
+
+    def small(x: Any, y: Any, a: Any) -> None:
+        pass
+
+    names = ", ".join(["x", "y", *_NUMBERS])
+    scope: dict[str, Any] = {}
+    exec(f"def large({names}):\n    pass\n", scope)  # its parameters are those of LARGE
+    small_on, large_on = cuda.jit(small)[1, 32, s], cuda.jit(scope["large"])[1, 32, s]
+    two = numpy.float32(2)
+    numbers = [two] * 14
+    return Calls(
+        "numba",
+        s.synchronize,
+        {
+            "launch of 3": lambda: small_on(x, y, two),
+            "launch of 16": lambda: large_on(x, y, *numbers),
         },
     )
 
@@ -149,10 +201,12 @@ def torch_calls() -> Calls:
     )
 
 
-def in_turns(timed: Callable[[Call], float], contestants: dict[str, tuple[Call, Call]], rounds: int) -> dict[str, list[float]]:
+def in_turns(
+    timed: Callable[[Call], float], contestants: dict[str, tuple[Call, Call]], rounds: int
+) -> dict[str, list[float]]:
     """Nanoseconds of each contestant's call in each round. They take turns: the machine's speed changes from time to time.
 
-    Who raises is left out, and says why.
+    A contestant that raises is left out, and says why.
     """
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(rounds + 1):
@@ -177,7 +231,7 @@ def report(timed: Callable[[Call], float], rounds: int) -> None:
         print(f"left out: weir on cuda:0: {reason}")
         return
     peers = []
-    for make in (cuda_core_calls, cupy_calls, torch_calls):
+    for make in (cuda_core_calls, cupy_calls, numba_calls, torch_calls):
         try:
             peers.append(make())
         except Exception as reason:  # whatever a package does where its libraries are missing or too old

@@ -51,9 +51,11 @@ void soak(benchmark::State& state) {
                 to = empty(256, dtype::float32, on);
             }
             if (from.view<float>().device_span().data() == to.view<float>().device_span().data()) {
-                pending.push_back(access(on, inout<float>(to), [](native_stream, auto) {}));
+                pending.push_back(access(
+                    on, [](native_stream, auto) {}, inout<float>(to)));
             } else {
-                pending.push_back(access(on, in<float>(from), out<float>(to), [](native_stream, auto, auto) {}));
+                pending.push_back(access(
+                    on, [](native_stream, auto, auto) {}, in<float>(from), out<float>(to)));
             }
             if (pending.size() > in_flight) {
                 pending.front().synchronize();
@@ -88,14 +90,15 @@ void held_chain(benchmark::State& state) {
     double taken = 0;
     for (auto _ : state) {
         const std::vector<stream> streams(stream_count);
-        const array x = empty(64, dtype::float64, streams[0]);
+        array x = empty(64, dtype::float64, streams[0]);
         testing::gate gate;
         for (const stream& one : streams) {
             gate.hold(one);
         }
         const double before = resident();
         for (std::size_t i = 0; i < 2 * stream_count; ++i) {
-            access(streams[i % stream_count], inout<double>(x), [](native_stream, auto) {});
+            access(
+                streams[i % stream_count], [](native_stream, auto) {}, inout<double>(x));
         }
         taken = resident() - before;
         gate.open();

@@ -32,7 +32,7 @@ public:
         }
     }
 
-    void enqueue() const {
+    void enqueue() {
         const std::vector<std::size_t>* read = inputs_.data();
         for (std::size_t step = 0; step < task_steps; ++step) {
             for (std::size_t column = 0; column < task_columns; ++column) {
@@ -47,7 +47,7 @@ public:
     }
 
     /// The waits of one graph that Weir issues while nothing is over, and the fewest that give the same order.
-    [[nodiscard]] std::string waits() const {
+    [[nodiscard]] std::string waits() {
         synchronize();
         testing::gate held;
         trace_scope trace;
@@ -64,12 +64,13 @@ public:
 private:
     template <std::size_t... I>
     void enqueue_reading(std::index_sequence<I...>, std::size_t step, std::size_t column,
-                         const std::vector<std::size_t>& read) const {
+                         const std::vector<std::size_t>& read) {
         const std::vector<array>& from = buffers_[(step + 1) % 2];
-        const array& to = buffers_[step % 2][column];
-        access(streams_[column], in<double>(from[read[I]])..., out<double>(to), [](native_stream, auto...) {});
+        array& to = buffers_[step % 2][column];
+        access(
+            streams_[column], [](native_stream, auto...) {}, in<double>(from[read[I]])..., out<double>(to));
     }
-    void enqueue_task(std::size_t step, std::size_t column, const std::vector<std::size_t>& read) const {
+    void enqueue_task(std::size_t step, std::size_t column, const std::vector<std::size_t>& read) {
         static_assert(task_columns == 8);
         const auto with = [&](auto count) { enqueue_reading(count, step, column, read); };
         switch (read.size()) {

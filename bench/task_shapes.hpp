@@ -50,7 +50,7 @@ inline std::vector<std::size_t> task_inputs(task_shape shape, std::size_t step, 
             case task_shape::tree:
                 return other == column / 2;
             case task_shape::random: {
-                // One bit of a hash: the same graph in every run, for everybody.
+                // One bit of a hash: the same graph in every run, for every contestant.
                 std::uint64_t bits = (step * task_columns + column) * task_columns + other + 1;
                 bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9U;
                 bits = (bits ^ bits >> 27) * 0x94d049bb133111ebU;

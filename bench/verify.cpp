@@ -12,8 +12,7 @@ namespace {
 
 using namespace weir_verify;
 
-/// Streams that hand arrays on in turns, each operation with two accesses and as a rule with one wait; they run a hundred
-/// operations later.
+/// Streams that hand arrays on in turns. Each operation has two accesses and usually one wait, and runs a hundred operations later.
 std::string log_of(std::uint64_t operations, std::uint64_t streams) {
     std::ostringstream text;
     std::uint64_t time = 0;

@@ -1,11 +1,11 @@
-# What `cmake --install` puts where, and the Debian package that `cpack` makes of it. docs/building.md has the uses.
+# What `cmake --install` installs and where, and the Debian package that `cpack` makes from it. See docs/building.md.
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
 set_property(TARGET weir PROPERTY EXPORT_NAME static)
 set_property(TARGET weir_shared PROPERTY EXPORT_NAME shared)
 install(TARGETS weir weir_shared EXPORT weir)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 if(WEIR_BUILD_CLI)
     install(TARGETS weir-cli weir-verify)
 endif()
@@ -22,7 +22,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/weir-config-version.cmake
 install(FILES ${PROJECT_BINARY_DIR}/weir-config.cmake ${PROJECT_BINARY_DIR}/weir-config-version.cmake
     DESTINATION ${package_folder})
 
-# The way from weir.pc to where everything is installed, so that the whole can be moved.
+# The relative path from weir.pc to the installation prefix, so that the installation can be moved.
 set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH WEIR_PREFIX_FROM_PC /prefix/${pkgconfig_folder} /prefix)
 string(REGEX REPLACE "/$" "" WEIR_PREFIX_FROM_PC "${WEIR_PREFIX_FROM_PC}")
@@ -32,8 +32,8 @@ install(FILES ${PROJECT_BINARY_DIR}/weir.pc DESTINATION ${pkgconfig_folder})
 set(doc_folder ${CMAKE_INSTALL_DATADIR}/doc/weir)
 install(FILES LICENSE NOTICE README.md DESTINATION ${doc_folder})
 install(DIRECTORY docs DESTINATION ${doc_folder} FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg")
-# Licences of the headers that are compiled in, from where Debian keeps them.
-foreach(package IN ITEMS libcli11-dev libstb-dev nlohmann-json3-dev)
+# Licences of the headers that are compiled in, from the folders of their Debian packages.
+foreach(package IN ITEMS libcli11-dev libeigen3-dev libstb-dev nlohmann-json3-dev)
     if(EXISTS /usr/share/doc/${package}/copyright)
         install(FILES /usr/share/doc/${package}/copyright DESTINATION ${doc_folder}/licenses RENAME ${package})
     endif()
@@ -55,8 +55,8 @@ waits that are missing. With the shared and the static library, the headers, and
     set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
     set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
     set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
-    # Opened at run time, by those who need them.
-    set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libfftw3-double3, libfftw3-single3, libsndfile1")
+    # Libraries that are opened at run time, and only by programs that need them.
+    set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libfftw3-double3, libfftw3-single3, libopenblas0, libsndfile1")
     set(CPACK_DEBIAN_PACKAGE_SUGGESTS "g++, cmake")
     include(CPack)
 endif()

@@ -11,7 +11,7 @@ int main() {
     weir::fill(load, x, 3.0);  // enqueued, not yet done
     // On another stream: Weir adds the wait.
     weir::parallel_for(compute, x.size(), square, weir::in<float>(x), weir::out<float>(y));
-    x = {};  // dropped while in use: nobody waits, and the memory is not handed on too early
+    x = {};  // dropped while in use: no thread waits, and the memory is not reused too early
 
     return y.read<float>()[0] == 9.0F ? 0 : 1;  // the host waits for exactly what it reads
 }

@@ -4,8 +4,8 @@
 int main() {
     const weir::stream load(weir::cpu(), {.name = "load"});
     const weir::stream compute(weir::cpu(), {.name = "compute"});
-    const weir::array x = weir::empty(1'000'000, weir::dtype::float32, load);
-    const weir::array y = weir::empty(1'000'000, weir::dtype::float32, compute);
+    weir::array x = weir::empty(1'000'000, weir::dtype::float32, load);
+    weir::array y = weir::empty(1'000'000, weir::dtype::float32, compute);
 
     weir::fill(weir::on(load).label("fill"), x, 3);
     weir::parallel_for(

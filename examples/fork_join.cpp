@@ -1,4 +1,4 @@
-// Work that runs beside each other between two ends: docs/how-ordering-works.md. Exits with 0 if everything came in its order.
+// Work on parallel streams between a fork and a join: docs/how-ordering-works.md. Exits with 0 if everything ran in order.
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
         for (std::size_t i = 0; i < parts.size(); ++i) {
             fill(blocks[i], parts[i], static_cast<double>(i + 1));
         }
-    }  // s goes on after all three; nobody has waited
+    }  // s goes on after all three; the host has not waited
     const weir::array sum = parts[0] + parts[1] + parts[2];
 
     std::cout << "sum " << sum.read<double>()[0] << '\n';

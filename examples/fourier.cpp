@@ -1,4 +1,4 @@
-// Transforms on two streams, without a word about ordering. See docs/fft.md.
+// Transforms on two streams, without explicit ordering. See docs/fft.md.
 #include <cmath>
 #include <cstdio>
 #include <weir/weir.hpp>
@@ -7,7 +7,7 @@ namespace {
 
 /// A wave of `cycles` cycles in 1000 samples, once the stream is there.
 weir::array wave(const weir::stream& on, double cycles) {
-    const weir::array made = weir::empty(1000, weir::dtype::float64, on);
+    weir::array made = weir::empty(1000, weir::dtype::float64, on);
     const double step = cycles * 6.283185307179586 / 1000;
     weir::parallel_for(
         on, made.size(), [step](std::size_t i, auto x) { x[i] = std::sin(step * static_cast<double>(i)); },

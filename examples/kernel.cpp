@@ -25,8 +25,8 @@ bool run() {
     const stream right(cuda());
     const std::int64_t n = 100'000;
     const std::vector<float> ones(static_cast<std::size_t>(n), 1.0F);
-    const array x = empty(n, dtype::float32, left);
-    const array y = empty(n, dtype::float32, left);
+    array x = empty(n, dtype::float32, left);
+    array y = empty(n, dtype::float32, left);
     copy_from_host(left, x, std::as_bytes(std::span(ones)));
     copy_from_host(left, y, std::as_bytes(std::span(ones)));
 
@@ -35,14 +35,18 @@ bool run() {
     const event done =
         launch_event(on(right).label("axpy"), axpy, {400, 256}, in(x.view<float>()), inout(y.view<float>()), 3.0F, n);
 
+    // The number 4 is converted to float, as the signature says.
+    const std::vector<kernel_argument> arguments = {kernel_argument::in(x), kernel_argument::inout(y), 4, n};
+    axpy.launch(left, {400, 256}, arguments);
+
     done.synchronize();  // or go on: the read waits for exactly what it reads
     const auto result = y.read<float>();
-    const bool right_result = result[0] == 6.0F && result[static_cast<std::size_t>(n) - 1] == 6.0F;
+    const bool right_result = result[0] == 10.0F && result[static_cast<std::size_t>(n) - 1] == 10.0F;
 
     try {
         launch(left, axpy, {400, 256}, in(x.view<float>()), inout(y.view<float>()), 2.0, n);
     } catch (const argument_type_error& mistake) {
-        std::puts(mistake.what());  // argument 3 of the kernel axpy is "float32 a", and got float64
+        std::puts(mistake.what());  // argument 3 of the kernel axpy is "float32 a", and got float64: pass ...
     }
     try {
         static_cast<void>(kernel::from_source("extern \"C\" __global__ void broken() { x = 1; }", "broken"));

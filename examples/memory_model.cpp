@@ -1,12 +1,12 @@
-// Two streams and the host on one piece of memory: docs/memory-model.md. Exits with 0 if each saw what it should.
+// Two streams and the host on the same memory: docs/memory-model.md. Exits with 0 if each saw what it should.
 #include <weir/weir.hpp>
 
 int main() {
     const weir::stream a;
     const weir::stream b;
     const weir::array x = weir::zeros(1000, weir::dtype::float64, a);
-    const weir::array left = x.slice(0, 500);  // the same memory, in two halves
-    const weir::array right = x.slice(500, 1000);
+    weir::array left = x.slice(0, 500);  // the same memory, in two halves
+    weir::array right = x.slice(500, 1000);
 
     weir::fill(a, left, 1);
     weir::fill(b, right, 2);  // comes after the zeros, and shares no byte with `left`: the two run side by side

@@ -18,8 +18,8 @@ namespace {
 double largest_error(weir::device where, float a) {
     const weir::stream s(where);
     const std::int64_t n = 100'000;
-    const weir::array y = weir::empty(n, weir::dtype::float32, s);
-    const weir::array z = weir::empty({n / 100, 100}, weir::dtype::float32, s);
+    weir::array y = weir::empty(n, weir::dtype::float32, s);
+    weir::array z = weir::empty({n / 100, 100}, weir::dtype::float32, s);
 
     weir::parallel_for(
         s, n, [a] __host__ __device__(std::size_t i, std::span<float> to) { to[i] = sqrtf(static_cast<float>(i)) + a; },

@@ -17,28 +17,28 @@ struct world {
     const stream a;
     const stream b;
     const stream c;
-    const array x = weir::zeros(n, weir::dtype::float64, a);
-    const array y = weir::zeros(n, weir::dtype::float64, b);
+    array x = weir::zeros(n, weir::dtype::float64, a);
+    array y = weir::zeros(n, weir::dtype::float64, b);
 };
 
-void read_after_write(const stream& a, const stream& b, const array& x, const array& y) {
+void read_after_write(const stream& a, const stream& b, array& x, array& y) {
     fill(a, x, 1);
     copy(b, y, x);  // RAW. Add before it: b.wait(a.record());
 }
 
-void stale_event(const stream& a, const stream& b, const array& x, const array& y) {
+void stale_event(const stream& a, const stream& b, array& x, array& y) {
     weir::event e = a.record();  // too early: what follows is not covered
     fill(a, x, 1);
     b.wait(e);
     copy(b, y, x);  // stale-event. Record after the fill: e.record(a);
 }
 
-void default_stream(const stream& b, const array& x, const array& y) {
-    fill(weir::current_stream(weir::cpu()), x, 1);  // nobody has made a stream current: Weir's default stream
+void default_stream(const stream& b, array& x, array& y) {
+    fill(weir::current_stream(weir::cpu()), x, 1);  // no stream is current: Weir's default stream
     copy(b, y, x);                                  // default-stream. Give both the same one, or order the two
 }
 
-double host(const stream& a, const array& x) {
+double host(const stream& a, array& x) {
     fill(a, x, 1);
     const double first = x.read<double>()[0];  // host. Add before it: a.synchronize();
     return first;
@@ -46,21 +46,21 @@ double host(const stream& a, const array& x) {
 
 void use_after_free(const stream& a, const stream& b) {
     {
-        const array t = weir::empty(n, weir::dtype::float64, a);
+        array t = weir::empty(n, weir::dtype::float64, a);
         fill(b, t, 1);
     }  // use-after-free. Add before it: a.wait(b.record()); or keep t until the fill is over
 }
 
 void early_reuse(const stream& a, const stream& b, const stream& c) {
     {
-        const array t = weir::empty(n, weir::dtype::float64, a);
+        array t = weir::empty(n, weir::dtype::float64, a);
         fill(b, t, 1);
     }  // use-after-free, and if u lies where t was:
-    const array u = weir::empty(n, weir::dtype::float64, c);
+    array u = weir::empty(n, weir::dtype::float64, c);
     fill(c, u, 2);  // early-reuse
 }
 
-void mended(const stream& a, const stream& b, const array& x, const array& y) {
+void mended(const stream& a, const stream& b, array& x, array& y) {
     fill(a, x, 1);
     b.wait(a.record());
     copy(b, y, x);
@@ -88,8 +88,8 @@ bool found(const weir::report& in, std::string_view kind) {
 double certain_race() {
     const stream producer;
     const stream consumer;
-    const array x = weir::zeros(n, weir::dtype::float64, producer);
-    const array seen = weir::zeros(n, weir::dtype::float64, consumer);
+    array x = weir::zeros(n, weir::dtype::float64, producer);
+    array seen = weir::zeros(n, weir::dtype::float64, consumer);
     weir::cpu().synchronize();
     const weir::ordering_scope scope(weir::ordering_mode::manual);
 
@@ -115,7 +115,7 @@ bool hostile_device() {
 
 int main(int argc, char** argv) {
     weir::stream s(weir::device::from_name(argc > 1 ? argv[1] : "cpu"));  // "cpu", "cpu:inline", "sim:0"
-    const world w;
+    world w;
     weir::cpu().synchronize();
     const bool all = found(watch([&] { read_after_write(w.a, w.b, w.x, w.y); }), "RAW") &&
                      found(watch([&] { stale_event(w.a, w.b, w.x, w.y); }), "stale-event") &&

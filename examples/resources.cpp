@@ -15,7 +15,7 @@ bool memory_of_others(const weir::stream& s) {
     const std::weak_ptr<std::vector<float>> seen = kept;
     kept.reset();
     s.synchronize();
-    const auto still = seen.lock();  // the reaper may have let go of it by now
+    const auto still = seen.lock();  // the reaper may have released it by now
     return !still || still->front() == 1;
 }
 
@@ -30,7 +30,7 @@ bool counted_memory() {
 }
 
 bool how_long(const weir::stream& s) {
-    const weir::array x = weir::zeros(1 << 20, weir::dtype::float32, s);
+    weir::array x = weir::zeros(1 << 20, weir::dtype::float32, s);
     const weir::event start = s.record({.timing = true});
     weir::fill(s, x, 1);
     const weir::event end = s.record({.timing = true});

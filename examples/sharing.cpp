@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-// What the other library has: a queue that runs one task after the other.
+// The other library's queue: it runs one task after the other.
 class their_queue final : public weir::native_queue {
 public:
     their_queue() : thread_([this] { work(); }) {}
@@ -75,7 +75,7 @@ int main() {
     const weir::array x(
         weir::import_live(numbers->data(), numbers->size() * sizeof(double), weir::cpu(), library, numbers),
         weir::dtype::float64, {1000});
-    const weir::array y = weir::empty(1000, weir::dtype::float64);
+    weir::array y = weir::empty(1000, weir::dtype::float64);
     const weir::stream s;
 
     queue->submit([add] { add(1); });  // theirs: Weir does not see it

@@ -20,8 +20,8 @@ float program() {
     using namespace weir;
     const stream load(sim(0), {.name = "load"}), coarse(sim(0), {.name = "coarse"}), fine(sim(0), {.name = "fine"}),
         blend(sim(0), {.name = "blend"});
-    const std::array<array, 2> pictures = {empty(size, dtype::float32, load), empty(size, dtype::float32, load)};
-    const array result = empty(size, dtype::float32, blend);
+    std::array<array, 2> pictures = {empty(size, dtype::float32, load), empty(size, dtype::float32, load)};
+    array result = empty(size, dtype::float32, blend);
     const auto half = [](auto i, auto from, auto to) { to[i] = from[i] / 2; };
     const auto blend_parts = [](auto i, auto low, auto high, auto to) { to[i] = low[i] + high[i]; };
     const auto add = [](auto i, auto a, auto b, auto c, auto sum) { sum[i] += a[i] + b[i] + c[i]; };
@@ -33,13 +33,13 @@ float program() {
         if (round >= 3) {
             ends[static_cast<std::size_t>(round - 3)].synchronize();  // the host runs no further ahead
         }
-        const auto picture = pictures[static_cast<std::size_t>(round % 2)].view<float>();
-        const array low = empty(size, dtype::float32, coarse);
-        const array high = empty(size, dtype::float32, fine);
+        array& picture = pictures[static_cast<std::size_t>(round % 2)];
+        array low = empty(size, dtype::float32, coarse);
+        array high = empty(size, dtype::float32, fine);
         done.push_back(empty(size, dtype::float32, blend));
-        fill(on(load).label("load"), picture.base(), round);
-        parallel_for(on(coarse).label("coarse part"), size, half, in(picture), out<float>(low));
-        parallel_for(on(fine).label("fine part"), size, half, in(picture), out<float>(high));
+        fill(on(load).label("load"), picture, round);
+        parallel_for(on(coarse).label("coarse part"), size, half, in<float>(picture), out<float>(low));
+        parallel_for(on(fine).label("fine part"), size, half, in<float>(picture), out<float>(high));
         ends.push_back(parallel_for(on(blend).label("blend"), size, blend_parts, in<float>(low), in<float>(high),
                                     out<float>(done.back())));
         if (done.size() == 3) {

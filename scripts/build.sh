@@ -22,6 +22,7 @@ build_packages() {
     command -v ninja >/dev/null || echo ninja-build
     command -v "${CXX:-g++}" >/dev/null || echo g++
     echo nlohmann-json3-dev
+    echo libeigen3-dev
 }
 
 # build PRESET PARTS TARGET...: configures where needed, and builds the targets. PARTS are some of CLI TESTS BENCH

@@ -19,6 +19,7 @@ from pathlib import Path
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])\'', re.S | re.M)
 NAMESPACE = re.compile(r"(?:inline\s+)?namespace\b\s*([\w:]*)$")
 CLASS = re.compile(r"(?:class|struct)\s+(?:\[\[[^]]*\]\]\s*)?(?P<export>WEIR_EXPORT\s+)?(?P<name>\w+)\b(?:\s*final)?\s*(?::|$)")
+EXPORTED_TEMPLATE = re.compile(r"template\s*<[^>]*>\s*(?:class|struct)\s+WEIR_EXPORT\s+(?P<name>\w+)\b")
 OPERATOR = re.compile(r"\boperator\s*(\(\)|\[\]|[^\s\w(]+|[\w:]+)\s*(?=\()")
 NEVER_A_NAME = {"alignas", "decltype", "explicit", "noexcept", "requires", "__attribute__"}
 OF_STANDARD_LIBRARY = re.compile(r"_Z(?:T[ISV]|GV|Z)?P?(?:N[KV]*)?(?:S[tabsiod]|9__gnu_cxx|F)")
@@ -100,7 +101,9 @@ def read_scope(text, scope, class_exported, declared):
         head = re.sub(r"\b(?:public|private|protected)\s*:", "", head).strip()
         namespace = NAMESPACE.match(head)
         a_class = CLASS.match(head)
-        if body is not None and namespace:
+        if body is not None and re.fullmatch(r"extern", head):  # "C", without the text
+            read_scope(body, scope, None, declared)
+        elif body is not None and namespace:
             read_scope(body, f"{scope}{namespace[1]}::", None, declared)
         elif body is not None and a_class:
             exported = bool(a_class["export"] or class_exported)
@@ -108,6 +111,8 @@ def read_scope(text, scope, class_exported, declared):
             if exported:
                 declared.classes.add(name)
             read_scope(body, name + "::", exported, declared)
+        elif body is not None and (template := EXPORTED_TEMPLATE.match(head)):
+            declared.classes.add(scope + template["name"])  # its instances are found by its name
         elif body is None:
             read_declaration(head, scope, class_exported, declared)
 
@@ -127,7 +132,7 @@ def read_declaration(head, scope, class_exported, declared):
             declared.friends.add(scope + name)
             return
     declared.functions[scope + name] += 1
-    if not class_exported and "WEIR_EXPORT" not in head:
+    if not class_exported and "WEIR_EXPORT" not in head and "WEIR_C_EXPORT" not in head:
         declared.unmarked.add(scope + name)
 
 
@@ -158,12 +163,15 @@ def compare(declared, symbols):
     messages = []
     for kind, name, demangled in symbols:
         about_class = ABOUT_CLASS.match(demangled)
-        if about_class and about_class[1] in declared.classes:
+        if about_class and about_class[1].partition("<")[0] in declared.classes:
+            continue
+        # A way into a virtual function through another base of its class.
+        if demangled.startswith(("non-virtual thunk to ", "virtual thunk to ")):
             continue
         if kind in "VWu" and OF_STANDARD_LIBRARY.match(name):
             continue
-        function = function_name(demangled)
-        if function is None or function not in declared.functions:
+        function = function_name(demangled) or demangled  # of C, a symbol is a name
+        if function not in declared.functions:
             messages.append(f"exported, but not declared in a public header: {demangled}")
         else:
             # Several symbols of one constructor or destructor count as one.
@@ -190,7 +198,7 @@ def main():
             print(message)
         print(f"exports: {len(messages)} mistakes")
         return 1 if messages else 0
-    headers = sorted(Path(sys.argv[1]).rglob("*.hpp"))
+    headers = sorted(path for path in Path(sys.argv[1]).rglob("*") if path.suffix in (".hpp", ".h"))
     declared = read_headers(header.read_text(encoding="utf-8") for header in headers)
     messages = compare(declared, read_library(sys.argv[2]))
     for message in messages:

@@ -13,36 +13,39 @@ import sys
 from pathlib import Path
 
 # Which layers a layer may include, besides itself. From the bottom up.
-_CORE = ["base", "frontier", "order", "backend", "runtime", "memory", "array"]
+_CORE = ["base", "frontier", "order", "observe", "backend", "runtime", "memory", "array"]
 MAY_INCLUDE = {
     "base": [],
     "frontier": ["base"],
     "order": ["base", "frontier"],
-    "backend": ["base", "frontier", "order"],
-    "runtime": ["base", "frontier", "order", "backend"],
-    "memory": ["base", "frontier", "order", "backend", "runtime"],
-    "array": ["base", "frontier", "order", "backend", "runtime", "memory"],
+    "observe": ["base", "frontier", "order"],
+    "backend": ["base", "frontier", "order", "observe"],
+    "runtime": ["base", "frontier", "order", "observe", "backend"],
+    "memory": ["base", "frontier", "order", "observe", "backend", "runtime"],
+    "array": ["base", "frontier", "order", "observe", "backend", "runtime", "memory"],
     "exchange": _CORE,
     "calls": _CORE,
-    # Check and trace observe: they see what the runtime reports, and the runtime does not know them.
-    "check": ["base", "frontier", "order"],
-    "trace": ["base", "frontier", "order"],
+    # Check and trace observe: they see what is reported to observers, and the runtime does not know them.
+    "check": ["base", "frontier", "order", "observe"],
+    "trace": ["base", "frontier", "order", "observe"],
+    # The interface for C, defined on the one for C++.
+    "c_api": [*_CORE, "exchange", "calls", "check", "trace"],
     # The header that includes all others, and the command.
     "umbrella": [*_CORE, "exchange", "calls", "check", "trace"],
     "cli": [*_CORE, "exchange", "calls", "check", "trace", "umbrella"],
 }
 
-# Single headers that a layer may include although it may not include their layer.
-MAY_INCLUDE_HEADER = {
-    "check": ["backend/setting.hpp", "runtime/gone_streams.hpp", "runtime/observer.hpp", "runtime/stream_directory.hpp",
-              "weir/detail/submission.hpp", "weir/completion.hpp"],
-    "trace": ["backend/setting.hpp", "runtime/gone_streams.hpp", "runtime/observer.hpp", "runtime/stream_directory.hpp",
-              "weir/detail/submission.hpp", "weir/completion.hpp"],
-}
+# Folders of src/backend/ that are no kind of device.
+_INTERFACES = ["capability"]
+# The files that may name a kind of device. All other code asks a device's driver for what it needs.
+MAY_NAME_BACKENDS = [
+    "src/runtime/devices/devices.cpp", "src/runtime/devices/simulated.cpp", "src/cli/info.cpp", "src/cli/info_cuda.cpp",
+]
 
 # The layer of each public header. Its first line says the same: "// What it is. Layer: base."
 PUBLIC_HEADERS = {
     "weir.hpp": "umbrella",
+    "access.hpp": "base",
     "error.hpp": "base",
     "float16.hpp": "base",
     "export.hpp": "base",
@@ -51,23 +54,29 @@ PUBLIC_HEADERS = {
     "detail/intrusive.hpp": "base",
     "detail/launch_shape.hpp": "base",
     "detail/mutex.hpp": "base",
+    "detail/passkey.hpp": "base",
     "detail/operation.hpp": "base",
     "detail/rare.hpp": "base",
     "detail/simulation.hpp": "base",
     "detail/site.hpp": "base",
     "detail/task.hpp": "base",
     "detail/cuda_launch.hpp": "array",
+    "detail/launch_arguments.hpp": "array",
     "detail/host_copy.hpp": "array",
+    "detail/acting.hpp": "base",
     "detail/internal_memory.hpp": "array",
+    "detail/observed.hpp": "observe",
     "detail/footprint.hpp": "order",
     "detail/interruption.hpp": "backend",
     "ordering.hpp": "order",
     "completion.hpp": "runtime",
     "detail/current_stream.hpp": "runtime",
+    "detail/label_scope.hpp": "runtime",
     "detail/submission.hpp": "runtime",
     "device.hpp": "runtime",
     "event.hpp": "runtime",
     "stream.hpp": "runtime",
+    "token.hpp": "runtime",
     "native_queue.hpp": "runtime",
     "parallel.hpp": "runtime",
     "package.hpp": "runtime",
@@ -79,21 +88,39 @@ PUBLIC_HEADERS = {
     "capture.hpp": "memory",
     "memory.hpp": "memory",
     "memory_resource.hpp": "memory",
+    "cuda_memory_resource.hpp": "memory",
+    "detail/raw_memory.hpp": "memory",
+    "pmr.hpp": "memory",
+    "poisoning.hpp": "array",
     "arithmetic.hpp": "array",
     "array.hpp": "array",
     "dtype.hpp": "array",
     "explain.hpp": "array",
+    "index_function.hpp": "array",
     "indexing.hpp": "array",
     "scalar.hpp": "array",
     "shape.hpp": "array",
     "strided_span.hpp": "array",
+    "elementwise.hpp": "array",
+    "reduction_kernel.hpp": "array",
     "kernel.hpp": "array",
+    "kernel_argument.hpp": "array",
     "launch.hpp": "array",
+    "on.hpp": "array",
+    "operands.hpp": "array",
     "random.hpp": "array",
     "reduction.hpp": "array",
-    "exchange.hpp": "exchange",
+    "reduction_kernel.hpp": "array",
+    "arrow.hpp": "exchange",
+    "borrow.hpp": "exchange",
+    "dlpack.hpp": "exchange",
+    "exchange_table.hpp": "exchange",
+    "native_event.hpp": "exchange",
+    "pin.hpp": "exchange",
     "calls.hpp": "calls",
     "fft.hpp": "calls",
+    "linalg.hpp": "calls",
+    "sparse.hpp": "calls",
     "check.hpp": "check",
     "trace.hpp": "trace",
     "wait_log.hpp": "trace",
@@ -110,11 +137,20 @@ def layer_of(path, root):
         parts = path.relative_to(root).parts
     except ValueError:
         return None
+    if parts == ("include", "weir.h"):
+        return "c_api"
     if parts[:2] == ("include", "weir"):
         return PUBLIC_HEADERS.get("/".join(parts[2:]))
     if parts[0] == "src" and len(parts) > 2:
         return parts[1] if parts[1] in MAY_INCLUDE else None
     return None
+
+
+def backend_of(path, root):
+    """The kind of device to whose folder in src/backend/ a file belongs, or None."""
+    parts = path.relative_to(root).parts
+    is_in_folder = len(parts) > 3 and parts[:2] == ("src", "backend") and parts[2] not in _INTERFACES
+    return parts[2] if is_in_folder else None
 
 
 def resolve(text, quoted, including, root):
@@ -148,11 +184,13 @@ def check_file(path, root):
             if match["open"] == '"' or match["path"].startswith("weir/"):
                 yield f"{name}:{number}: {line.strip()}: no such file in this repository"
             continue
+        kind = backend_of(included, root)
+        if kind not in (None, backend_of(path, root)) and name.as_posix() not in MAY_NAME_BACKENDS:
+            yield (f"{name}:{number}: {line.strip()}: only {', '.join(MAY_NAME_BACKENDS)} name the backend {kind}: "
+                   "ask the driver for a capability")
+            continue
         target = layer_of(included, root)
         if target == layer or target in MAY_INCLUDE[layer]:
-            continue
-        short = included.relative_to(root).as_posix().removeprefix("src/").removeprefix("include/")
-        if short in MAY_INCLUDE_HEADER.get(layer, []):
             continue
         yield f"{name}:{number}: {line.strip()}: {layer} may not include {target or 'a file without a layer'}"
 
@@ -177,7 +215,7 @@ def check_tree(root):
     verifier = [path for path in sorted((root / "tools" / "verify").rglob("*")) if path.suffix in SUFFIXES]
     files = [
         path
-        for folder in (root / "src", root / "include" / "weir")
+        for folder in (root / "src", root / "include")
         for path in sorted(folder.rglob("*"))
         if path.suffix in SUFFIXES
     ]

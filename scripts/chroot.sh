@@ -43,7 +43,7 @@ part_package() {
     step './run package'
     step 'apt-get install -y -qq --no-install-recommends ./build/package/*.deb >/dev/null'
     step 'cd /; weir info; weir verify --help >/dev/null'
-    step 'apt-get install -y -qq --no-install-recommends pkgconf cmake ninja-build nlohmann-json3-dev >/dev/null'
+    step 'apt-get install -y -qq --no-install-recommends pkgconf cmake ninja-build libeigen3-dev nlohmann-json3-dev >/dev/null'
     step 'cp -r tests/install/consumer /root/; cd /root/consumer; cmake -G Ninja -B found >/dev/null
         cmake --build found; found/consumer-weir; found/consumer-static; found/consumer-shared'
     step 'cd /root/consumer; g++ -std=c++20 consumer.cpp $(pkg-config --cflags --libs weir) -o linked; ./linked'

@@ -53,7 +53,7 @@ check_python() {
         echo "to mend: $bin/ruff format"
         status=1
     }
-    MYPYPATH=build/release/python "$bin/mypy" --strict -p weir || status=1
+    MYPYPATH=build/release/python "$bin/mypy" --strict -p weir -p weir_conformance || status=1
     # Examples have no types, so that they read well; what they call has.
     MYPYPATH=build/release/python "$bin/mypy" --check-untyped-defs examples/python/*.py || status=1
     return $status

@@ -1,6 +1,6 @@
-// The fake driver of the tests, but for the calls by which a stream of operations with nothing in them is ordered: those do
-// nothing, at the price of a call. An event is over a millisecond after it was recorded, whatever it waits for. What is left of
-// the time of a benchmark on it is Weir's own. For `./run bench cuda-host`.
+// The fake driver of the tests, except that the calls that order a stream of empty operations do nothing, at the price of a call.
+// An event is complete a millisecond after it was recorded, whatever it waits for. So the time of a benchmark on this driver is Weir's
+// own. For `./run bench cuda-host`.
 //
 // With WEIR_IDLE_CUDA=sweep a launch goes through more data and more code than the first caches hold, as a driver's does: what Weir
 // needs for the next operation is not there then.
@@ -24,7 +24,7 @@ constexpr result not_ready = 600;
 using nanoseconds = std::chrono::steady_clock::rep;
 constexpr nanoseconds lasts = 1'000'000;
 
-/// The time when somebody asked last whether an event is over, which somebody does every millisecond.
+/// The time of the last query whether an event is complete. The watcher makes one every millisecond.
 std::atomic<nanoseconds> asked_last{0};
 
 struct event {
@@ -115,5 +115,5 @@ WEIR_IDLE_CALL cuCtxGetCurrent(void** context) {
 WEIR_IDLE_CALL cuCtxSetCurrent(void* context) {
     static auto* const of_fake = reinterpret_cast<result (*)(void*)>(::dlsym(RTLD_NEXT, "cuCtxSetCurrent"));
     current = context;
-    return of_fake(context);  // which looks for it in the calls that are its own
+    return of_fake(context);  // the fake driver's own calls read it there
 }

@@ -1,6 +1,6 @@
 """The demonstration of `weir demo`, in Python: takes the beats out of a recording, on six streams.
 
-Three acts: ordered by nobody (wrong), ordered by hand (right), ordered by Weir (right, and no event in the program).
+Three acts: not ordered (wrong), ordered by hand (right), ordered by Weir (right, and no event in the program).
 The samples are those of the command, bit for bit: src/cli/demo says what is computed and why.
 
 Usage: demo.py RECORDING.wav [FOLDER] [DEVICE]
@@ -20,7 +20,7 @@ from weir.testing import Gate
 STAGES = ("load", "analyse", "filter", "synthesise", "add", "store")
 FRAMES_PER_BLOCK = 32
 OVERLAP = 8  # frames that lie over each sample
-LATE = ("filter", "load", "add", "analyse", "synthesise", "store")  # act 1: who stands still, one after the other
+LATE = ("filter", "load", "add", "analyse", "synthesise", "store")  # act 1: stages that stand still, in turn
 
 
 class Recording:
@@ -390,7 +390,7 @@ def main(file, folder):
     with weir.check() as report:
         safe = run(sound, "manual")
     (folder / "act1-check.txt").write_text(str(report))
-    print(f"act 1  ordered by nobody: wrong; check finds {len(report)} pairs of lines that race")
+    print(f"act 1  without ordering: wrong; check finds {len(report)} pairs of lines that race")
 
     with weir.check() as report:
         by_hand = run(sound, "manual", by_hand=True)

@@ -55,7 +55,7 @@ print(report)
 
 # What a stream still needs.
 def add_up(total, address, size):
-    """Runs in a stream. It is told an address: of the array that lives there, Weir knows nothing."""
+    """Runs in a stream. It gets an address, and Weir does not know the array that lies there."""
     total[0] = sum((ctypes.c_double * size).from_address(address))
 
 

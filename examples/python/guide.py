@@ -84,6 +84,16 @@ try:
 except weir.OperationError as error:
     print(error.label, type(error.__cause__).__name__)
 
+# --- labels
+with weir.label("window"):
+    x *= 2
+weir.fill(x[0], 1, label="first row")
+failed = weir.host_task(fails, label="load")
+try:
+    failed.wait(timeout=60)  # seconds; False if it is not over by then
+except weir.OperationError as error:
+    print(error.label)
+
 # --- pickling, by value
 print(pickle.loads(pickle.dumps(x)).shape)
 

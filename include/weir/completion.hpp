@@ -5,6 +5,7 @@
 #include <string>
 
 #include "weir/detail/intrusive.hpp"
+#include "weir/detail/passkey.hpp"
 #include "weir/export.hpp"
 #include "weir/source_location.hpp"
 
@@ -22,22 +23,22 @@ public:
     /// Nothing to wait for.
     completion() = default;
 
-    /// Whether the operation is over. Never blocks. An answer of true orders what the program does next (rule V1).
+    /// Whether the operation is complete. Never blocks. An answer of true orders what the program does next (rule V1).
     [[nodiscard]] bool done(source_location where = source_location::current()) const;
 
-    /// Blocks the calling thread until the operation is over. Throws operation_error if it failed
-    /// or did not run for the failure of another (rule K4), each time; and as stream_ref::synchronize does.
+    /// Blocks the calling thread until the operation is complete. Throws operation_error if it failed, or did not run because another
+    /// failed (rule K4), each time; and as stream_ref::synchronize does.
     void synchronize(source_location where = source_location::current()) const;
 
     /// `<weir.completion epoch 7 of "load" on cpu, not over>`. Never blocks.
     [[nodiscard]] std::string to_string() const;
 
     /// @{
-    /// For Weir's own use: position and past of the operation.
-    [[nodiscard]] std::uint32_t timeline() const noexcept { return timeline_; }
-    [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
-    [[nodiscard]] const order::clock& known() const noexcept { return known_; }
-    completion(std::uint32_t timeline, std::uint64_t epoch, order::clock known) noexcept
+    /// The operation's position, and what it is ordered after.
+    [[nodiscard]] std::uint32_t timeline(detail::passkey /*key*/) const noexcept { return timeline_; }
+    [[nodiscard]] std::uint64_t epoch(detail::passkey /*key*/) const noexcept { return epoch_; }
+    [[nodiscard]] const order::clock& known(detail::passkey /*key*/) const noexcept { return known_; }
+    completion(detail::passkey /*key*/, std::uint32_t timeline, std::uint64_t epoch, order::clock known) noexcept
         : known_(std::move(known)), epoch_(epoch), timeline_(timeline) {}
     /// @}
 

@@ -1,4 +1,4 @@
-// Floating-point numbers of 16 bits: storage, and exact conversion from and to wider ones. Layer: base.
+// Floating-point numbers of 16 bits: storage, and exact conversion to and from wider ones. Layer: base.
 #pragma once
 
 #include <bit>
@@ -10,8 +10,8 @@ namespace weir {
 
 namespace detail {
 
-/// The float next to `value` whose last bit says whether anything was lost ("round to odd"). Rounding it once more, to a
-/// format with at least two bits fewer, gives what rounding `value` itself would have given.
+/// The float next to `value` whose last bit says whether anything was lost ("round to odd"). Rounding it once more, to a format with at
+/// least two bits fewer, gives the result of rounding `value` itself.
 constexpr float round_to_odd(double value) noexcept {
     const auto nearest = static_cast<float>(value);
     auto bits = std::bit_cast<std::uint32_t>(nearest);
@@ -44,9 +44,9 @@ constexpr double round_to_odd_double(Integer value) noexcept {
 constexpr std::uint16_t float16_bits(float value) noexcept {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t magnitude = bits & 0x7fffffffU;
-    // 2^-14 and more: what the exponent becomes, then half of the last bit that is kept, or a bit less where it is even.
+    // At least 2^-14: rebias the exponent, then add half of the last kept bit, less one unit if that bit is even (ties to even).
     const std::uint32_t normal = (magnitude - (112U << 23U) + 0xfffU + (magnitude >> 13U & 1U)) >> 13U;
-    // Less: the sum with 1/2 has its last bit where the small number has it, so that adding rounds.
+    // Below 2^-14: the sum with 1/2 has its last bit at the last bit of a subnormal float16, so the addition rounds.
     const std::uint32_t small = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) - 0x3f000000U;
     const std::uint32_t nan = 0x7e00U | ((magnitude >> 13U) & 0x3ffU);
     std::uint32_t rounded = magnitude < 0x38800000U ? small : normal;
@@ -57,7 +57,7 @@ constexpr std::uint16_t float16_bits(float value) noexcept {
 
 constexpr float float16_value(std::uint16_t bits) noexcept {
     const std::uint32_t magnitude = bits & 0x7fffU;
-    // Read as a float it has the wrong exponent, by 112 for normal and for subnormal numbers alike.
+    // Read as a float, it has an exponent that is wrong by 112, for normal and for subnormal numbers.
     const float scaled = std::bit_cast<float>(magnitude << 13U) * 0x1p112F;
     const std::uint32_t special = magnitude >= 0x7c00U ? 0x7f800000U : 0U;
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special |
@@ -75,15 +75,15 @@ constexpr float bfloat16_value(std::uint16_t bits) noexcept {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
 }
 
-/// What both formats have in common: two bytes, made by rounding to nearest (to even where two are as near), and widened
-/// to float without loss. Arithmetic is float's.
+/// The common base of both formats: two bytes, made by rounding to nearest (ties to even), and widened to float without loss. Arithmetic is
+/// float's.
 template <std::uint16_t (*Narrow)(float) noexcept, float (*Widen)(std::uint16_t) noexcept>
 class short_float {
 public:
-    /// Any value; 0 if made with {}.
+    /// Uninitialized; 0 if made with {}.
     short_float() = default;
     /// @{
-    /// Rounds once, to nearest, ties to even; what is too large becomes infinite.
+    /// Rounds once, to nearest, ties to even; numbers that are too large become infinite.
     explicit constexpr short_float(float value) noexcept : bits_(Narrow(value)) {}
     explicit constexpr short_float(double value) noexcept : bits_(Narrow(round_to_odd(value))) {}
     template <std::integral Integer>

@@ -11,8 +11,8 @@
 
 namespace weir {
 
-/// Another array library in this process, as far as Weir has to know it: which stream it works on now. Derive from it,
-/// one object for each library, to share memory with that library (sharing.hpp).
+/// Another array library in this process, as far as Weir needs to know it: the stream that it works on now. Derive from it, with one object
+/// for each library, to share memory with that library (sharing.hpp).
 class WEIR_EXPORT package {
 public:
     package() = default;
@@ -23,15 +23,15 @@ public:
     /// Its name, for messages and traces. Constant, and valid as long as the object.
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
-    /// The stream that the package would put the calling thread's next work on `device` into. It may be another one at
-    /// each call (rule S7), so Weir asks for each operation on shared memory, in the thread that enqueues it and under no
-    /// lock. None if the package has no queues there and its work is over when its calls return, as NumPy's is (rule X6).
+    /// The stream into which the package would put the calling thread's next work on `of`. It may be another stream at each call (rule
+    /// S7), so Weir asks for each operation on shared memory, on the thread that enqueues the operation and under no lock. None if the
+    /// package has no queues there and its work is complete when its calls return, as NumPy's is (rule X6).
     [[nodiscard]] virtual std::optional<stream> current_stream(device of) = 0;
 };
 
 /// What a package may do with memory that it shares.
 enum class package_use : std::uint8_t {
-    reads,   ///< it only reads, as the consumer of an immutable import does: what Weir reads needs no order with it
+    reads,   ///< it only reads, as the consumer of an immutable import does: reads by Weir need no order with it
     writes,  ///< it may read and write
 };
 

@@ -1,4 +1,4 @@
-// Fork and join: blocks of work that run beside each other. Layer: runtime.
+// Fork and join: blocks of work that run in parallel. Layer: runtime.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace weir {
 
-/// Streams that run beside each other and belong together: each starts after what the launching stream was given before, and
-/// the launching stream goes on after all of them (scenario C7). They come from a pool and go back there. Device-side:
-/// neither end blocks.
+/// Streams that run in parallel and belong together: each starts after what was enqueued into the launching stream before, and the
+/// launching stream continues after all of them (scenario C7). They come from a pool and go back to it. Device-side: neither the
+/// constructor nor `join` blocks.
 ///
 /// \code
 /// {
@@ -24,22 +24,21 @@ namespace weir {
 /// weir::parallel_for(s, n, sum, weir::in(all));  // after the three
 /// \endcode
 ///
-/// The launching stream may be given work meanwhile, which runs beside them. One thread at a time; the streams are for any
-/// thread.
+/// The launching stream may be given work meanwhile, which runs in parallel to them. One thread at a time; any thread may use the streams.
 class WEIR_EXPORT parallel {
 public:
     /// `count` streams of the launching stream's device, with its priority. Throws state_error if it is closed,
     /// std::bad_alloc.
-    explicit parallel(std::size_t count, const stream_ref& from = current_stream(),
-                      source_location where = source_location::current());
-    /// Joins, unless that was done. Where that fails, because memory runs out or the launching stream was closed, the
-    /// calling thread waits for the streams instead.
+    [[nodiscard]] explicit parallel(std::size_t count, const stream_ref& from = current_stream(),
+                                    source_location where = source_location::current());
+    /// Joins, unless `join` was called. If that fails, because memory runs out or the launching stream was closed, the calling thread
+    /// waits for the streams instead.
     ~parallel();
     parallel(const parallel&) = delete;
     parallel& operator=(const parallel&) = delete;
 
-    /// The launching stream goes on after everything that the streams were given. They may be used no more: there are none
-    /// then. Idempotent. Throws state_error if the launching stream is closed, std::bad_alloc: then it can be called again.
+    /// The launching stream continues after everything that was enqueued into the streams, which must not be used any more: the object
+    /// then has none. Idempotent. Throws state_error if the launching stream is closed, std::bad_alloc; then it can be called again.
     void join(source_location where = source_location::current());
 
     /// @{

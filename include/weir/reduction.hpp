@@ -8,11 +8,11 @@
 
 #include "weir/array.hpp"
 #include "weir/export.hpp"
-#include "weir/launch.hpp"
+#include "weir/on.hpp"
 
 namespace weir {
 
-/// Which axes a reduction goes along.
+/// The axes of a reduction.
 struct along {
     /// All axes.
     along() = default;
@@ -24,21 +24,21 @@ struct along {
     explicit along(std::vector<std::int64_t> several) : axes(std::move(several)) {}
     /// @}
 
-    std::optional<std::vector<std::int64_t>> axes;  ///< nothing: all of them; negative ones count from the end
-    bool keep = false;                              ///< reduced axes stay, with the extent 1
+    std::optional<std::vector<std::int64_t>> axes;  ///< nothing: all axes; negative numbers count from the end
+    bool keep = false;                              ///< reduced axes stay, with extent 1
 };
 
-/// What becomes of the elements along the axes.
+/// What is computed from the elements along the axes.
 enum class reduction : std::uint8_t {
-    sum,   ///< of bool and integers: int64, of unsigned integers uint64; else in the elements' type; of none: 0
-    min,   ///< complex numbers by their real parts first; NaN wins; of none: argument_error
-    max,   ///< likewise
-    mean,  ///< of bool and integers: float64; else in the elements' type; of none: NaN
+    sum,   ///< bool and integers: int64, unsigned integers: uint64; others: the elements' type; no elements: 0
+    min,   ///< complex numbers by their real parts first; NaN wins; no elements: argument_error
+    max,   ///< the same rules as `min`
+    mean,  ///< bool and integers: float64; others: the elements' type; no elements: NaN
 };
 
-/// A new array with the results, without the axes. Sums of floating-point numbers are taken in float64 and pairwise, so
-/// that errors grow with the logarithm of the number of elements. One operation, which reads `x` and never blocks.
-/// Throws argument_error: no such axis, an axis twice, an extreme of no elements, an array of another device.
+/// A new array with the results, without the reduced axes. Sums of floating-point numbers are computed in float64 and pairwise, so that
+/// errors grow with the logarithm of the number of elements. One operation, which reads `x` and never blocks. Throws argument_error: no
+/// such axis, an axis twice, an extreme of no elements, an array of another device.
 [[nodiscard]] WEIR_EXPORT array reduce(const on& where, reduction what, const array& x, const along& axes = {});
 
 /// @{

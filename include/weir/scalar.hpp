@@ -13,15 +13,15 @@
 
 namespace weir {
 
-/// A number without an element type of its own, as numbers in the source are: a bool, an integer, a real or a complex
-/// number. Beside an array it takes the array's type as far as that can be (NumPy's weak scalars, NEP 50).
+/// A number without an element type of its own, like a literal in the source: a bool, an integer, a real or a complex number. Next to an
+/// array it takes the array's type if possible (NumPy's weak scalars, NEP 50).
 class WEIR_EXPORT scalar {
 public:
-    /// What it holds: every integer and real number as the widest of its kind.
+    /// The stored value: integers and real numbers as the widest type of their kind.
     using any = std::variant<bool, std::int64_t, std::uint64_t, double, std::complex<double>>;
 
     /// @{
-    /// From a number of C++, which is kept exactly; floating-point types wider than double are rounded to it.
+    /// From a number of C++, which is kept exactly; floating-point types wider than double are rounded to double.
     scalar(bool value) noexcept : value_(value) {}  // NOLINT(google-explicit-constructor): a number is the common case
     template <detail::integer_element Integer>
     scalar(Integer value) noexcept {  // NOLINT(google-explicit-constructor)
@@ -44,17 +44,19 @@ public:
 
     /// The number.
     [[nodiscard]] const any& value() const noexcept { return value_; }
-    /// Its kind, which promotion goes by.
+    /// Its kind, which decides the promotion.
     [[nodiscard]] dtype_kind kind() const noexcept;
 
-    /// Throws argument_error if elements of `type` cannot be this number: out of an integer's range, an imaginary part that
-    /// is not 0 for real elements. Fractions are cut off for integers, and real numbers are rounded, as NumPy does.
+    /// Checks that elements of `type` can be this number: throws argument_type_error for a type without arithmetic, argument_error for a
+    /// number out of an integer's range, or with an imaginary part that is not 0 for real elements. Fractions are cut off for integers,
+    /// and real numbers are rounded, as NumPy does.
     void expect_fits(dtype type) const;
-    /// Writes it as an element of `type`, converted as NumPy's unsafe casting does. `to` has size_of(type) bytes.
-    void store(dtype type, std::byte* to) const noexcept;
-    /// The element of `type` at `from`.
-    [[nodiscard]] static scalar load(dtype type, const std::byte* from) noexcept;
-    /// "3", "2.5", "(1+2j)".
+    /// Writes the number as an element of `type`, converted as by NumPy's unsafe casting. `to` has size_of(type) bytes. Throws
+    /// argument_type_error for a type without arithmetic.
+    void store(dtype type, std::byte* to) const;
+    /// The element of `type` at `from`. Throws argument_type_error for a type without arithmetic.
+    [[nodiscard]] static scalar load(dtype type, const std::byte* from);
+    /// "3", "2.5", "1.0" of a real number, "(1+2j)".
     [[nodiscard]] std::string to_string() const;
 
 private:

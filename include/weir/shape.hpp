@@ -16,13 +16,13 @@ namespace weir {
 
 namespace detail {
 
-/// One number for each dimension, never changed. A few are kept in place; copies of more share them.
+/// One number for each dimension; immutable. Up to `in_place` numbers are stored in place; copies of longer lists share them.
 class axis_list {
 public:
     static constexpr std::size_t in_place = 4;
 
     axis_list() = default;
-    /// Of one axis.
+    /// A list of one axis.
     explicit axis_list(std::int64_t value) noexcept : few_{value}, count_(1) {}
     /// Throws std::bad_alloc.
     explicit axis_list(std::span<const std::int64_t> values) : count_(values.size()) {
@@ -31,7 +31,7 @@ public:
             std::copy(values.begin(), values.end(), made.get());
             many_ = made;
         } else {
-            for (std::size_t axis = 0; axis < in_place; ++axis) {  // a call would take longer
+            for (std::size_t axis = 0; axis < in_place; ++axis) {  // a function call would take longer
                 few_[axis] = axis < count_ ? values[axis] : 0;
             }
         }
@@ -46,24 +46,23 @@ public:
         if (a.count_ > in_place) {
             return std::equal(a.values().begin(), a.values().end(), b.values().begin(), b.values().end());
         }
-        // What is not in use is 0.
+        // Unused entries are 0.
         return a.count_ == b.count_ && a.few_[0] == b.few_[0] && a.few_[1] == b.few_[1] && a.few_[2] == b.few_[2] &&
                a.few_[3] == b.few_[3];
     }
 
 private:
-    std::array<std::int64_t, in_place> few_{};  ///< 0 where there are fewer
+    std::array<std::int64_t, in_place> few_{};  ///< unused entries are 0
     std::shared_ptr<const std::int64_t[]> many_;
     std::size_t count_ = 0;
 };
 
-/// As many elements of the largest type as a difference of pointers can count.
+/// The number of elements of the largest type that a pointer difference can count.
 inline constexpr std::int64_t most_elements = std::int64_t{PTRDIFF_MAX} / 16;
 
 }  // namespace detail
 
-/// The extents of an array, outermost first. At most `most` dimensions; none is a single element. Extents are not
-/// negative.
+/// The extents of an array, outermost first. At most `most` dimensions; an array with none is a single element. Extents are not negative.
 class WEIR_EXPORT shape {
 public:
     static constexpr std::size_t most = 32;  ///< dimensions
@@ -102,14 +101,14 @@ public:
     friend bool operator==(const shape&, const shape&) = default;
 
 private:
-    /// Says what is wrong with an extent, or with all of them together.
+    /// Throws argument_error, which says what is wrong with an extent, or with all of them together.
     [[noreturn]] void refuse() const;
 
     detail::axis_list extents_;
 };
 
-/// The shape of what arithmetic makes of operands of these shapes, as NumPy's broadcasting has it: counted from the last
-/// dimension, extents must be equal or 1. Throws argument_error.
+/// The shape of the result of arithmetic on operands of these shapes, by NumPy's broadcasting: counted from the last dimension, extents
+/// must be equal or 1. Throws argument_error.
 [[nodiscard]] WEIR_EXPORT shape broadcast_shapes(const shape& a, const shape& b);
 
 }  // namespace weir

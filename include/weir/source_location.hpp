@@ -1,4 +1,4 @@
-// Where in the user's program a call stands. Layer: base.
+// The place of a call in the user's program. Layer: base.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@ namespace weir {
 ///
 /// Holds pointers to string literals; copies are cheap and never dangle.
 struct source_location {
-    const char* file = "";      ///< the source file, as the compiler was given it
+    const char* file = "";      ///< the source file, as it was passed to the compiler
     const char* function = "";  ///< the function's name
-    std::uint32_t line = 0;     ///< from 1; 0 if nothing is known
+    std::uint32_t line = 0;     ///< counted from 1; 0 if unknown
 
-    /// The place of the call in whose default argument this stands.
+    /// As a default argument: the place of the call.
     static constexpr source_location current(const char* file = __builtin_FILE(),
                                              const char* function = __builtin_FUNCTION(),
                                              std::uint32_t line = __builtin_LINE()) noexcept {

@@ -1,4 +1,4 @@
-// Elements that lie apart, for code that runs in a stream. Layer: array.
+// Elements with gaps between them, for code that runs in a stream. Layer: array.
 #pragma once
 
 #include <array>
@@ -17,11 +17,11 @@ public:
     /// One number for each dimension.
     using extents_type = std::array<std::int64_t, Rank>;
 
-    /// From the element with all indices 0, and extents and strides in elements.
+    /// `first` is the element with all indices 0; extents and strides count elements.
     constexpr strided_span(T* first, const extents_type& extents, const extents_type& strides) noexcept
         : first_(first), extents_(extents), strides_(strides) {}
 
-    /// The same elements, to be read only.
+    /// The same elements, for reading only.
     template <class U>
         requires(std::is_const_v<T>&& std::same_as<U, std::remove_const_t<T>>)
     // NOLINTNEXTLINE(google-explicit-constructor): as std::span does

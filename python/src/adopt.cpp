@@ -23,19 +23,19 @@ std::uintptr_t handle_from(nb::handle number, nb::handle of) {
     const nb::object index = nb::steal(PyNumber_Index(number.ptr()));
     if (!index.is_valid()) {
         PyErr_Clear();
-        throw argument_type_error("the handle of " + std::string(nb::repr(of).c_str()) + " is " +
-                                  nb::repr(number).c_str() + ", which is no integer");
+        throw argument_type_error("the handle of " + repr_of(of) + " is " + repr_of(number) + ", which is no integer");
     }
     const unsigned long long value = PyLong_AsUnsignedLongLong(index.ptr());
     if (PyErr_Occurred() != nullptr) {
         PyErr_Clear();
-        throw argument_error("a stream cannot have the handle " + std::string(nb::repr(number).c_str()) +
+        throw argument_error("a stream cannot have the handle " + repr_of(number) +
                              ": pass the driver's handle, or 0, 1 (the legacy default stream) or 2 (the thread's)");
     }
     return static_cast<std::uintptr_t>(value);
 }
 
-/// A number of Python's, or one of NumPy's or others that stands for one. Arrays do too, if they have one element, and are none.
+/// A number of Python's, or an object of NumPy or another package that stands for one. Arrays of one element convert to a number, too,
+/// and are excluded.
 bool is_integer(nb::handle argument) {
     return PyIndex_Check(argument.ptr()) != 0 && PyBool_Check(argument.ptr()) == 0 &&
            PySequence_Check(argument.ptr()) == 0;
@@ -53,7 +53,7 @@ std::optional<int> device_id_from(nb::handle argument) {
     return std::nullopt;
 }
 
-/// Nothing if it is no stream of anybody.
+/// Nothing if it is no stream of any package.
 std::optional<foreign_stream> read(nb::handle argument) {
     if (nb::hasattr(argument, "__cuda_stream__")) {
         // A method, as the protocol has it, or a tuple, as its first users had it.
@@ -62,8 +62,8 @@ std::optional<foreign_stream> read(nb::handle argument) {
             answer = answer();
         }
         if (nb::len_hint(answer) != 2) {
-            throw argument_type_error("__cuda_stream__ of " + std::string(nb::repr(argument).c_str()) + " gives " +
-                                      nb::repr(answer).c_str() + ", not (version, handle)");
+            throw argument_type_error("__cuda_stream__ of " + repr_of(argument) + " gives " + repr_of(answer) +
+                                      ", not (version, handle)");
         }
         return foreign_stream{handle_from(answer[1], argument), device_id_from(argument)};
     }
@@ -86,7 +86,11 @@ std::optional<foreign_stream> read(nb::handle argument) {
 
 stream adopt(nb::handle argument, std::optional<device> on, nb::handle owner) {
     if (nb::isinstance<stream>(argument)) {
-        return nb::cast<stream>(argument);
+        stream own = nb::cast<stream>(argument);
+        if (!own) {
+            throw state_error(repr_of(argument) + " is closed: use another stream");
+        }
+        return own;
     }
     foreign_stream found;
     nb::object keep = nb::borrow(owner);
@@ -98,7 +102,7 @@ stream adopt(nb::handle argument, std::optional<device> on, nb::handle owner) {
     } else if (is_integer(argument)) {
         found.handle = handle_from(argument, argument);
     } else {
-        throw argument_type_error(std::string(nb::repr(argument).c_str()) +
+        throw argument_type_error(repr_of(argument) +
                                   " is no stream: pass a weir.Stream, a stream of torch, CuPy, Numba or cuda.core, or "
                                   "its handle as an integer");
     }

@@ -1,26 +1,51 @@
 #include "arguments.hpp"
 
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "weir/error.hpp"
 
 namespace weir::python {
 
 namespace {
 
-std::string given(nb::handle argument, const char* name) {
-    return std::string(name) + " is " + nb::repr(argument).c_str();
-}
+std::string given(nb::handle argument, const char* name) { return std::string(name) + " is " + repr_of(argument); }
 
 }  // namespace
+
+std::string repr_of(nb::handle of) {
+    const nb::object said = nb::steal(PyObject_Repr(of.ptr()));
+    if (said.is_valid()) {
+        if (const std::optional<std::string_view> text = text_in(said)) {
+            return std::string(*text);
+        }
+    }
+    PyErr_Clear();
+    return std::string("an object of type ") + Py_TYPE(of.ptr())->tp_name;
+}
+
+std::optional<std::string_view> text_in(nb::handle of) noexcept {
+    Py_ssize_t length = 0;
+    const char* const text = PyUnicode_Check(of.ptr()) != 0 ? PyUnicode_AsUTF8AndSize(of.ptr(), &length) : nullptr;
+    if (text == nullptr) {
+        PyErr_Clear();
+        return std::nullopt;
+    }
+    return std::string_view(text, static_cast<std::size_t>(length));
+}
 
 void refuse_type(nb::handle argument, const char* name, const std::string& wanted) {
     throw argument_type_error(given(argument, name) + ": pass " + wanted);
 }
 
 std::string_view text_from(nb::handle argument, const char* name, const char* wanted) {
-    if (PyUnicode_Check(argument.ptr()) == 0) {
+    const std::optional<std::string_view> text = text_in(argument);
+    if (!text) {
         refuse_type(argument, name, wanted);
     }
-    return nb::cast<std::string_view>(argument);
+    return *text;
 }
 
 std::vector<std::string> texts_from(nb::handle argument, const char* name, const char* wanted) {
@@ -33,10 +58,11 @@ std::vector<std::string> texts_from(nb::handle argument, const char* name, const
     }
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i) {
         const nb::handle one = PySequence_Fast_GET_ITEM(items.ptr(), i);
-        if (PyUnicode_Check(one.ptr()) == 0) {
+        const std::optional<std::string_view> text = text_in(one);
+        if (!text) {
             refuse_type(argument, name, wanted);
         }
-        all.push_back(nb::cast<std::string>(one));
+        all.emplace_back(*text);
     }
     return all;
 }
@@ -82,10 +108,10 @@ double number_from(nb::handle argument, const char* name) {
     return value;
 }
 
-bool flag_from_other(nb::handle argument, const char* name) {
+bool flag_from_other(nb::handle argument, const char* name, const char* wanted) {
     const std::string_view type = Py_TYPE(argument.ptr())->tp_name;
     if (type != "numpy.bool" && type != "numpy.bool_") {
-        refuse_type(argument, name, "True or False");
+        refuse_type(argument, name, wanted);
     }
     return PyObject_IsTrue(argument.ptr()) > 0;
 }

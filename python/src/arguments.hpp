@@ -1,5 +1,5 @@
-// What calls are given, as Python gives it. Nanobind refuses what it cannot convert by listing the signatures: so the bindings
-// take objects, None included, and convert them here, where each refusal says what was given and what is wanted.
+// The arguments of calls, as Python gives them. Nanobind refuses an object that it cannot convert by listing the signatures. So the
+// bindings take objects, None included, and convert them here, where each refusal says what was given and what is wanted.
 #pragma once
 
 #include "bind.hpp"
@@ -17,7 +17,7 @@ namespace weir::python {
 
 /// A text. Throws argument_type_error, which says what `name` is to be.
 [[nodiscard]] std::string_view text_from(nb::handle argument, const char* name, const char* wanted);
-/// Texts, each of its own: a single one is none, though it can be iterated over. Throws argument_type_error.
+/// Texts from an iterable of texts. A single text is refused, though it can be iterated over. Throws argument_type_error.
 [[nodiscard]] std::vector<std::string> texts_from(nb::handle argument, const char* name, const char* wanted);
 
 /// An integer, or what has __index__. Throws argument_type_error; argument_error outside of the range.
@@ -35,10 +35,10 @@ namespace weir::python {
 [[nodiscard]] double number_from(nb::handle argument, const char* name);
 
 /// Neither True nor False, but perhaps NumPy's. Throws argument_type_error.
-[[nodiscard]] bool flag_from_other(nb::handle argument, const char* name);
-/// True or False. Throws argument_type_error.
-[[nodiscard]] inline bool flag_from(nb::handle argument, const char* name) {
-    return argument.ptr() == Py_True || (argument.ptr() != Py_False && flag_from_other(argument, name));
+[[nodiscard]] bool flag_from_other(nb::handle argument, const char* name, const char* wanted);
+/// True or False. Throws argument_type_error, which says what is `wanted`.
+[[nodiscard]] inline bool flag_from(nb::handle argument, const char* name, const char* wanted = "True or False") {
+    return argument.ptr() == Py_True || (argument.ptr() != Py_False && flag_from_other(argument, name, wanted));
 }
 
 }  // namespace weir::python

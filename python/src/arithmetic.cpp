@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "exchange.hpp"
 #include "interpreter.hpp"
 #include "numpy.hpp"
 #include "site.hpp"
@@ -27,7 +28,7 @@ scalar integer_from(nb::handle argument, bool rounds) {
         PyErr_Clear();
     }
     if (!rounds) {
-        throw argument_error("the number " + std::string(nb::repr(argument).c_str()) +
+        throw argument_error("the number " + repr_of(argument) +
                              " is out of range for every integer type: pass a float");
     }
     const double rounded = PyLong_AsDouble(argument.ptr());
@@ -55,6 +56,8 @@ std::optional<scalar> loosely_a_number(nb::handle argument, bool rounds) {
 /// A scalar of NumPy's may be a number without a type where the result is the same.
 array_operand operand_of_scalar(nb::handle argument, const array& x, const stream& on, const source_location& where) {
     const dtype type = numpy::from_dtype(argument.attr("dtype"));
+    weir::detail::expect_arithmetic(type, "arithmetic");
+    weir::detail::expect_arithmetic(x.dtype(), "arithmetic");
     const bool keeps = kind_of(type) == kind_of(x.dtype()) && size_of(type) <= size_of(x.dtype()) &&
                        (type == x.dtype() || promote_types(type, x.dtype()) == x.dtype());
     if (keeps) {
@@ -106,6 +109,9 @@ array_operand operand_from(nb::handle argument, const array& x, const stream& on
     }
     if (numpy::is_array(argument)) {
         return array_operand(numpy::copied(argument, on, where));
+    }
+    if (const nb::object shared = readable_array(argument, where); shared.is_valid()) {
+        return array_operand(array(nb::cast<const array&>(shared)));
     }
     if (PyList_Check(argument.ptr()) != 0 || PyTuple_Check(argument.ptr()) != 0) {
         throw argument_type_error("an operand is a " +

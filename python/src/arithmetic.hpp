@@ -14,14 +14,16 @@
 
 namespace weir::python {
 
-/// A number of Python's, which has no element type of its own; nothing if it is none. NumPy's scalars are none. An integer
-/// that no element can be becomes a real number if `rounds`, else it is an argument_error.
+/// A number of Python's, which has no element type of its own; nothing if `argument` is none. NumPy's scalars are none. An integer
+/// that does not fit any element type becomes a real number if `rounds`, else it is an argument_error.
 [[nodiscard]] std::optional<scalar> number_from(nanobind::handle argument, bool rounds = false);
+/// Whether elements of the type are real or complex numbers, to which any integer of Python's is rounded.
+[[nodiscard]] constexpr bool is_inexact(dtype type) noexcept { return is_real(type) || is_complex(type); }
 
 /// A number as Python has it.
 [[nodiscard]] nanobind::object python_number(const scalar& number);
 
-/// One operand of an operation, which holds what it refers to.
+/// One operand of an operation, with a share in what it refers to.
 class array_operand {
 public:
     /// No operand.
@@ -61,10 +63,12 @@ private:
 void bind_operators(nanobind::class_<array>& cls);
 void bind_universal_functions(nanobind::class_<array>& cls);
 
-/// What one of NumPy's functions or one of Python's operators comes to: a new array, or `out` if that is one. NotImplemented
-/// if one of the operands is nobody's.
+/// The result of one of NumPy's functions or one of Python's operators: a new array, or `out` if that is an array. NotImplemented
+/// if the type of one of the operands is not known here.
 [[nodiscard]] nanobind::object computed(binary_operation what, nanobind::handle a, nanobind::handle b,
                                         nanobind::handle out = {});
 [[nodiscard]] nanobind::object computed(unary_operation what, nanobind::handle x, nanobind::handle out = {});
+/// The same for the product of matrices: operator @, numpy.matmul.
+[[nodiscard]] nanobind::object multiplied(nanobind::handle a, nanobind::handle b, nanobind::handle out = {});
 
 }  // namespace weir::python

@@ -15,6 +15,7 @@
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
 #include "wording.hpp"
+#include "wrong_calls.hpp"
 
 namespace weir::python {
 
@@ -32,18 +33,7 @@ std::string repr(const array& self) { return in_words_of_python(self.to_string()
 
 /// Every device that reaches the memory, its own first.
 nb::object devices_of(const array& self) {
-    std::vector<device> all{self.device()};
-    const bool is_of_host = all[0].kind() == device_kind::cpu || all[0].kind() == device_kind::cpu_inline;
-    if (is_of_host && self.buffer().pinned()) {
-        for (const device& one : released([] { return devices(); })) {
-            if (one.kind() == device_kind::cuda) {
-                all.push_back(one);
-            }
-        }
-    } else if (!is_of_host && self.buffer() && self.buffer().host_reachable()) {
-        all.push_back(cpu());
-    }
-    return nb::tuple(nb::cast(all));
+    return nb::tuple(nb::cast(released([&] { return self.devices(); })));
 }
 
 array copied(const array& self) {
@@ -83,14 +73,13 @@ std::vector<std::int64_t> integers_from(nb::handle argument, const char* what) {
         const nb::object number = is_one ? nb::steal(PyNumber_Index(one.ptr())) : nb::object();
         if (!number.is_valid()) {
             PyErr_Clear();
-            throw argument_type_error(std::string(what) + " is " + nb::repr(argument).c_str() +
+            throw argument_type_error(std::string(what) + " is " + repr_of(argument) +
                                       ": pass an integer or a tuple of integers");
         }
         to.push_back(PyLong_AsLongLong(number.ptr()));
         if (PyErr_Occurred() != nullptr) {
             PyErr_Clear();
-            throw argument_error(std::string(what) + " is " + nb::repr(argument).c_str() +
-                                 ": integers must fit into 64 bits");
+            throw argument_error(std::string(what) + " is " + repr_of(argument) + ": integers must fit into 64 bits");
         }
     };
     std::vector<std::int64_t> found;
@@ -141,14 +130,8 @@ void bind_arrays(nb::module_& m) {
         "also "
         "in its types. What has to show elements waits for exactly what is to write them.\n\n"
         ">>> x = weir.arange(4)\n>>> (2 * x + 1).tolist()\n[1, 3, 5, 7]\n");
-    cls.def(
-           "__init__",
-           [](array* /*self*/, nb::args /*unused*/, nb::kwargs /*unused*/) {
-               throw argument_type_error(
-                   "weir.Array makes no arrays: call weir.empty, zeros, ones, full, arange, or array(x) for a copy of "
-                   "x");
-           },
-           nb::sig("def __init__(self, *args: Never) -> None"))
+    refuse_making(cls,
+                  "weir.Array makes no arrays: call weir.empty, zeros, ones, full, arange, or array(x) for a copy of x")
         .def_prop_ro(
             "shape", [](const array& self) { return tuple_of(self.shape().extents()); },
             nb::sig("def shape(self) -> tuple[int, ...]"), "The extents, outermost first.")
@@ -157,13 +140,17 @@ void bind_arrays(nb::module_& m) {
             nb::sig("def strides(self) -> tuple[int, ...]"), "Bytes from one index to the next, for each dimension.")
         .def_prop_ro(
             "dtype", [](const array& self) { return python_dtype(self.dtype()); }, nb::sig("def dtype(self) -> Any"),
-            "The element type: a numpy.dtype, of ml_dtypes for bfloat16; without NumPy its name.")
+            "The element type: a numpy.dtype, of ml_dtypes for bfloat16, float8_e4m3fn and others that NumPy has not; "
+            "its "
+            "name where no package has it.")
         .def_prop_ro("device", &array::device, "The device whose memory holds the elements.")
         .def_prop_ro("devices", devices_of, nb::sig("def devices(self) -> tuple[Device, ...]"),
-                     "All devices that reach the memory, its own first: more than one for pinned and managed memory.")
+                     "All devices that reach the memory, its own first: more than one for pinned and managed memory. "
+                     "weir.asarray(x, device=...) is a view for each of them, as is __dlpack__(dl_device=...).")
         .def_prop_ro("nbytes", &array::nbytes, "Bytes of all elements.")
         .def_prop_ro(
-            "itemsize", [](const array& self) { return size_of(self.dtype()); }, "Bytes of one element.")
+            "itemsize", [](const array& self) { return size_of(self.dtype()); },
+            "Bytes of one element. ArgumentTypeError if an element is not whole bytes, such as int4.")
         .def_prop_ro("size", &array::size, "The number of elements.")
         .def_prop_ro("ndim", &array::dimensions, "The number of dimensions.")
         .def_prop_ro(
@@ -198,6 +185,10 @@ void bind_arrays(nb::module_& m) {
     bind_universal_functions(cls);
     bind_reductions(cls);
     bind_host_access(cls);
+    bind_exporting(cls);
+    bind_arrow(cls);
+    bind_exchange_table(cls);
+    bind_foreign_use(m, cls);
     bind_values(m, cls);
 }
 

@@ -17,12 +17,25 @@ namespace weir::python {
 
 /// weir.Array and its operators.
 void bind_arrays(nanobind::module_& m);
-/// What makes arrays: weir.empty and others.
+/// Functions that make arrays: weir.empty and others.
 void bind_creation(nanobind::module_& m);
 /// weir.copy and weir.fill.
 void bind_transfers(nanobind::module_& m);
 
+/// weir.from_dlpack and weir.asarray.
+void bind_importing(nanobind::module_& m);
+
+/// The meaning of `copy=`: copy, never copy, or (None) copy only where it is necessary. Throws argument_type_error.
+[[nodiscard]] std::optional<bool> copy_wanted(nanobind::handle copy);
+
+/// The functions that weir.borrow calls.
+void bind_borrowing(nanobind::module_& m);
+
 /// Parts of bind_arrays, each in a file of its own.
+void bind_exporting(nanobind::class_<array>& cls);
+void bind_arrow(nanobind::class_<array>& cls);
+void bind_exchange_table(nanobind::class_<array>& cls);
+void bind_foreign_use(nanobind::module_& m, nanobind::class_<array>& cls);
 void bind_indexing(nanobind::class_<array>& cls);
 void bind_reductions(nanobind::class_<array>& cls);
 void bind_host_access(nanobind::class_<array>& cls);
@@ -45,10 +58,14 @@ void bind_values(nanobind::module_& m, nanobind::class_<array>& cls);
 [[nodiscard]] array made_from(nanobind::handle source, std::optional<dtype> type, const stream& on,
                               const source_location& where);
 
+/// A copy of an array that shares memory with a package, of the element type given, else of its own. Of memory of the host the elements are
+/// those at the call: it blocks until they are copied, since Weir may take the package at its word that they do not change.
+[[nodiscard]] array copied_from_package(const array& theirs, std::optional<dtype> type, const stream& on,
+                                        const source_location& where);
+
 /// `dst[...] = src`: whatever `made_from` takes, and numbers, broadcast and converted as weir::copy does. On `on`, else on
 /// the stream that `stream_between` names.
-completion assign(const array& dst, nanobind::handle src, const std::optional<stream>& on,
-                  const source_location& where);
+completion assign(array& dst, nanobind::handle src, const std::optional<stream>& on, const source_location& where);
 
 /// The current stream of that of two devices that is not the CPU.
 [[nodiscard]] stream stream_between(const device& to, const device& from);

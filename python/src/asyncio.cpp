@@ -19,8 +19,8 @@ namespace weir::python {
 
 namespace {
 
-/// Tells an event loop, through a file descriptor, which events are over. No thread for any event: whoever completes the
-/// work writes a number.
+/// Notifies an event loop, through a file descriptor, of events that are over. No thread serves any single event: the thread that
+/// completes the work writes a number.
 class wakeups {
 public:
     wakeups() : descriptor_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -34,7 +34,7 @@ public:
 
     [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
 
-    /// Room for one more, so that telling cannot fail.
+    /// Makes room for one more event, so that notifying cannot fail.
     void expect_one() {
         const std::lock_guard lock(mutex_);
         ++expected_;
@@ -44,7 +44,7 @@ public:
         const std::lock_guard lock(mutex_);
         over_.push_back(token);
         const std::uint64_t one = 1;
-        // Fails only where it says already that there is something to read.
+        // Fails only if the descriptor can be read already.
         [[maybe_unused]] const auto written = ::write(descriptor_, &one, sizeof one);
     }
     [[nodiscard]] std::vector<std::uint64_t> take() {
@@ -65,7 +65,7 @@ private:
     std::vector<std::uint64_t> over_;
 };
 
-/// Kept until an event is over; tells when it is let go of.
+/// Kept until an event is over; notifies the loop when it is released.
 class telling {
 public:
     telling(std::shared_ptr<wakeups> to, std::uint64_t token) noexcept : to_(std::move(to)), token_(token) {}

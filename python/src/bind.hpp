@@ -11,28 +11,42 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace weir::python {
 
 namespace nb = nanobind;
 
-/// Where the interpreter has a GIL it keeps other threads out, and this costs nothing. A free-threaded one does not.
+/// Where the interpreter has a GIL, the GIL keeps other threads out, and this costs nothing. A free-threaded interpreter has no GIL.
 using one_at_a_time = nb::ft_lock_guard;
 
-/// The object that `of` is, or null if it is none of this type. Most are of exactly this type, and are known by it without a
-/// look at what types there are.
+/// What repr() says of an object, for messages; of one whose repr() raises, what its type is.
+[[nodiscard]] std::string repr_of(nb::handle of);
+
+/// The characters of a text of Python's, which live as long as it; nothing for other objects, and for texts that no encoding has.
+[[nodiscard]] std::optional<std::string_view> text_in(nb::handle of) noexcept;
+
+/// Whether the object's class is the one of T itself.
+template <class T>
+[[nodiscard]] bool is_exactly(nb::handle of) {
+    static const PyObject* const type = nb::type<T>().ptr();
+    return reinterpret_cast<const PyObject*>(Py_TYPE(of.ptr())) == type;
+}
+
+/// The object that `of` is, or null if it is none of this type. Most objects are of exactly this type, so the first comparison usually
+/// answers without a search through the known types.
 template <class T>
 [[nodiscard]] T* object_of(nb::handle of) {
-    static const PyObject* const type = nb::type<T>().ptr();
-    if (reinterpret_cast<const PyObject*>(Py_TYPE(of.ptr())) == type && nb::inst_ready(of)) {
+    if (is_exactly<T>(of) && nb::inst_ready(of)) {
         return nb::inst_ptr<T>(of);
     }
     return nb::isinstance<T>(of) ? &nb::cast<T&>(of) : nullptr;
 }
 
-/// A new object of exactly this type: what nb::cast gives for something new, without a look at what types there are and
-/// which objects.
+/// A new object of exactly this type: the result of nb::cast for a new value, without a search through the known types and objects.
 template <class T, class... Arguments>
 [[nodiscard]] nb::object new_object(Arguments&&... arguments) {
     static const nb::handle type = nb::type<T>();

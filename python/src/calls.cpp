@@ -1,13 +1,18 @@
 #include "calls.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "arrays.hpp"
+#include "exchange.hpp"
 #include "numpy.hpp"
+#include "packages.hpp"
 #include "weir/detail/internal_memory.hpp"
 #include "weir/error.hpp"
+#include "weir/sharing.hpp"
 
 namespace weir::python {
 
@@ -32,9 +37,22 @@ device computing_device(const execution_target& execution, const device& its, nb
             return sim();
         case device_kind::cpu:
         case device_kind::cpu_inline:
+        case device_kind::registered:
             break;
     }
     return cpu();
+}
+
+/// The addresses between which an array's elements lie.
+std::pair<std::uintptr_t, std::uintptr_t> bytes_of(const array& x) noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(x.device_data());
+    std::int64_t below = 0;
+    auto above = static_cast<std::int64_t>(size_of(x.dtype()));
+    for (std::size_t axis = 0; axis < x.shape().dimensions(); ++axis) {
+        const std::int64_t stride = x.strides()[axis];
+        (stride < 0 ? below : above) += (x.shape()[axis] - 1) * stride;
+    }
+    return {at - static_cast<std::uintptr_t>(-below), at + static_cast<std::uintptr_t>(above)};
 }
 
 }  // namespace
@@ -43,8 +61,7 @@ execution_target execution_from(nb::handle argument) {
     if (argument.is_none()) {
         return {};
     }
-    if (PyUnicode_Check(argument.ptr()) != 0) {
-        const auto name = nb::cast<std::string_view>(argument);
+    if (const std::optional<std::string_view> name = text_in(argument)) {
         if (name == "cpu") {
             return device_kind::cpu;
         }
@@ -62,50 +79,73 @@ call_blocking blocking_from(nb::handle argument) {
     if (argument.is(Py_True)) {
         return call_blocking::always;
     }
-    if (PyUnicode_Check(argument.ptr()) != 0 && nb::cast<std::string_view>(argument) == "auto") {
+    if (text_in(argument) == "auto") {
         return call_blocking::automatic;
     }
-    throw argument_error("blocking is " + std::string(nb::repr(argument).c_str()) + ": pass \"auto\" or True");
+    throw argument_error("blocking is " + repr_of(argument) + ": pass \"auto\" or True");
 }
 
 memory_limit memory_limit_from(nb::handle argument) {
-    if (PyUnicode_Check(argument.ptr()) != 0) {
-        return nb::cast<std::string_view>(argument);
+    if (const std::optional<std::string_view> text = text_in(argument)) {
+        return *text;
     }
     if (PyFloat_Check(argument.ptr()) != 0) {
         return PyFloat_AS_DOUBLE(argument.ptr());
     }
     if (PyIndex_Check(argument.ptr()) == 0 || PyBool_Check(argument.ptr()) != 0) {
         throw argument_type_error(
-            "memory_limit is " + std::string(nb::repr(argument).c_str()) +
+            "memory_limit is " + repr_of(argument) +
             ": pass bytes, a part of the device's memory such as 0.8, or a text such as \"80%\" or "
             "\"1.5 GiB\"");
     }
     return integer_from(argument, "memory_limit");
 }
 
+std::string elements_in_words(const array& x) { return std::string(name_of(x.dtype())) + " " + x.shape().to_string(); }
+
 call_operand::call_operand(nb::handle a, const char* function, const source_location& where) {
     if (nb::isinstance<array>(a)) {
         array_ = nb::cast<const array&>(a);
         return;
     }
-    if (!numpy::is_array(a)) {
-        throw argument_type_error(std::string(function) + "() got " + nb::repr(a).c_str() +
-                                  ": pass a weir.Array or an array of NumPy");
+    if (numpy::is_array(a)) {
+        is_numpy_ = true;
+        array_ = detail::internal(numpy::taken(a, where));
+    } else if (const nb::object shared = shared_array(a, where); shared.is_valid()) {
+        array_ = nb::cast<const array&>(shared);
+    } else {
+        throw argument_type_error(std::string(function) + "() got " + repr_of(a) +
+                                  ": pass a weir.Array or an array of NumPy, torch, CuPy, JAX or another package that "
+                                  "shares memory by DLPack");
     }
-    numpy_ = nb::borrow(a);
-    array_ = detail::internal(numpy::taken(a, where));
+    theirs_ = nb::borrow(a);
 }
 
-stream call_operand::stream_for(const execution_target& execution, nb::handle on) const {
+bool call_operand::blocks() const noexcept { return !is_weir() && array_.device().kind() != device_kind::cuda; }
+
+std::string call_operand::package() const { return is_weir() ? "weir" : package_name_of(theirs_); }
+
+stream computing_stream(const execution_target& execution, const device& of_operands, nb::handle on) {
     if (nb::isinstance<stream>(on)) {
         return stream_from(on);  // the call says what is wrong with its device
     }
-    return stream_from(on, computing_device(execution, array_.device(), on));
+    return stream_from(on, computing_device(execution, of_operands, on));
+}
+
+stream call_operand::stream_for(const execution_target& execution, nb::handle on) const {
+    if (on.is_none() && !is_weir()) {
+        const device computes = computing_device(execution, array_.device(), on);
+        if (computes == array_.device()) {
+            if (const std::optional<stream> theirs = package_of(theirs_)->current_stream(computes)) {
+                return *theirs;
+            }
+        }
+    }
+    return computing_stream(execution, array_.device(), on);
 }
 
 void call_operand::copy_again(const source_location& where) {
-    const array now = numpy::taken(numpy_, where);
+    const array now = numpy::taken(theirs_, where);
     if (now.shape() != array_.shape() || now.dtype() != array_.dtype()) {
         throw argument_error("the operand has become " + now.to_string() + ", and was " + array_.to_string() +
                              ": call reset_operand() with one like that");
@@ -114,28 +154,71 @@ void call_operand::copy_again(const source_location& where) {
         return;
     }
     waiting([&] {
-        const host_access changes(array_.buffer(), array_.footprint(), order::access_mode::write, where);
+        const host_access changes(detail::key, array_.buffer(), array_.used(detail::key), order::access_mode::write,
+                                  where);
         std::copy_n(now.data(), now.nbytes(), array_.data());
     });
 }
 
+void call_operand::expect_target(nb::handle out) const {
+    if (!numpy::is_array(out)) {
+        throw argument_type_error("out= got " + repr_of(out) +
+                                  ", and the operand is an array of NumPy: pass one of NumPy, too");
+    }
+    if (!nb::cast<bool>(out.attr("flags").attr("writeable"))) {
+        throw argument_error(
+            "out= is an array of NumPy that is read-only: pass one that can be written, or leave out= out");
+    }
+}
+
+array call_operand::target(nb::handle out, const source_location& where) const {
+    array found = array_of_target(out, where);
+    if (is_read_only(found.buffer()) || !found.has_own_elements()) {
+        throw argument_error("out= is " + found.to_string() +
+                             ", which cannot be written: pass an array that can, or leave out= out");
+    }
+    return found;
+}
+
+array call_operand::array_of_target(nb::handle out, const source_location& where) const {
+    if (is_weir()) {
+        return array_from(out, "out=");
+    }
+    if (out.is(theirs_)) {
+        return array_;
+    }
+    if (nb::isinstance<array>(out) || numpy::is_array(out) || package_name_of(out) != package()) {
+        throw argument_type_error("out= got " + repr_of(out) + ", and the operand is an array of " + package() +
+                                  ": pass one of " + package() + ", too");
+    }
+    return nb::cast<const array&>(shared_array_for("out=", out, where));
+}
+
+bool call_operand::overlaps(const array& out) const noexcept {
+    if (is_weir() || out.device_data() == nullptr || array_.device_data() == nullptr ||
+        out.buffer().resource(detail::key) == array_.buffer().resource(detail::key)) {
+        return false;
+    }
+    const auto [first, last] = bytes_of(array_);
+    const auto [out_first, out_last] = bytes_of(out);
+    return first < out_last && out_first < last;
+}
+
 nb::object call_operand::result(array&& made, nb::handle out, const source_location& /*where*/) const {
     nb::object result = nb::cast(std::move(made));
-    if (!is_numpy()) {
+    if (is_weir()) {
         return result;
+    }
+    if (!is_numpy()) {
+        return nb::module_::import_("weir._packages").attr("handed_back")(result, theirs_);
     }
     result = result.attr("numpy")();
     if (out.is_none()) {
         return result;
     }
-    if (!numpy::is_array(out)) {
-        throw argument_type_error("out= got " + std::string(nb::repr(out).c_str()) +
-                                  ", and the operand is an array of NumPy: pass one of NumPy, too");
-    }
     if (!out.attr("shape").equal(result.attr("shape")) || !out.attr("dtype").equal(result.attr("dtype"))) {
         const auto text = [](nb::handle x) {
-            return std::string(nb::repr(x.attr("shape")).c_str()) + " and elements of " +
-                   nb::cast<std::string>(x.attr("dtype").attr("name"));
+            return repr_of(x.attr("shape")) + " and elements of " + nb::cast<std::string>(x.attr("dtype").attr("name"));
         };
         throw argument_error("out= has shape " + text(out) + ", and the result has shape " + text(result));
     }

@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "arguments.hpp"
+#include "interpreter.hpp"
 #include "notes.hpp"
+#include "reference.hpp"
 #include "site.hpp"
 #include "weir/check.hpp"
 #include "weir/error.hpp"
+#include "wrong_calls.hpp"
 
 namespace weir::python {
 
@@ -24,7 +27,12 @@ PyObject* warning_class = nullptr;
 class py_report {
 public:
     explicit py_report(check_options options) : options_(std::move(options)) {}
-    ~py_report() { end(); }
+    ~py_report() {
+        if (scope_) {
+            scope_.reset();
+            notes::want(-1);
+        }
+    }
     py_report(const py_report&) = delete;
     py_report& operator=(const py_report&) = delete;
 
@@ -37,14 +45,26 @@ public:
         notes::want(1);
         scope_ = std::make_unique<check_scope>(options_);
     }
-    void end() noexcept {
-        const one_at_a_time alone(mutex_);
-        if (scope_) {
-            found_ = scope_->report();
-            scope_.reset();
-            keeps_stacks_.reset();
-            notes::want(-1);
-            is_over_ = true;
+    /// `fails`: an exception leaves the `with`. It is not replaced.
+    void exit(bool fails) {
+        drain();  // what waits for the GIL is dropped within the scope
+        const note_taking notes;
+        {
+            const one_at_a_time alone(mutex_);
+            if (!scope_) {
+                throw state_error(is_over_ ? "this check() has ended before"
+                                           : "this check() was not entered: use it in a `with`");
+            }
+            try {
+                end();
+            } catch (const race_error&) {
+                if (!fails) {
+                    throw;
+                }
+            }
+        }
+        if (!fails) {
+            notes.say();  // else its destructor does it
         }
     }
     [[nodiscard]] report get() const {
@@ -53,6 +73,24 @@ public:
     }
 
 private:
+    /// Throws race_error, and has ended the scope then.
+    void end() {
+        const std::unique_ptr<check_scope> scope = std::move(scope_);
+        is_over_ = true;
+        const auto finish = [&] {
+            found_ = scope->report();
+            keeps_stacks_.reset();
+            notes::want(-1);
+        };
+        try {
+            scope->end();
+        } catch (...) {
+            finish();
+            throw;
+        }
+        finish();
+    }
+
     check_options options_;
     std::optional<stack_keeping> keeps_stacks_;
     std::unique_ptr<check_scope> scope_;
@@ -111,14 +149,13 @@ std::vector<frame> stack_of(const race_access& access) {
 std::string place(const race_access& access) { return access.file + ":" + std::to_string(access.line); }
 
 std::string in_words(const race_access& access) {
-    const char* const deed = access.is_drop                             ? "drops "
-                             : access.mode == order::access_mode::write ? "writes "
-                                                                        : "reads ";
+    const char* const deed = access.is_drop ? "drops " : access.mode == access_mode::write ? "writes " : "reads ";
     return std::string(deed) + access.array + " on " + access.stream + ", " + place(access);
 }
 
 void bind_race(nb::module_& m) {
-    nb::class_<race_access>(m, "Access", "One of the two accesses of a Race.")
+    nb::class_<race_access> access(m, "Access", "One of the two accesses of a Race.");
+    refuse_making(access, "weir.Access is not made by programs: a weir.Race has two, `first` and `second`")
         .def_ro("file", &race_access::file, "The source file of the call that enqueued it.")
         .def_ro("line", &race_access::line, "The line there.")
         .def_ro("function", &race_access::function, "The function that the call stands in.")
@@ -128,7 +165,7 @@ void bind_race(nb::module_& m) {
         .def_ro("is_drop", &race_access::is_drop,
                 "It is no operation but the end of the memory: the place is that of the allocation then.")
         .def_prop_ro(
-            "mode", [](const race_access& self) { return self.mode == order::access_mode::write ? "write" : "read"; },
+            "mode", [](const race_access& self) { return self.mode == access_mode::write ? "write" : "read"; },
             nb::sig("def mode(self) -> typing.Literal['read', 'write']"), "Whether it reads or writes.")
         .def_prop_ro(
             "range", [](const race_access& self) { return std::pair(self.range.begin, self.range.end); },
@@ -136,8 +173,9 @@ void bind_race(nb::module_& m) {
         .def_prop_ro("stack", stack_of, nb::sig("def stack(self) -> list[tuple[str, int, str]]"),
                      "The calls that led there, (file, line, function) for each, the innermost first.")
         .def("__repr__", [](const race_access& self) { return "<weir.Access " + in_words(self) + ">"; });
-    nb::class_<race>(m, "Race",
-                     "Two accesses to the same bytes, at least one a write, that nothing in the program orders.")
+    nb::class_<race> cls(m, "Race",
+                         "Two accesses to the same bytes, at least one a write, that nothing in the program orders.");
+    refuse_making(cls, "weir.Race is not made by programs: weir.check() reports them")
         .def_ro(
             "kind", &race::kind,
             "\"RAW\", \"WAR\", \"WAW\" (read after write and so on, as enqueued), \"use-after-free\", \"early-reuse\", "
@@ -168,10 +206,11 @@ void bind_checking(nb::module_& m) {
     }
     m.attr("RaceWarning") = nb::borrow(warning_class);
     bind_race(m);
-    nb::class_<py_report>(
+    nb::class_<py_report> cls(
         m, "Report", nb::is_weak_referenceable(),
         "What a check() found up to now, or up to its end: a sequence of Race, one for each pair of source "
-        "lines. str() tells people what raced, why it matters, what to add where.")
+        "lines. str() tells people what raced, why it matters, what to add where.");
+    refuse_making(cls, "weir.Report is not made by programs: call weir.check()")
         .def(
             "__enter__",
             [](nb::handle self) {
@@ -180,7 +219,8 @@ void bind_checking(nb::module_& m) {
             },
             nb::sig("def __enter__(self) -> Report"))
         .def(
-            "__exit__", [](py_report& self, nb::args /*unused*/) { self.end(); },
+            "__exit__",
+            [](py_report& self, nb::args exception) { self.exit(exception.size() != 0 && !exception[0].is_none()); },
             nb::sig("def __exit__(self, *exception: object) -> None"))
         .def_prop_ro(
             "races", [](const py_report& self) { return self.get().races(); }, nb::sig("def races(self) -> list[Race]"),
@@ -205,17 +245,20 @@ void bind_checking(nb::module_& m) {
         .def("__str__", [](const py_report& self) { return self.get().to_string(); })
         .def("__repr__",
              [](const py_report& self) { return "<weir.Report of " + std::to_string(self.get().size()) + " races>"; });
-    m.def("check", make_check, nb::kw_only(), nb::arg("mode").none() = "collect", nb::arg("assume").none() = nb::none(),
-          nb::sig("def check(*, mode: typing.Literal['collect', 'warn', 'raise'] = 'collect', assume: "
-                  "typing.Literal['manual'] | None = None) -> Report"),
-          "Watches the whole process inside of the `with`, keeps it safe, and reports each pair of conflicting "
-          "accesses that "
-          "the program's own ordering leaves unordered; with assume=\"manual\" as if Weir inserted no waits.\n\n"
-          ">>> with weir.check(assume=\"manual\") as report:\n"
-          "...     run()\n"
-          ">>> print(report)\nweir check: no races found\n<BLANKLINE>\n\n"
-          "mode \"warn\" gives a weir.RaceWarning, too, from the line that completes a race; \"raise\" a "
-          "weir.RaceError there.");
+    m.def(
+        "check", make_check, nb::kw_only(), nb::arg("mode").none() = "collect", nb::arg("assume").none() = nb::none(),
+        nb::sig("def check(*, mode: typing.Literal['collect', 'warn', 'raise'] = 'collect', assume: "
+                "typing.Literal['manual'] | None = None) -> Report"),
+        "Watches the whole process inside of the `with`, keeps it safe, and reports each pair of conflicting "
+        "accesses that "
+        "the program's own ordering leaves unordered; with assume=\"manual\" as if Weir inserted no waits.\n\n"
+        ">>> with weir.check(assume=\"manual\") as report:\n"
+        "...     run()\n"
+        ">>> print(report)\nweir check: no races found\n<BLANKLINE>\n\n"
+        "mode \"warn\" gives a weir.RaceWarning, too, from the line that completes a race; \"raise\" a "
+        "weir.RaceError there: its operation is enqueued, safely, so do not call again. A drop of memory has no line: "
+        "its race is told by a later call of the thread, at the latest at the end of the `with`, and nothing is told "
+        "afterwards. At its end a RaceError does not replace another exception.");
 }
 
 }  // namespace weir::python

@@ -1,4 +1,4 @@
-// Who orders operations, and who looks on: ordering, check, trace, explain.
+// How operations are ordered, and what observes them: ordering, check, trace, explain.
 #pragma once
 
 #include "bind.hpp"

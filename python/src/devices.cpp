@@ -4,12 +4,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "arguments.hpp"
+#include "dtypes.hpp"
 #include "interpreter.hpp"
 #include "site.hpp"
+#include "weir/elementwise.hpp"
 #include "weir/error.hpp"
+#include "weir/kernel.hpp"
 #include "wording.hpp"
 
 namespace weir::python {
@@ -26,6 +30,8 @@ std::string kind_name(const device& of) {
             return "cuda";
         case device_kind::sim:
             return "sim";
+        case device_kind::registered:
+            return "registered";
     }
     return "unknown";
 }
@@ -52,7 +58,8 @@ std::vector<device> devices_of_kind(nb::handle kind_) {
     return all;
 }
 
-/// The device of that name. A name in a program is one object, by which it is known again: most calls name few devices.
+/// The device of that name. A name in a program is usually one string object, so its address finds the device: most calls name few
+/// devices.
 device device_named(nb::handle name) {
     struct known_name {
         PyObject* name = nullptr;  ///< owned, so that no other name gets its address; a few for each thread, for ever
@@ -61,7 +68,8 @@ device device_named(nb::handle name) {
     thread_local std::array<known_name, 8> known;
     known_name& entry = known[reinterpret_cast<std::uintptr_t>(name.ptr()) / 16 % known.size()];
     if (entry.name != name.ptr()) {
-        const auto text = nb::cast<std::string>(name);
+        const std::optional<std::string_view> said = text_in(name);
+        const std::string text = said ? std::string(*said) : repr_of(name);
         const device found = released([&] { return device::from_name(text); });
         Py_INCREF(name.ptr());
         Py_XDECREF(entry.name);
@@ -82,7 +90,7 @@ device device_from(nb::handle argument) {
     if (nb::isinstance<device>(argument)) {
         return nb::cast<device>(argument);
     }
-    throw argument_type_error("device is " + std::string(nb::repr(argument).c_str()) +
+    throw argument_type_error("device is " + repr_of(argument) +
                               ": pass a weir.Device or a name such as \"cpu\", \"sim:0\" or \"cuda:0\"");
 }
 
@@ -109,7 +117,31 @@ void bind_devices(nb::module_& m) {
             "synchronize", [](const device& self) { waiting([&, where = here()] { self.synchronize(where); }); },
             "Blocks until everything that was enqueued before the call, on every stream of this device, is over. "
             "Raises "
-            "OperationError if any of it failed and nobody was told yet.")
+            "OperationError if any of it failed and no call has raised that yet. What other code put into the "
+            "per-thread default stream of another thread (handle 2) is that thread's own to wait for.")
+        .def(
+            "prepare",
+            [](const device& self, const nb::args& what) {
+                std::vector<dtype> types;
+                for (const nb::handle one : what) {
+                    if (nb::isinstance<elementwise_kernel>(one) || nb::isinstance<kernel>(one)) {
+                        throw argument_type_error(
+                            "prepare() got " + repr_of(one) +
+                            ": pass element types such as \"float16\"; a Kernel is loaded when it is made, and an "
+                            "element-wise kernel by its own prepare(*inputs)");
+                    }
+                    types.push_back(dtype_from(one));
+                }
+                released([&] { self.prepare(types); });
+            },
+            nb::arg("what"), nb::sig("def prepare(self, *what: Any) -> None"),
+            "Loads the kernels of operations on arrays of these element types, so that the first use of each neither "
+            "compiles nor loads, which could wait for all work of a CUDA device. Without types: those that a CUDA "
+            "device gets when it is opened (packed arrays of bool, int32, int64, float32 and float64; copies). With a "
+            "type: also for arrays of any strides with up to two dimensions. Blocks until it is done: a second or more "
+            "for each type if the folder of compiled kernels does not have them. Does nothing on other devices than "
+            "CUDA's.\n\n"
+            ">>> weir.Device(\"cpu\").prepare(\"float16\")\n")
         .def("__repr__", [](const device& self) { return in_words_of_python(self.to_string()); })
         .def("__str__", &device::name)
         .def(
@@ -118,14 +150,27 @@ void bind_devices(nb::module_& m) {
                 return nb::isinstance<device>(other) && nb::cast<device>(other) == self;
             },
             nb::arg("other").none())
-        .def("__hash__", [](const device& self) { return reinterpret_cast<std::uintptr_t>(&self.state()) / 64; })
+        .def("__hash__", [](const device& self) { return std::hash<device>()(self); })
         .def("__reduce__",
              [](const device& self) { return nb::make_tuple(nb::type<device>(), nb::make_tuple(self.name())); });
+    m.def(
+        "synchronize",
+        [](nb::handle of) {
+            if (of.is_none()) {
+                waiting([where = here()] { synchronize(where); });
+            } else {
+                const device one = device_from(of);
+                waiting([&, where = here()] { one.synchronize(where); });
+            }
+        },
+        nb::arg("device").none() = nb::none(), nb::sig("def synchronize(device: Device | str | None = None) -> None"),
+        "Blocks until everything that was enqueued before the call on the device is over; without one, on every device "
+        "that is open. Raises OperationError if any of it failed and no call has raised that yet.");
     m.def("devices", devices_of_kind, nb::arg("kind").none() = nb::none(),
           nb::sig("def devices(kind: str | None = None, /) -> list[Device]"),
           "All devices, or those of a kind: the CPU, \"cpu:inline\", each CUDA device or what stands for it "
           "(WEIR_SIMULATE), and the simulated ones that were asked for. "
-          "Opens the CUDA devices, but not if asked for those of the CPU.");
+          "Opens none of them: a CUDA device is opened, which takes time, and memory there, by its first use.");
 }
 
 }  // namespace weir::python

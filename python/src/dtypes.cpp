@@ -1,8 +1,8 @@
 #include "dtypes.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,17 +14,12 @@ namespace weir::python {
 namespace {
 
 dtype look_up(nb::handle text) {
-    Py_ssize_t length = 0;
-    const char* const characters = PyUnicode_AsUTF8AndSize(text.ptr(), &length);
-    if (characters == nullptr) {
-        nb::raise_python_error();
-    }
-    const std::string_view name(characters, static_cast<std::size_t>(length));
-    const auto all = all_dtypes();
-    const auto* const found =
-        std::find_if(&*all.begin(), &*all.begin() + all.size(), [&](dtype one) { return name_of(one) == name; });
-    if (found != &*all.begin() + all.size()) {
-        return *found;
+    const std::optional<std::string_view> said = text_in(text);
+    const std::string name = said ? std::string(*said) : repr_of(text);
+    for (const dtype one : all_dtypes()) {
+        if (name_of(one) == name) {
+            return one;
+        }
     }
     // NumPy has more names, such as "f4".
     if (const nb::object module = numpy::find(); module.is_valid()) {
@@ -37,7 +32,7 @@ dtype look_up(nb::handle text) {
     return dtype_from_name(name);
 }
 
-/// A name in a program is one object, by which it is known again.
+/// A name in a program is usually one string object, so its address finds the type.
 dtype from_name(nb::handle text) {
     struct known_name {
         PyObject* name = nullptr;  ///< owned, so that no other name gets its address; a few for each thread, for ever
@@ -76,7 +71,7 @@ dtype dtype_from(nb::handle argument) {
             return one.means;
         }
     }
-    throw argument_type_error("dtype is " + std::string(nb::repr(argument).c_str()) +
+    throw argument_type_error("dtype is " + repr_of(argument) +
                               ": pass a name such as \"float32\", a dtype of NumPy, ml_dtypes.bfloat16, or bool, int, "
                               "float or complex");
 }
@@ -87,9 +82,12 @@ nb::object python_dtype(dtype type) {
             return numpy::dtype_of(type);
         }
     } catch (const missing_library&) {
-        // bfloat16 without ml_dtypes: has no other name.
+        // A type of ml_dtypes, which is not installed: it has no other name.
+    } catch (const argument_type_error&) {
+        // A type that no package has for NumPy.
     }
-    return nb::str(name_of(type).data(), name_of(type).size());
+    const std::string name = name_of(type);
+    return nb::str(name.data(), name.size());
 }
 
 }  // namespace weir::python

@@ -11,7 +11,8 @@ namespace weir::python {
 /// int, float, complex. Throws argument_type_error.
 [[nodiscard]] dtype dtype_from(nanobind::handle argument);
 
-/// The same, as Python's users know it: a numpy.dtype where NumPy is installed, of ml_dtypes for bfloat16; else the name.
+/// The same, as Python's users know it: a numpy.dtype where NumPy is installed, of ml_dtypes where NumPy
+/// has no such type; else the name.
 [[nodiscard]] nanobind::object python_dtype(dtype type);
 
 }  // namespace weir::python

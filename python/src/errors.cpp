@@ -44,7 +44,7 @@ void add(nb::module_& m, kind which, const char* name, const char* doc, PyObject
     m.attr(name) = nb::borrow(made);
 }
 
-void raise(kind which, const std::exception& error) {
+void raise(kind which, const weir::error& error) {
     PyErr_SetString(classes[which], in_words_of_python(error.what()).c_str());
 }
 
@@ -102,16 +102,25 @@ void translate(const std::exception_ptr& thrown, void* /*unused*/) {
 
 }  // namespace
 
+void raise_exchange_error(const std::string& message, const nb::python_error& cause) {
+    const nb::object made = nb::borrow(classes[exchange])(in_words_of_python(message.c_str()));
+    PyException_SetCause(made.ptr(), nb::borrow(cause.value()).release().ptr());
+    PyErr_SetObject(classes[exchange], made.ptr());
+    throw nb::python_error();
+}
+
+bool is_of_weir(const nb::python_error& raised) noexcept { return raised.matches(classes[any]); }
+
 void raise_handled() noexcept {
     try {
         try {
             throw;
         } catch (nb::python_error& error) {
             error.restore();
+        } catch (const weir::error&) {  // before what its kinds are in the standard library
+            translate(std::current_exception(), nullptr);
         } catch (const std::bad_alloc&) {
             PyErr_NoMemory();
-        } catch (...) {
-            translate(std::current_exception(), nullptr);
         }
     } catch (const std::exception& error) {
         PyErr_SetString(PyExc_RuntimeError, error.what());
@@ -147,7 +156,10 @@ void bind_errors(nb::module_& m) {
     nb::borrow(classes[operation]).attr("label") = "operation";
     nb::borrow(classes[operation]).attr("file") = "";
     nb::borrow(classes[operation]).attr("line") = 0;
-    add(m, race, "RaceError", "`check` in its mode \"raise\" found a race.", PyExc_RuntimeError);
+    add(m, race, "RaceError",
+        "`check` in its mode \"raise\" found a race. The operation of the call is enqueued, safely: calling again "
+        "would do it twice.",
+        PyExc_RuntimeError);
     add(m, device, "DeviceError", "The device or its driver failed.", PyExc_RuntimeError);
     add(m, missing_library_kind, "MissingLibrary",
         "A library that is opened at run time is not there. The message says which package has it.", PyExc_ImportError);

@@ -3,33 +3,28 @@
 
 #include "bind.hpp"
 
+#include <string>
+
 #include "weir/error.hpp"
 
 namespace weir::python {
 
-/// An index that an array has not: IndexError as well, by which Python's loops end.
+/// An index that an array does not have: IndexError as well, by which Python's loops end.
 class index_error : public argument_error {
 public:
     using argument_error::argument_error;
 };
 
-/// The package needs a copy, and is not to make one.
-class copy_error : public error {
-public:
-    using error::error;
-};
+/// Raises ExchangeError for what code of another package raised, which becomes its cause. Needs the GIL.
+[[noreturn]] void raise_exchange_error(const std::string& message, const nanobind::python_error& cause);
+/// Whether it is an exception of Weir's own.
+[[nodiscard]] bool is_of_weir(const nanobind::python_error& raised) noexcept;
 
-/// Memory cannot be exchanged in the way that was asked for.
-class exchange_error : public error {
-public:
-    using error::error;
-};
-
-/// Has Python raise what is being handled, where no exception may leave: in functions that the interpreter itself calls.
-/// Needs the GIL, in a catch block.
+/// Sets the exception that is being handled as Python's error, in functions that the interpreter itself calls, which no exception may
+/// leave. Needs the GIL, in a catch block.
 void raise_handled() noexcept;
 
-/// Adds Error and its subclasses to the module, and has what Weir throws raised as such.
+/// Adds Error and its subclasses to the module, and translates what Weir throws into them.
 void bind_errors(nanobind::module_& m);
 
 }  // namespace weir::python

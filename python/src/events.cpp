@@ -2,15 +2,20 @@
 
 #include "bind.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "accesses.hpp"
 #include "arguments.hpp"
 #include "devices.hpp"
 #include "interpreter.hpp"
 #include "reference.hpp"
 #include "site.hpp"
+#include "weir/array.hpp"
+#include "weir/detail/interruption.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
 #include "wording.hpp"
@@ -23,17 +28,90 @@ void synchronize(const py_event& self) {
     waiting([what = self.get(), where = here()] { what.wait(where); });
 }
 
+/// The number of seconds after which a deadline is no deadline: what the clock cannot hold.
+constexpr double no_deadline = 1e9;
+
+/// Whether the event was over within this time.
+bool is_over_within(const py_event& self, nb::handle timeout) {
+    const double seconds = number_from(timeout, "timeout");
+    if (!(seconds >= 0)) {
+        throw argument_error("timeout is " + repr_of(timeout) + ": pass seconds, from 0 on, or None");
+    }
+    if (seconds >= no_deadline) {
+        synchronize(self);
+        return true;
+    }
+    using weir::detail::interruptible;
+    const auto deadline = std::chrono::steady_clock::now() +
+                          std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
+    return waiting([what = self.get(), where = here(), deadline] {
+        if (std::chrono::steady_clock::now() >= deadline && !what.done(where)) {
+            return false;
+        }
+        const interruptible until(check_signals, deadline);
+        try {
+            what.wait(where);
+        } catch (const interruptible::deadline_passed&) {
+            return false;
+        }
+        return true;
+    });
+}
+
+nb::object wait(const py_event& self, nb::handle by, nb::handle timeout) {
+    if (by.is_none()) {
+        if (timeout.is_none()) {
+            synchronize(self);
+            return nb::bool_(true);
+        }
+        return nb::bool_(is_over_within(self, timeout));
+    }
+    if (!timeout.is_none()) {
+        throw argument_error(
+            "wait() got a stream and timeout=: a stream waits as long as it takes; leave one of them out");
+    }
+    const stream waiter = stream_from(by, std::nullopt);
+    released([&, what = self.get(), where = here()] { what.wait(waiter, where); });
+    return nb::none();
+}
+
 bool is_done(const py_event& self) {
     return released([what = self.get(), where = here()] { return what.done(where); });
 }
 
+/// Objects as an event keeps them: of an array its memory. If it kept the Python object, the program's own end of it would show only if
+/// the event is over by then, and what check reports about it would depend on timing.
+struct kept_objects {
+    std::vector<array> arrays;
+    nb::list others;
+
+    /// `depth`: how deep lists and tuples are followed.
+    void add(nb::handle one, int depth) {
+        if (depth > 0 && (PyList_CheckExact(one.ptr()) || PyTuple_CheckExact(one.ptr()))) {
+            for (const nb::handle each : nb::tuple(nb::borrow(one))) {
+                add(each, depth - 1);
+            }
+            return;
+        }
+        const array* const x = object_of<array>(one);
+        if (x != nullptr) {
+            arrays.push_back(*x);
+        }
+        if (x == nullptr || is_watched(one)) {
+            others.append(one);
+        }
+    }
+};
+
 void keep(const event& after, nb::handle objects) {
-    reference kept{nb::borrow(objects)};
-    released([&] { keep_alive(after, std::move(kept)); });
+    kept_objects kept;
+    kept.add(objects, 2);
+    reference others{std::move(kept.others)};
+    released([&] { keep_alive(after, std::move(kept.arrays), std::move(others)); });
 }
 
 std::uintptr_t handle_of(const py_event& self) {
-    return reinterpret_cast<std::uintptr_t>(released([what = self.get()] { return what.native_handle(); }));
+    return reinterpret_cast<std::uintptr_t>(released([what = self.get()] { return what.handle(); }));
 }
 
 py_event make_event(nb::handle on, nb::handle timing) { return {device_from(on), flag_from(timing, "timing")}; }
@@ -50,7 +128,7 @@ const py_event& event_from(nb::handle argument, const char* name) {
 
 py_event::py_event(completion end, device on) : end_(std::move(end)), device_(on) {
 #ifdef Py_GIL_DISABLED
-    made();  // nothing keeps other threads out later
+    made();  // now, while no other thread has the object: later there is no GIL that would protect it
 #endif
 }
 
@@ -89,7 +167,7 @@ std::string py_event::to_string() const {
 
 namespace {
 
-/// The object that the thread was given last.
+/// The event object that this thread was given last.
 constinit thread_local reference* last_of_thread = nullptr;
 
 void forget() noexcept {
@@ -108,7 +186,7 @@ void forget() noexcept {
     last_of_thread = new reference(std::move(fresh));  // NOLINT(cppcoreguidelines-owning-memory): its thread's
 }
 
-/// Whether nobody but `last_of_thread` has the object, or a weak reference to it.
+/// Whether `last_of_thread` has the only reference to the object, weak references included.
 [[maybe_unused]] bool is_forgotten(PyObject* object) noexcept {
     return Py_REFCNT(object) == 1 && *PyObject_GET_WEAKREFS_LISTPTR(object) == nullptr;
 }
@@ -117,7 +195,8 @@ void forget() noexcept {
 
 nb::object object_for(py_event made) {
 #ifdef Py_GIL_DISABLED
-    return new_object<py_event>(std::move(made));  // how many have an object is not known there
+    return new_object<py_event>(
+        std::move(made));  // without a GIL a reference count does not say that the object is unused
 #else
     const reference* const last = last_of_thread;
     if (last != nullptr && is_forgotten(last->get().ptr())) {
@@ -136,7 +215,7 @@ void bind_events(nb::module_& m) {
     nb::class_<py_event> cls(m, "Event", nb::is_weak_referenceable(),
                              "A moment in a stream. Waiting for one that was never recorded is no wait.\n\n"
                              ">>> s = weir.Stream()\n>>> e = s.record()\n>>> weir.Stream().wait(e)   # device-side\n"
-                             ">>> e.wait()                  # blocks this thread\n");
+                             ">>> e.wait()                  # blocks this thread\nTrue\n");
     cls.def(
            "__init__",
            [](py_event* self, nb::handle on, nb::handle timing) { new (self) py_event(make_event(on, timing)); },
@@ -147,22 +226,13 @@ void bind_events(nb::module_& m) {
             "record", [](py_event& self, nb::handle on) { self.record(stream_from(on, std::nullopt), here()); },
             nb::arg("stream").none() = nb::none(), nb::sig("def record(self, stream: Any = None) -> None"),
             "Holds from now on the tail of the stream (the current one) at this moment, whatever it held before.")
-        .def(
-            "wait",
-            [](const py_event& self, nb::handle by) {
-                if (by.is_none()) {
-                    synchronize(self);
-                    return;
-                }
-                const stream waiter = stream_from(by, std::nullopt);
-                released([&, what = self.get(), where = here()] { what.wait(waiter, where); });
-            },
-            nb::arg("stream").none() = nb::none(), nb::sig("def wait(self, stream: Any = None) -> None"),
-            "Without a stream it blocks the calling thread until the recorded moment is over; Ctrl-C ends the wait. "
-            "With a "
-            "stream it is device-side: what is enqueued there from now on starts after it. Raises OperationError if "
-            "the operation "
-            "failed.")
+        .def("wait", wait, nb::arg("stream").none() = nb::none(), nb::kw_only(), nb::arg("timeout").none() = nb::none(),
+             nb::sig("def wait(self, stream: Any = None, *, timeout: float | None = None) -> bool | None"),
+             "Without a stream it blocks the calling thread until the recorded moment is over, at most `timeout` "
+             "seconds, "
+             "and returns whether it is over, as threading.Event.wait does; Ctrl-C ends the wait. With a stream it is "
+             "device-side, and returns None at once: what is enqueued there from now on starts after the event. Raises "
+             "OperationError if the operation failed.")
         .def("synchronize", synchronize, "The same as wait() without a stream.")
         .def_prop_ro("done", is_done, "Whether the recorded moment is over. Never blocks.")
         .def("query", is_done, "The same as `done`.")
@@ -194,7 +264,12 @@ void bind_events(nb::module_& m) {
         .def("destroy", &py_event::close, "The same as close().")
         .def("__bool__", &py_event::is_open)
         .def(
-            "__enter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __enter__(self) -> Self"))
+            "__enter__",
+            [](nb::handle self) {
+                static_cast<void>(nb::cast<const py_event&>(self).get());  // throws if it is closed
+                return nb::borrow(self);
+            },
+            nb::sig("def __enter__(self) -> Self"))
         .def(
             "__exit__", [](py_event& self, nb::args /*unused*/) { self.close(); },
             nb::sig("def __exit__(self, *exception: object) -> None"))

@@ -15,8 +15,8 @@
 
 namespace weir::python {
 
-/// weir::event, which may be closed, and which knows a device before it was recorded. Of an operation there is its end alone
-/// until somebody asks for more, which most programs never do. Any number of threads may use one (free-threaded interpreters).
+/// weir::event, which may be closed, and which knows a device before it was recorded. For an operation it holds only the operation's
+/// end until a caller asks for more, which most programs never do. Any number of threads may use one (free-threaded interpreters).
 class py_event {
 public:
     /// Not recorded yet. Throws std::bad_alloc.
@@ -42,7 +42,7 @@ public:
 
 private:
     void expect_open() const;
-    /// Of an operation it is made now.
+    /// The event of an operation is made here, at the first call.
     const event& made() const;
 
     mutable std::optional<event> event_;
@@ -51,7 +51,7 @@ private:
     mutable bool is_open_ = true;
 };
 
-/// An object for `made`: a new one, or the one that the thread got last, if nobody has that any more. So a program that drops
+/// An object for `made`: a new one, or the object that the thread got last, if no other reference to it is left. So a program that drops
 /// the events of what it enqueues makes one object for all of them.
 [[nodiscard]] nb::object object_for(py_event made);
 
@@ -60,7 +60,7 @@ private:
     return object_for({done, on.device()});
 }
 
-/// Lets go of what the calling thread remembers: at the interpreter's exit.
+/// Drops what the calling thread remembers: at the interpreter's exit.
 void forget_last_event() noexcept;
 
 }  // namespace weir::python

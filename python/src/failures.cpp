@@ -1,6 +1,9 @@
 #include "failures.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
+#include <vector>
 
 namespace weir::python {
 
@@ -36,6 +39,28 @@ std::string text_of(nb::handle raised) {
     return text;
 }
 
+/// Takes the local variables out of the frames that an exception, and those it came from, went through: they refer to the operands of the
+/// task, whose failed results keep the exception. Their lines stay.
+void forget_locals(nb::handle raised) {
+    std::vector<nb::object> all{nb::borrow(raised)};
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const nb::object at = nb::getattr(all[i], "__traceback__", nb::none());
+        for (nb::object each = at; !each.is_none(); each = nb::getattr(each, "tb_next", nb::none())) {
+            const nb::object frame = nb::getattr(each, "tb_frame", nb::none());
+            if (!nb::steal(PyObject_CallMethod(frame.ptr(), "clear", nullptr)).is_valid()) {
+                PyErr_Clear();  // it runs
+            }
+        }
+        for (const char* const name : {"__cause__", "__context__"}) {
+            nb::object from = nb::getattr(all[i], name, nb::none());
+            const auto is_it = [&from](const nb::object& one) { return one.is(from); };
+            if (!from.is_none() && std::none_of(all.begin(), all.end(), is_it)) {
+                all.push_back(std::move(from));
+            }
+        }
+    }
+}
+
 }  // namespace
 
 python_failure::python_failure(std::string text, nb::object raised)
@@ -45,6 +70,7 @@ python_failure::python_failure(std::string text, nb::object raised)
 python_failure python_failure::caught() {
     nb::object raised = take_raised();
     std::string text = text_of(raised);
+    forget_locals(raised);
     return {std::move(text), std::move(raised)};
 }
 

@@ -14,7 +14,7 @@ namespace weir::python {
 /// What a host task raised. Copied, kept and destroyed on any thread, without the GIL.
 class python_failure : public std::exception {
 public:
-    /// What the calling thread has raised, which is cleared. Needs the GIL.
+    /// What the calling thread has raised, which is cleared; its frames lose their local variables. Needs the GIL.
     [[nodiscard]] static python_failure caught();
 
     /// "ValueError: no such file".

@@ -11,6 +11,8 @@
 #include "arguments.hpp"
 #include "arrays.hpp"
 #include "calls.hpp"
+#include "devices.hpp"
+#include "labelling.hpp"
 #include "weir/array.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
@@ -36,8 +38,7 @@ fft_norm norm_from(nb::handle argument) {
     if (name == "forward") {
         return fft_norm::forward;
     }
-    throw argument_error("norm is " + std::string(nb::repr(argument).c_str()) +
-                         ": pass \"backward\", \"ortho\" or \"forward\"");
+    throw argument_error("norm is " + repr_of(argument) + ": pass \"backward\", \"ortho\" or \"forward\"");
 }
 
 /// What all transforms take, as Python gives it.
@@ -82,23 +83,37 @@ struct transform {
     const char* name;
     array (*on_stream)(const on&, const array&, const calls::options&);
     array (*on_current)(const array&, const calls::options&, source_location);
-    completion (*into)(const on&, const array&, const array&, const calls::options&);
+    completion (*into)(const on&, const array&, array&, const calls::options&);
 };
 
 nb::object call(const transform& what, nb::handle a, const arguments& given) {
     const source_location where = here();
     calls::options how = options_from(given);
     const call_operand from(a, what.name, where);
-    if (from.is_numpy()) {
+    if (from.blocks()) {
         how.blocking = call_blocking::always;
     }
     if (!given.out.is_none() && !from.is_numpy()) {
-        const array& out = array_from(given.out, "out=");
+        array out = from.target(given.out, where);
         const stream to = from.stream_for(how.execution, given.stream);
-        waiting([&] { what.into(on(to, where), from.get(), out, how); });
+        if (from.overlaps(out)) {
+            const stream copies = to.device() == out.device() ? to : current_in_context(out.device());
+            waiting([&] {
+                const array made = what.on_stream(on(to, where), from.get(), how);
+                if (made.shape() != out.shape() || made.dtype() != out.dtype()) {
+                    throw argument_error("out= is " + out.to_string() + ", and the result is " + made.to_string());
+                }
+                copy(on(copies, where), out, made);
+            });
+        } else {
+            waiting([&] { what.into(on(to, where), from.get(), out, how); });
+        }
         return nb::borrow(given.out);
     }
-    const bool on_current = given.stream.is_none() && !from.is_numpy();
+    if (!given.out.is_none()) {
+        from.expect_target(given.out);
+    }
+    const bool on_current = given.stream.is_none() && from.is_weir();
     const std::optional<stream> to =
         on_current ? std::nullopt : std::optional(from.stream_for(how.execution, given.stream));
     array result = waiting(
@@ -114,17 +129,20 @@ void bind_transform(nb::module_& m, const transform& what, const char* doc) {
         "None = None, axis: int" + (AllAxes ? " | None = None" : " = -1") +
         ", axes: Sequence[int] | None = None, norm: str | None = \"backward\", out: Any = None, "
         "execution: Device | str | None = None, blocking: bool | str = \"auto\", stream: Any = None, "
-        "memory_limit: int | float | str = \"80%\") -> Any";
+        "memory_limit: int | float | str = \"80%\", label: str | None = None) -> Any";
     m.def(
         what.name,
         [what](nb::handle a, nb::handle n, nb::handle axis_, nb::handle axes, nb::handle norm, nb::handle out,
-               nb::handle execution, nb::handle blocking, nb::handle stream, nb::handle memory_limit) {
+               nb::handle execution, nb::handle blocking, nb::handle stream, nb::handle memory_limit,
+               nb::handle label) {
+            const labelled named(label);
             return call(what, a, {n, axis_, axes, norm, out, execution, blocking, memory_limit, stream});
         },
         nb::arg("a").none(), nb::kw_only(), nb::arg("n").none() = nb::none(), nb::arg("axis").none() = axis,
         nb::arg("axes").none() = nb::none(), nb::arg("norm").none() = "backward", nb::arg("out").none() = nb::none(),
         nb::arg("execution").none() = nb::none(), nb::arg("blocking").none() = "auto",
-        nb::arg("stream").none() = nb::none(), nb::arg("memory_limit").none() = "80%", nb::sig(sig.c_str()), doc);
+        nb::arg("stream").none() = nb::none(), nb::arg("memory_limit").none() = "80%",
+        nb::arg("label").none() = nb::none(), nb::sig(sig.c_str()), doc);
 }
 
 fft_direction direction_from(nb::handle argument) {
@@ -135,8 +153,7 @@ fft_direction direction_from(nb::handle argument) {
     if (name == "inverse") {
         return fft_direction::inverse;
     }
-    throw argument_error("direction is " + std::string(nb::repr(argument).c_str()) +
-                         ": pass \"forward\" or \"inverse\"");
+    throw argument_error("direction is " + repr_of(argument) + ": pass \"forward\" or \"inverse\"");
 }
 
 std::optional<fft_kind> kind_from(nb::handle argument) {
@@ -153,8 +170,15 @@ std::optional<fft_kind> kind_from(nb::handle argument) {
     if (name == "c2r") {
         return fft_kind::complex_to_real;
     }
-    throw argument_error("kind is " + std::string(nb::repr(argument).c_str()) +
-                         ": pass \"c2c\", \"r2c\" or \"c2r\", or nothing");
+    throw argument_error("kind is " + repr_of(argument) + ": pass \"c2c\", \"r2c\" or \"c2r\", or nothing");
+}
+
+/// "a weir.Array", "arrays of NumPy", "an array of torch".
+std::string operands_of(const std::string& package, bool several) {
+    if (package == "weir") {
+        return several ? "weir.Array" : "a weir.Array";
+    }
+    return (several ? "arrays of " : "an array of ") + (package == "numpy" ? std::string("NumPy") : package);
 }
 
 /// A plan, with its operand as Python has it.
@@ -163,20 +187,26 @@ public:
     py_fft(nb::handle a, const arguments& given, std::optional<fft_kind> kind)
         : how_(options_from(given)), kind_(kind), stream_(nb::borrow(given.stream)), where_(here()) {
         hold(a);
-        if (operand_->is_numpy()) {
+        if (operand_->blocks()) {
             how_.blocking = call_blocking::always;
         }
+        if (!stream_.is_none()) {
+            static_cast<void>(operand_->stream_for(how_.execution, stream_));  // refuses at once what is no stream
+        }
         plan_.emplace(operand_->get(), how_, kind_);
+        described_ = elements_in_words(operand_->get()) + " on " + operand_->get().device().name();
     }
 
-    void plan(nb::handle on_) {
+    void plan(nb::handle on_, nb::handle label) {
+        const labelled named(label);
         const one_at_a_time alone(mutex_);
         const source_location where = here();
         const std::optional<stream> to = chosen(on_, "plan()");
         waiting([&] { to ? alive().plan(on(*to, where)) : alive().plan(where); });
     }
 
-    nb::object execute(nb::handle direction, nb::handle on_, nb::handle release_workspace_) {
+    nb::object execute(nb::handle direction, nb::handle on_, nb::handle release_workspace_, nb::handle label) {
+        const labelled named(label);
         const bool release_workspace = flag_from(release_workspace_, "release_workspace");
         const one_at_a_time alone(mutex_);
         const source_location where = here();
@@ -197,20 +227,18 @@ public:
         if (!on_.is_none()) {
             static_cast<void>(stream_from(on_));  // the elements are read by execute() alone, on its stream
         }
-        const bool was_numpy = is_numpy_;
+        const std::string was = package_;
         std::optional<call_operand> before = std::exchange(operand_, std::nullopt);
         try {
             hold(a);
-            if (is_numpy_ != was_numpy) {
-                throw argument_type_error(
-                    was_numpy
-                        ? "reset_operand() got a weir.Array, and the plan is for arrays of NumPy: make another FFT"
-                        : "reset_operand() got an array of NumPy, and the plan is for a weir.Array: make another "
-                          "FFT, or pass weir.array(x)");
+            if (package_ != was) {
+                throw argument_type_error("reset_operand() got " + operands_of(package_, false) +
+                                          ", and the plan is for " + operands_of(was, true) + ": make another FFT" +
+                                          (was == "weir" ? ", or pass weir.array(x)" : ""));
             }
             released([&] { plan_->reset_operand(operand_->get()); });
         } catch (...) {
-            is_numpy_ = was_numpy;
+            package_ = was;
             operand_ = std::move(before);
             throw;
         }
@@ -233,6 +261,20 @@ public:
         return plan_ ? plan_->workspace_bytes() : 0;
     }
 
+    [[nodiscard]] std::string to_string() const {
+        const one_at_a_time alone(mutex_);
+        if (!plan_) {
+            return "<weir.fft.FFT freed>";
+        }
+        return "<weir.fft.FFT of " + described_ + (operand_ ? ">" : ", released>");
+    }
+
+    [[nodiscard]] explanation explained() {
+        const one_at_a_time alone(mutex_);
+        const fft_plan& of = alive();
+        return released([&] { return explain(of); });
+    }
+
 private:
     [[nodiscard]] fft_plan& alive() {
         if (!plan_) {
@@ -242,7 +284,7 @@ private:
     }
     void hold(nb::handle a) {
         operand_.emplace(a, "FFT", here());
-        is_numpy_ = operand_->is_numpy();
+        package_ = operand_->package();
     }
     /// The stream that the call names, else the one that the plan was made with; nothing: the current one.
     [[nodiscard]] std::optional<stream> chosen(nb::handle on_, const char* before) {
@@ -251,7 +293,7 @@ private:
             throw state_error(std::string("the FFT has no operand: call reset_operand(a) before ") + before);
         }
         const nb::handle named = on_.is_none() ? nb::handle(stream_) : on_;
-        if (named.is_none() && !operand_->is_numpy()) {
+        if (named.is_none() && operand_->is_weir()) {
             return std::nullopt;
         }
         return operand_->stream_for(how_.execution, named);
@@ -263,7 +305,8 @@ private:
     source_location where_;
     std::optional<call_operand> operand_;
     std::optional<fft_plan> plan_;
-    bool is_numpy_ = false;
+    std::string package_;
+    std::string described_;  ///< the operand, for repr()
     mutable nb::ft_mutex mutex_;
 };
 
@@ -295,22 +338,25 @@ void bind_plan(nb::module_& m) {
                 "None"),
             "Describes the transform and keeps `a`. `stream`: for the calls that are given none. Enqueues nothing.")
         .def("plan", &py_fft::plan, nb::kw_only(), nb::arg("stream").none() = nb::none(),
-             nb::sig("def plan(self, *, stream: Any = None) -> None"),
+             nb::arg("label").none() = nb::none(),
+             nb::sig("def plan(self, *, stream: Any = None, label: str | None = None) -> None"),
              "Prepares the transform. To be called before execute(); again is harmless.")
         .def("execute", &py_fft::execute, nb::kw_only(), nb::arg("direction").none() = "forward",
              nb::arg("stream").none() = nb::none(), nb::arg("release_workspace").none() = false,
+             nb::arg("label").none() = nb::none(),
              nb::sig("def execute(self, *, direction: str = \"forward\", stream: Any = None, release_workspace: bool = "
-                     "False) -> Any"),
-             "Enqueues the transform of the operand as it is at this point of the stream, and returns the result: a "
-             "weir.Array, or for an operand of NumPy's an array of NumPy, once it is computed. `direction`: "
-             "\"forward\" or "
-             "\"inverse\". Raises StateError if it is not planned, released or freed.")
+                     "False, label: str | None = None) -> Any"),
+             "Enqueues the transform of the operand as it is at this point of the stream, and returns the result in "
+             "the operand's package (see weir.fft), for packages on the CPU once it is computed. `direction`: "
+             "\"forward\" or \"inverse\". Raises StateError if it is not planned, released or freed.")
         .def("reset_operand", &py_fft::reset_operand, nb::arg("a").none(), nb::kw_only(),
              nb::arg("stream").none() = nb::none(),
              nb::sig("def reset_operand(self, a: Any, /, *, stream: Any = None) -> None"),
-             "Holds another operand of the same shape, element type and device from now on.")
+             "Holds another operand of the same package, shape, element type and device from now on.")
         .def("release_operand", &py_fft::release_operand,
              "Drops the operand and keeps the plan; pending transforms are not disturbed. May be called twice.")
+        .def("__repr__", &py_fft::to_string)
+        .def("_explain", &py_fft::explained, "For weir.explain.")
         .def("free", &py_fft::free,
              "Drops operand, plan and workspace; pending transforms are not disturbed. May be called twice.")
         .def_prop_ro("workspace_bytes", &py_fft::workspace_bytes, "Bytes of the workspace that the plan keeps.")

@@ -5,14 +5,17 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "arrays.hpp"
 #include "dtypes.hpp"
 #include "errors.hpp"
+#include "exchange.hpp"
 #include "interpreter.hpp"
 #include "numpy.hpp"
 #include "site.hpp"
 #include "weir/detail/host_copy.hpp"
 #include "weir/error.hpp"
+#include "weir/explain.hpp"
 
 namespace weir::python {
 
@@ -25,10 +28,23 @@ struct exported {
     std::optional<host_access> access;
 };
 
-/// Null for bfloat16, of which the protocol knows nothing.
+/// Null for bfloat16 and all types without arithmetic, which the protocol has no format for.
 const char* format_of(dtype type) noexcept {
-    constexpr const char* formats[] = {"?", "b", "h", "i", "l", "B", "H", "I", "L", "e", nullptr, "f", "d", "Zf", "Zd"};
-    return formats[static_cast<std::size_t>(type)];
+    struct format {
+        dtype type;
+        const char* text;
+    };
+    constexpr format formats[] = {{dtype::bool_, "?"},      {dtype::int8, "b"},       {dtype::int16, "h"},
+                                  {dtype::int32, "i"},      {dtype::int64, "l"},      {dtype::uint8, "B"},
+                                  {dtype::uint16, "H"},     {dtype::uint32, "I"},     {dtype::uint64, "L"},
+                                  {dtype::float16, "e"},    {dtype::float32, "f"},    {dtype::float64, "d"},
+                                  {dtype::complex64, "Zf"}, {dtype::complex128, "Zd"}};
+    for (const format& one : formats) {
+        if (one.type == type) {
+            return one.text;
+        }
+    }
+    return nullptr;
 }
 
 bool is_fortran_order(const array& x) { return x.t().is_contiguous(); }
@@ -37,15 +53,22 @@ bool is_fortran_order(const array& x) { return x.t().is_contiguous(); }
 void expect_exportable(const array& x, int flags) {
     const auto asks = [flags](int what) { return (flags & what) == what; };
     const std::string name = x.to_string();
-    if (!x.buffer().host_reachable()) {
+    if (!x.buffer().host_reachable(detail::key)) {
         throw exchange_error(name + " is memory that the host does not reach: x.numpy() copies it");
+    }
+    if (!has_whole_bytes(x.dtype())) {
+        throw exchange_error(name +
+                             ": its elements are not whole bytes, which the buffer protocol has no words for; "
+                             "x.numpy() unpacks them, bytes(x) copies them");
     }
     if (asks(PyBUF_FORMAT) && format_of(x.dtype()) == nullptr) {
         throw exchange_error(name + ": the buffer protocol has no " + std::string(name_of(x.dtype())) +
                              "; x.numpy() gives an array with the element type of ml_dtypes");
     }
-    if (asks(PyBUF_WRITABLE) && !x.has_own_elements()) {
-        throw exchange_error(name + " cannot be written, since elements share memory: take a copy");
+    if (asks(PyBUF_WRITABLE) && !may_write(x)) {
+        throw exchange_error(name + (x.has_own_elements()
+                                         ? " is memory that its package shares for reading only: take a copy"
+                                         : " cannot be written, since elements share memory: take a copy"));
     }
     const bool needs_c = asks(PyBUF_C_CONTIGUOUS) || !asks(PyBUF_STRIDES);
     const bool needs_fortran = asks(PyBUF_F_CONTIGUOUS) && !x.is_contiguous();
@@ -67,13 +90,14 @@ int get_buffer(PyObject* self, Py_buffer* to, int flags) noexcept {
         auto made = std::make_unique<exported>();
         made->shape.assign(x.shape().extents().begin(), x.shape().extents().end());
         made->strides.assign(x.strides().begin(), x.strides().end());
-        // Who only asks for bytes, and not to write them, does not write.
-        const bool writes = x.has_own_elements() && flags != PyBUF_SIMPLE;
+        // A consumer that asks only for bytes, and not for writing them, does not write.
+        const bool writes = flags != PyBUF_SIMPLE && may_write(x);
+        note_exchange(x.buffer(), {exchange_protocol::buffer, true, false, has_pending(x, writes)});
         waiting([&, where = here()] {
-            // Also of who may write: elements that a failed operation was to write are not shown (rule K4).
-            host_access reads(x.buffer(), x.footprint(), order::access_mode::read, where);
+            // A consumer that may write gets a read access, too: elements that a failed operation was to write are not shown (rule K4).
+            host_access reads(detail::key, x.buffer(), x.used(detail::key), order::access_mode::read, where);
             if (writes) {
-                made->access.emplace(x.buffer(), x.footprint(), order::access_mode::write, where);
+                made->access.emplace(detail::key, x.buffer(), x.used(detail::key), order::access_mode::write, where);
             } else {
                 made->access.emplace(std::move(reads));
             }
@@ -112,41 +136,41 @@ nb::object copied(const array& x) {
         nb::raise_python_error();
     }
     auto* const to = static_cast<std::byte*>(PyMemoryView_GET_BUFFER(memory.ptr())->buf);
-    waiting([&, where = here()] { detail::copy_to_host(x, to, where); });
+    note_exchange(x.buffer(), {exchange_protocol::elements, true, true, has_pending(x, false)});
+    if (has_whole_bytes(x.dtype())) {
+        waiting([&, where = here()] { detail::copy_to_host(x, to, where); });
+        return made;
+    }
+    std::vector<std::byte> bytes(x.nbytes());
+    waiting([&, where = here()] { detail::copy_to_host(x, bytes.data(), where); });
+    numpy::unpack(x.dtype(), bytes.data(), static_cast<std::size_t>(x.size()), to);
     return made;
 }
 
-/// A view, which waits for what conflicts, and which is in use as long as NumPy has it.
+/// A view, which waits for what conflicts, and which counts as a host access as long as NumPy has it.
 nb::object viewed(nb::handle self, const array& x) {
+    x.expect_usable(detail::key);
     const nb::object numpy = numpy::import("numpy()");
     nb::object source = nb::borrow(self);
-    if (x.dtype() == dtype::bfloat16) {
-        source = nb::cast(array(x.buffer(), dtype::uint16, x.shape(), x.strides(),
-                                static_cast<std::size_t>(x.data() - x.buffer().data())));
+    const bool as_integers = numpy::is_of_ml_dtypes(x.dtype());
+    const nb::object type = numpy::dtype_of(x.dtype());
+    if (as_integers) {
+        source = nb::cast(array(x.buffer(), size_of(x.dtype()) == 2 ? dtype::uint16 : dtype::uint8, x.shape(),
+                                x.strides(), static_cast<std::size_t>(x.data() - x.buffer().data())));
     }
     const nb::object memory = nb::steal(PyMemoryView_FromObject(source.ptr()));
     if (!memory.is_valid()) {
         nb::raise_python_error();
     }
     nb::object made(numpy.attr("asarray")(memory));
-    return x.dtype() == dtype::bfloat16 ? nb::object(made.attr("view")(numpy::dtype_of(x.dtype()))) : made;
-}
-
-std::optional<bool> copy_wanted(nb::handle copy) {
-    if (copy.is_none()) {
-        return std::nullopt;
-    }
-    const int truth = PyObject_IsTrue(copy.ptr());
-    if (truth < 0) {
-        nb::raise_python_error();
-    }
-    return truth != 0;
+    return as_integers ? nb::object(made.attr("view")(type)) : made;
 }
 
 nb::object to_numpy(nb::handle self, nb::handle copy) {
     const auto& x = nb::cast<const array&>(self);
     const std::optional<bool> wanted = copy_wanted(copy);
-    const bool is_reachable = x.buffer().host_reachable();
+    // Elements that are not whole bytes are unpacked for NumPy.
+    const bool is_reachable = x.buffer().host_reachable(detail::key) && has_whole_bytes(x.dtype());
     if (wanted == false && !is_reachable) {
         throw copy_error(x.to_string() +
                          " is memory that the host does not reach, so that numpy() has to copy it, and copy=False "
@@ -161,13 +185,20 @@ nb::object to_numpy_as(nb::handle self, nb::handle type, nb::handle copy) {
         return to_numpy(self, copy);
     }
     if (copy_wanted(copy) == false) {
-        throw copy_error("elements of " + std::string(name_of(x.dtype())) + " become " + nb::repr(type).c_str() +
+        throw copy_error("elements of " + std::string(name_of(x.dtype())) + " become " + repr_of(type) +
                          " only by a copy, and copy=False forbids that: leave copy out");
     }
     return to_numpy(self, nb::none()).attr("astype")(type);
 }
 
 }  // namespace
+
+std::optional<bool> copy_wanted(nb::handle copy) {
+    if (copy.is_none()) {
+        return std::nullopt;
+    }
+    return flag_from(copy, "copy", "True, False or None");
+}
 
 PyType_Slot* buffer_slots() noexcept {
     static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
@@ -177,12 +208,14 @@ PyType_Slot* buffer_slots() noexcept {
 }
 
 void bind_host_access(nb::class_<array>& cls) {
-    cls.def("numpy", to_numpy, nb::kw_only(), nb::arg("copy").none() = nb::none(),
-            nb::sig("def numpy(self, *, copy: bool | None = None) -> Any"),
-            "The elements as an array of NumPy: a view where the host reaches the memory, else a copy. Blocks until "
-            "exactly what conflicts is over (of a copy: what writes the elements); Ctrl-C ends the wait. While a view "
-            "lives, calls that enqueue what conflicts with it return when that is over. `copy=True` always copies, "
-            "`copy=False` never does: CopyError where it would have to.")
+    cls.def(
+           "numpy", to_numpy, nb::kw_only(), nb::arg("copy").none() = nb::none(),
+           nb::sig("def numpy(self, *, copy: bool | None = None) -> Any"),
+           "The elements as an array of NumPy: a view where the host reaches the memory, else a copy. A view of memory "
+           "that can only be read is read-only, too. Blocks until "
+           "exactly what conflicts is over (of a copy: what writes the elements); Ctrl-C ends the wait. While a view "
+           "lives, calls that enqueue what conflicts with it return when that is over. `copy=True` always copies, "
+           "`copy=False` never does: CopyError where it would have to.")
         .def("__array__", to_numpy_as, nb::arg("dtype").none() = nb::none(), nb::arg("copy").none() = nb::none(),
              nb::sig("def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any"),
              "The same, of another element type if one is given.");

@@ -16,7 +16,7 @@ namespace weir::python {
 namespace {
 
 [[noreturn]] void refuse(nb::handle part) {
-    throw argument_type_error("an index is " + std::string(nb::repr(part).c_str()) +
+    throw argument_type_error("an index is " + repr_of(part) +
                               ": arrays of Weir take integers, slices, None and ...; to choose elements by a mask use "
                               "weir.where(mask, x, y), by a list of indices x.numpy()");
 }
@@ -56,7 +56,7 @@ std::int64_t position_from(nb::handle part) {
     const Py_ssize_t at = PyNumber_AsSsize_t(number.ptr(), PyExc_IndexError);
     if (at == -1 && PyErr_Occurred() != nullptr) {
         PyErr_Clear();
-        throw index_error("the index " + std::string(nb::repr(part).c_str()) + " is out of range");
+        throw index_error("the index " + repr_of(part) + " is out of range");
     }
     return at;
 }
@@ -113,13 +113,13 @@ void bind_indexing(nb::class_<array>& cls) {
             "__setitem__",
             [](const array& self, nb::handle index, nb::handle value) {
                 const bool is_result_of_in_place = nb::isinstance<array>(value);
-                const array target = view_of(self, index);
+                array target = view_of(self, index);
                 if (is_result_of_in_place) {
                     // `x[1:3] += y` assigns the view, which has been changed already.
                     const auto& source = nb::cast<const array&>(value);
-                    if (source.buffer().resource() == target.buffer().resource() && source.data() == target.data() &&
-                        source.dtype() == target.dtype() && source.shape() == target.shape() &&
-                        std::ranges::equal(source.strides(), target.strides())) {
+                    if (source.buffer().resource(detail::key) == target.buffer().resource(detail::key) &&
+                        source.data() == target.data() && source.dtype() == target.dtype() &&
+                        source.shape() == target.shape() && std::ranges::equal(source.strides(), target.strides())) {
                         return;
                     }
                 }

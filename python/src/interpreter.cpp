@@ -27,7 +27,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace nb::literals;
 
-/// How long the interpreter's exit waits for tasks none of which gets on.
+/// How long the interpreter's exit waits while no task makes progress.
 constexpr auto patience = 10s;
 
 std::atomic<bool> ending{false};
@@ -45,12 +45,12 @@ std::atomic<std::thread::id> ending_on{};
     }
 }
 
-/// Who runs Python, or is to. Lives for ever, since threads of streams outlive the interpreter.
+/// The threads that run Python, and the tasks that are to run it. Lives for ever, since threads of streams outlive the interpreter.
 struct visitors {
     detail::mutex mutex;  ///< guards what follows; a leaf in the lock order
     detail::condition_variable changed;
-    std::uint64_t inside = 0;              ///< run Python now
-    std::uint64_t expected = 0;            ///< are in a stream, and not over
+    std::uint64_t inside = 0;              ///< threads that run Python now
+    std::uint64_t expected = 0;            ///< tasks that are in a stream, and not over
     std::vector<const task_visit*> tasks;  ///< those that run now, in the order in which they began
 };
 visitors& all() {
@@ -58,32 +58,32 @@ visitors& all() {
     return *one;
 }
 
-// So that no fork finds it half made.
+// At the start of the program, so that a fork never copies it half constructed.
 [[maybe_unused]] const visitors& made_at_start = all();
 
-/// One who came before a fork is not counted in the child.
+/// A thread or task that was counted before a fork is not counted in the child.
 void count_down(std::uint64_t& count) noexcept { count -= count == 0 ? 0 : 1; }
 
-/// In the child of a fork (rule L3): those who ran Python, and what was to run it, stay with the parent.
+/// In the child of a fork (rule L3): the threads that ran Python, and the tasks that were to run it, stay with the parent.
 void begin_child() noexcept {
-    ::new (&all()) visitors;  // made anew, not destroyed: threads that are gone may be inside
+    ::new (&all()) visitors;  // made anew, not destroyed: threads that are gone may hold its lock
     notes::begin_child();
 }
 
-/// Waits until `over`, as long as something gets on; false if nothing does any more.
+/// Waits until `over`, as long as any task makes progress; false if none does any more.
 template <class Over>
 bool wait_for_visitors(Over&& over) {
-    visitors& everybody = all();
-    std::unique_lock lock(everybody.mutex);
-    std::uint64_t left = everybody.expected;
+    visitors& known = all();
+    std::unique_lock lock(known.mutex);
+    std::uint64_t left = known.expected;
     auto since = std::chrono::steady_clock::now();
-    while (!everybody.changed.wait_for(lock, 50ms, [&] { return over(everybody); })) {
+    while (!known.changed.wait_for(lock, 50ms, [&] { return over(known); })) {
         lock.unlock();
         check_signals();
         lock.lock();
         const auto now = std::chrono::steady_clock::now();
-        if (everybody.expected != left || everybody.inside != 0) {
-            left = everybody.expected;
+        if (known.expected != left || known.inside != 0) {
+            left = known.expected;
             since = now;
         } else if (now - since >= patience) {
             return false;
@@ -111,14 +111,13 @@ int status_of(nb::python_error& raised) {
 }
 
 std::string what_is_left() {
-    visitors& everybody = all();
-    const std::lock_guard lock(everybody.mutex);
+    visitors& known = all();
+    const std::lock_guard lock(known.mutex);
     std::string text;
-    for (const task_visit* const each : everybody.tasks) {
+    for (const task_visit* const each : known.tasks) {
         text += "  " + each->in_words() + ", which has not returned\n";
     }
-    if (const std::uint64_t others =
-            everybody.expected - std::min<std::uint64_t>(everybody.expected, everybody.tasks.size());
+    if (const std::uint64_t others = known.expected - std::min<std::uint64_t>(known.expected, known.tasks.size());
         others != 0) {
         text += "  " + std::to_string(others) + " more that had not begun\n";
     }
@@ -134,8 +133,8 @@ void flush(const char* name) {
     }
 }
 
-/// A task that runs Python cannot be ended, and Python cannot end around it: so the process ends here and now. It keeps the
-/// GIL, so that no Python runs meanwhile; a further Ctrl-C ends it at once.
+/// A task that runs Python cannot be ended from outside, and Python cannot end around it: so the process ends here. This thread keeps
+/// the GIL, so that no Python runs meanwhile; a further Ctrl-C ends it at once.
 [[noreturn]] void leave(nb::python_error& raised) {
     const nb::gil_scoped_acquire gil;
     std::signal(SIGINT, SIG_DFL);
@@ -149,8 +148,8 @@ void flush(const char* name) {
     std::exit(status);
 }
 
-/// The exit of the interpreter: what was enqueued and is to run Python runs to its end first, as threads do. Then nobody
-/// asks for the GIL any more.
+/// The exit of the interpreter: tasks that were enqueued and run Python finish first, as threads do. After that no other thread asks
+/// for the GIL any more.
 void shut_down() {
     const auto end = [] {
         ending_on.store(std::this_thread::get_id(), std::memory_order_relaxed);
@@ -171,8 +170,8 @@ void shut_down() {
     }
 }
 
-/// What work in streams still refers to when the interpreter ends stays for ever, on purpose (rule L3). Who wants to know asks
-/// by WEIR_LOG=debug, and also hears what nanobind finds.
+/// Objects that work in streams still refers to when the interpreter ends stay for ever, on purpose (rule L3). WEIR_LOG=debug reports
+/// them, and also what nanobind finds.
 void say_what_leaks() noexcept {
     const char* const level = std::getenv("WEIR_LOG");
     const bool is_asked = level != nullptr && std::string_view(level) == "debug";
@@ -195,19 +194,19 @@ void interpreter::take_gil_back(PyThreadState* state) noexcept {
 }
 
 void interpreter::take_gil_back_after_wait(PyThreadState* state) noexcept {
-    visitors& everybody = all();
+    visitors& known = all();
     {
-        std::unique_lock lock(everybody.mutex);
+        std::unique_lock lock(known.mutex);
         if (is_ending_elsewhere()) {
             lock.unlock();
             stay();
         }
-        ++everybody.inside;
+        ++known.inside;
     }
     PyEval_RestoreThread(state);
-    const std::lock_guard lock(everybody.mutex);
-    count_down(everybody.inside);
-    everybody.changed.notify_all();
+    const std::lock_guard lock(known.mutex);
+    count_down(known.inside);
+    known.changed.notify_all();
 }
 
 bool interpreter::is_ending() noexcept { return ending.load(std::memory_order_seq_cst); }
@@ -228,31 +227,49 @@ void interpreter::watch_exit(nb::module_& m, void (*last)() noexcept) {
 }
 
 visit::visit() {
-    visitors& everybody = all();
-    const std::lock_guard lock(everybody.mutex);
+    visitors& known = all();
+    const std::lock_guard lock(known.mutex);
     if (ending.load(std::memory_order_seq_cst)) {
         throw state_error("Python is ending, and runs no more host tasks: synchronize their streams before the end");
     }
-    ++everybody.inside;
+    ++known.inside;
 }
 
 visit::~visit() {
-    visitors& everybody = all();
-    const std::lock_guard lock(everybody.mutex);
-    count_down(everybody.inside);
-    everybody.changed.notify_all();
+    visitors& known = all();
+    const std::lock_guard lock(known.mutex);
+    count_down(known.inside);
+    known.changed.notify_all();
 }
 
-task_visit::task_visit(const char* label, const source_location& where) : label_(label), where_(where) {
-    visitors& everybody = all();
-    const std::lock_guard lock(everybody.mutex);
-    everybody.tasks.push_back(this);
+namespace {
+thread_local const task_visit* task_of_thread = nullptr;  ///< the innermost one that this thread runs
+}
+
+task_visit::task_visit(const char* label, const source_location& where, const runtime::stream_state* in)
+    : in_(in), around_(task_of_thread), label_(label), where_(where) {
+    visitors& known = all();
+    const std::lock_guard lock(known.mutex);
+    known.tasks.push_back(this);
+    task_of_thread = this;
+}
+
+void task_visit::expect_not_in(const runtime::stream_state& one) {
+    for (const task_visit* each = task_of_thread; each != nullptr; each = each->around_) {
+        if (each->in_ == &one) {
+            throw state_error(
+                "the host task " + each->in_words() +
+                " waits for the stream that it runs in, which is not over before the task is: let the task "
+                "return, and wait for the stream elsewhere");
+        }
+    }
 }
 
 task_visit::~task_visit() {
-    visitors& everybody = all();
-    const std::lock_guard lock(everybody.mutex);
-    std::erase(everybody.tasks, this);
+    task_of_thread = around_;
+    visitors& known = all();
+    const std::lock_guard lock(known.mutex);
+    std::erase(known.tasks, this);
 }
 
 std::string task_visit::in_words() const {
@@ -260,17 +277,17 @@ std::string task_visit::in_words() const {
 }
 
 expected_visit::expected_visit() noexcept {
-    visitors& everybody = all();
-    const std::lock_guard lock(everybody.mutex);
-    ++everybody.expected;
+    visitors& known = all();
+    const std::lock_guard lock(known.mutex);
+    ++known.expected;
 }
 
 expected_visit::~expected_visit() {
     if (counts_) {
-        visitors& everybody = all();
-        const std::lock_guard lock(everybody.mutex);
-        count_down(everybody.expected);
-        everybody.changed.notify_all();
+        visitors& known = all();
+        const std::lock_guard lock(known.mutex);
+        count_down(known.expected);
+        known.changed.notify_all();
     }
 }
 

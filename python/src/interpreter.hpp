@@ -13,22 +13,26 @@
 #include "weir/detail/interruption.hpp"
 #include "weir/source_location.hpp"
 
+namespace weir::runtime {
+class stream_state;
+}
+
 namespace weir::python {
 
-/// What the interpreter's end changes (rule L3).
+/// What the end of the interpreter changes (rule L3).
 class interpreter {
 public:
-    /// Whether nobody may ask for the GIL any more who does not have it.
+    /// Whether the interpreter is ending: threads that do not have the GIL may not ask for it any more.
     [[nodiscard]] static bool is_ending() noexcept;
 
-    /// Takes the GIL back on a thread that gave it away: `state`. A thread that comes too late, since the interpreter is ending
+    /// Takes the GIL back on a thread that released it: `state`. A thread that comes too late, since the interpreter is ending
     /// on another one, stays here for ever: Python would end it within a destructor, and with it the process.
     static void take_gil_back(PyThreadState* state) noexcept;
-    /// The same for whoever may have waited for long: the interpreter does not begin to end meanwhile.
+    /// The same for a thread that may have waited for long: the interpreter does not begin to end meanwhile.
     static void take_gil_back_after_wait(PyThreadState* state) noexcept;
 
-    /// Has the exit of the interpreter watched, after the handlers that the program registered later than this. `last` is
-    /// called at the end of it.
+    /// Watches the exit of the interpreter, after the handlers that the program registered later than this. Calls `last` at the end of
+    /// the exit.
     static void watch_exit(nb::module_& m, void (*last)() noexcept);
 };
 
@@ -45,16 +49,22 @@ public:
 /// A host task while it runs: the interpreter's end can say which one it waits for.
 class task_visit {
 public:
-    /// Throws state_error once the interpreter is ending, std::bad_alloc. `label` and the file's name live for ever.
-    task_visit(const char* label, const source_location& where);
+    /// Throws state_error once the interpreter is ending, std::bad_alloc. `label` and the file's name live for ever. `in`: the stream that
+    /// the task is an operation of.
+    task_visit(const char* label, const source_location& where, const runtime::stream_state* in);
     ~task_visit();
     task_visit(const task_visit&) = delete;
     task_visit& operator=(const task_visit&) = delete;
 
     [[nodiscard]] std::string in_words() const;
 
+    /// Throws state_error in a task of this stream, which would wait for itself.
+    static void expect_not_in(const runtime::stream_state& one);
+
 private:
     visit inside_;
+    const runtime::stream_state* in_;
+    const task_visit* around_;  ///< the task that enqueued this one on a device without queues, where it runs at once
     const char* label_;
     source_location where_;
 };
@@ -87,7 +97,7 @@ private:
 /// Throws what Python's signal handlers raise, such as KeyboardInterrupt. Called without the GIL.
 void check_signals();
 
-/// Calls `fn` without the GIL, then says what was left to say meanwhile.
+/// Calls `fn` without the GIL, then delivers the notes that were left meanwhile.
 template <void (*TakeBack)(PyThreadState*) noexcept = interpreter::take_gil_back, class F>
 decltype(auto) without_gil(F&& fn) {
     const note_taking notes;
@@ -105,7 +115,8 @@ decltype(auto) without_gil(F&& fn) {
     }
 }
 
-/// Calls `fn` without the GIL, on a thread that follows its Python context. Where it has to wait, signals are answered meanwhile: Ctrl-C ends the wait, and the call.
+/// Calls `fn` without the GIL, on a thread that follows its Python context. While it waits, signals are handled: Ctrl-C ends the wait,
+/// and the call.
 template <void (*TakeBack)(PyThreadState*) noexcept, class F>
 decltype(auto) answering(F&& fn) {
     drain();
@@ -123,7 +134,7 @@ decltype(auto) answering(F&& fn) {
     });
 }
 
-/// For whatever may put work into a stream (rule S1). It waits where it must: for room at the memory limit, in the streams of
+/// For calls that may put work into a stream (rule S1). Such a call waits where it must: for room at the memory limit, in the streams of
 /// a device without queues, for views that the host has of what changes.
 template <class F>
 decltype(auto) released(F&& fn) {

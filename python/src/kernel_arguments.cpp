@@ -1,19 +1,18 @@
 #include "kernel_arguments.hpp"
 
-#include <cmath>
-#include <complex>
 #include <cstdint>
-#include <cstring>
-#include <limits>
-#include <type_traits>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "accesses.hpp"
+#include "exchange.hpp"
 #include "numpy.hpp"
-#include "weir/array.hpp"
-#include "weir/dtype.hpp"
+#include "site.hpp"
+#include "weir/detail/launch_arguments.hpp"
 #include "weir/error.hpp"
-#include "weir/float16.hpp"
 #include "weir/scalar.hpp"
+#include "weir/token.hpp"
 
 namespace weir::python {
 
@@ -21,188 +20,112 @@ namespace {
 
 struct place {
     const kernel& of;
-    const detail::declared_parameter& as;
     std::size_t position;
 };
 
-[[noreturn]] void refuse_type(nb::handle given, const place& at, const char* wanted) {
+[[noreturn]] void refuse(nb::handle given, const place& at) {
     PyErr_Clear();
-    throw argument_type_error(described(at.of, at.as, at.position) + ", and got " + nb::repr(given).c_str() +
-                              ": pass " + wanted);
+    weir::detail::refuse_argument(at.of, at.position, repr_of(given));
 }
 
-[[noreturn]] void refuse_range(nb::handle given, const place& at) {
+scalar integer_number(nb::handle given, const place& at) {
+    int beyond = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(given.ptr(), &beyond);
+    if (beyond == 0) {
+        return static_cast<std::int64_t>(value);
+    }
+    const unsigned long long large = beyond > 0 ? PyLong_AsUnsignedLongLong(given.ptr()) : 0;
+    if (beyond > 0 && PyErr_Occurred() == nullptr) {
+        return static_cast<std::uint64_t>(large);
+    }
     PyErr_Clear();
-    throw argument_error(described(at.of, at.as, at.position) + ", and got " + nb::repr(given).c_str() +
-                         ", which is out of range");
-}
-
-template <class T>
-void put(const T& value, argument_slot& to) noexcept {
-    static_assert(sizeof(T) <= sizeof(to.bytes));
-    std::memcpy(to.bytes, &value, sizeof(T));
-}
-
-template <class T>
-void store_integer(nb::handle given, const place& at, argument_slot& to) {
-    nb::object index;
-    PyObject* number = given.ptr();
-    if (PyLong_Check(number) == 0) {
-        index = nb::steal(PyNumber_Index(number));
-        if (!index.is_valid()) {
-            refuse_type(given, at, "an integer");
-        }
-        number = index.ptr();
+    // A real parameter takes whole numbers beyond all integer types, and an integer one refuses the real number.
+    const double rounded = PyLong_AsDouble(given.ptr());
+    if (PyErr_Occurred() != nullptr) {
+        PyErr_Clear();
+        weir::detail::refuse_argument_range(at.of, at.position, "a whole number beyond all types");
     }
-    if constexpr (std::is_same_v<T, std::uint64_t>) {
-        const unsigned long long value = PyLong_AsUnsignedLongLong(number);
-        if (PyErr_Occurred() != nullptr) {
-            refuse_range(given, at);
-        }
-        put(static_cast<T>(value), to);
-    } else {
-        int overflow = 0;
-        const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
-        if (overflow != 0 || value < static_cast<long long>(std::numeric_limits<T>::min()) ||
-            value > static_cast<long long>(std::numeric_limits<T>::max())) {
-            refuse_range(given, at);
-        }
-        put(static_cast<T>(value), to);
-    }
+    return rounded;
 }
 
-double real_from(nb::handle given, const place& at) {
-    const double value = PyFloat_AsDouble(given.ptr());
+/// Numbers that are neither a bool nor exactly an int or a float.
+scalar other_number(nb::handle given, const place& at) {
+    PyObject* const object = given.ptr();
+    if (PyFloat_Check(object) != 0) {
+        return PyFloat_AS_DOUBLE(object);
+    }
+    if (PyComplex_Check(object) != 0) {
+        return {PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)};
+    }
+    if (PyIndex_Check(object) != 0) {
+        if (const nb::object index = nb::steal(PyNumber_Index(object)); index.is_valid()) {
+            return integer_number(index, at);
+        }
+        PyErr_Clear();  // NumPy's bool has an __index__ that fails
+    }
+    if (numpy::is_scalar(given)) {
+        return numpy::number(given);
+    }
+    const double value = PyFloat_AsDouble(object);
     if (value == -1.0 && PyErr_Occurred() != nullptr) {
-        if (PyErr_ExceptionMatches(PyExc_OverflowError) != 0) {
-            refuse_range(given, at);
-        }
-        refuse_type(given, at, "a number");
+        refuse(given, at);
     }
     return value;
 }
 
-/// The largest of a type, and nothing that rounds to more.
-void expect_range(double value, double largest, nb::handle given, const place& at) {
-    if (std::isfinite(value) && std::abs(value) > largest) {
-        refuse_range(given, at);
-    }
+[[noreturn]] void refuse_token(nb::handle given, const place& at) {
+    throw argument_type_error("argument " + std::to_string(at.position + 1) + " of the kernel " + at.of.name() +
+                              " got " + nb::repr(given).c_str() +
+                              ", which a kernel gets nothing for: pass the array or number of the signature there, and "
+                              "the token as reads= or writes= of launch(grid, block, ...)");
 }
 
-float float_from(nb::handle given, const place& at) {
-    const double value = real_from(given, at);
-    const auto narrow = static_cast<float>(value);
-    if (std::isinf(narrow) && std::isfinite(value)) {
-        refuse_range(given, at);
+kernel_argument array_used_as(array& x, operand_use use) {
+    switch (use) {
+        case operand_use::in:
+            return kernel_argument::in(x);
+        case operand_use::out:
+            return kernel_argument::out(x);
+        case operand_use::inout:
+            break;
     }
-    return narrow;
-}
-
-Py_complex complex_from(nb::handle given, const place& at) {
-    const Py_complex value = PyComplex_AsCComplex(given.ptr());
-    if (value.real == -1.0 && PyErr_Occurred() != nullptr) {
-        refuse_type(given, at, "a complex number");
-    }
-    return value;
-}
-
-void store_boolean(nb::handle given, const place& at, argument_slot& to) {
-    // Numbers too, as C++ takes them, but nothing that merely happens to be true.
-    const bool is_one = PyBool_Check(given.ptr()) != 0 || PyIndex_Check(given.ptr()) != 0 ||
-                        (numpy::is_scalar(given) && numpy::number(given).kind() == dtype_kind::boolean);
-    if (!is_one) {
-        refuse_type(given, at, "True or False");
-    }
-    const int truth = PyObject_IsTrue(given.ptr());
-    if (truth < 0) {
-        refuse_type(given, at, "True or False");
-    }
-    put(static_cast<std::uint8_t>(truth), to);
+    return kernel_argument::inout(x);
 }
 
 }  // namespace
 
-std::string described(const kernel& of, const detail::declared_parameter& as, std::size_t position) {
-    return "argument " + std::to_string(position + 1) + " of the kernel " + of.name() + " is \"" + as.text + '"';
-}
-
-void store_number(nb::handle number, const kernel& of, const detail::declared_parameter& as, std::size_t position,
-                  argument_slot& to) {
-    const place at{of, as, position};
-    switch (*as.type) {
-        case dtype::bool_:
-            return store_boolean(number, at, to);
-        case dtype::int8:
-            return store_integer<std::int8_t>(number, at, to);
-        case dtype::int16:
-            return store_integer<std::int16_t>(number, at, to);
-        case dtype::int32:
-            return store_integer<std::int32_t>(number, at, to);
-        case dtype::int64:
-            return store_integer<std::int64_t>(number, at, to);
-        case dtype::uint8:
-            return store_integer<std::uint8_t>(number, at, to);
-        case dtype::uint16:
-            return store_integer<std::uint16_t>(number, at, to);
-        case dtype::uint32:
-            return store_integer<std::uint32_t>(number, at, to);
-        case dtype::uint64:
-            return store_integer<std::uint64_t>(number, at, to);
-        case dtype::float16: {
-            const double value = real_from(number, at);
-            expect_range(value, 65504, number, at);
-            return put(float16(value), to);
+kernel_argument argument_from(nb::handle given, const kernel& of, std::size_t position,
+                              std::vector<nb::object>& imported) {
+    const place at{of, position};
+    PyObject* const object = given.ptr();
+    if (PyFloat_CheckExact(object) != 0) {
+        return scalar(PyFloat_AS_DOUBLE(object));
+    }
+    if (PyBool_Check(object) != 0) {
+        return scalar(object == Py_True);
+    }
+    if (PyLong_CheckExact(object) != 0) {
+        return integer_number(given, at);
+    }
+    if (array* const x = object_of<array>(given)) {
+        return kernel_argument::as_declared(*x);
+    }
+    if (const declared_use* const wrapped = object_of<declared_use>(given)) {
+        if (nb::isinstance<token>(wrapped->of)) {
+            refuse_token(given, at);
         }
-        case dtype::bfloat16:
-            return put(bfloat16(float_from(number, at)), to);
-        case dtype::float32:
-            return put(float_from(number, at), to);
-        case dtype::float64:
-            return put(real_from(number, at), to);
-        case dtype::complex64: {
-            const Py_complex value = complex_from(number, at);
-            expect_range(value.real, std::numeric_limits<float>::max(), number, at);
-            expect_range(value.imag, std::numeric_limits<float>::max(), number, at);
-            return put(std::complex<float>(static_cast<float>(value.real), static_cast<float>(value.imag)), to);
-        }
-        case dtype::complex128: {
-            const Py_complex value = complex_from(number, at);
-            return put(std::complex<double>(value.real, value.imag), to);
+        return array_used_as(*object_of<array>(wrapped->of), wrapped->use);
+    }
+    if (nb::isinstance<token>(given)) {
+        refuse_token(given, at);
+    }
+    if (!numpy::is_scalar(given)) {
+        if (nb::object shared = shared_array(given, here(), false); shared.is_valid()) {
+            imported.push_back(std::move(shared));
+            return kernel_argument::as_declared(*object_of<array>(imported.back()));
         }
     }
-}
-
-const array& array_argument(nb::handle argument, const kernel& of, const detail::declared_parameter& as,
-                            std::size_t position) {
-    const auto start = [&] { return described(of, as, position) + ", and got "; };
-    nb::handle given = argument;
-    const array* found = object_of<array>(argument);
-    if (const declared_use* const wrapped = found == nullptr ? object_of<declared_use>(argument) : nullptr) {
-        given = wrapped->of;
-        found = object_of<array>(given);
-        const operand_use wanted = as.mode == order::access_mode::read ? operand_use::in
-                                   : as.overwrites                     ? operand_use::out
-                                                                       : operand_use::inout;
-        if (wrapped->use != wanted) {
-            throw argument_error(start() + "an array as " + name_of(wrapped->use) + ": pass it as it is, or as weir." +
-                                 name_of(wanted) + "(x), or mend the signature");
-        }
-    }
-    if (found == nullptr) {
-        throw argument_type_error(start() + nb::repr(given).c_str() + ": pass a weir.Array");
-    }
-    const array& x = *found;
-    if (as.type && x.dtype() != *as.type) {
-        throw argument_type_error(start() + "an array of " + std::string(weir::name_of(x.dtype())) + ": x.astype(\"" +
-                                  std::string(weir::name_of(*as.type)) + "\") converts it");
-    }
-    if (!x.is_contiguous()) {
-        throw argument_error(
-            start() +
-            "an array whose elements do not lie one after the other, of which the kernel would see the "
-            "address of the first alone: pass x.copy(), or the array that it is a part of");
-    }
-    return x;
+    return other_number(given, at);
 }
 
 }  // namespace weir::python

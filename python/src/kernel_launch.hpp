@@ -6,21 +6,17 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "weir/kernel.hpp"
 
 namespace weir::python {
 
-/// A kernel with what its signature says.
+/// A kernel with a signature.
 struct py_kernel {
-    /// Throws state_error without a signature.
     explicit py_kernel(kernel its);
 
     kernel code;
     const char* label;
-    std::vector<detail::declared_parameter> parameters;
-    std::size_t arrays = 0;
 };
 
 [[nodiscard]] std::string repr(const py_kernel& self);
@@ -29,15 +25,16 @@ struct py_kernel {
 [[nodiscard]] dimensions dimensions_from(nb::handle argument, const char* name);
 /// `grid`, `block` and `shared` of a call. Throws argument_error, argument_type_error, also where the kernel cannot be launched
 /// so.
-[[nodiscard]] detail::launch_shape shape_from(const py_kernel& of, nb::handle grid, nb::handle block,
-                                              nb::handle shared);
+[[nodiscard]] launch_config config_from(const py_kernel& of, nb::handle grid, nb::handle block, nb::handle shared);
 
-/// How a launch is made, besides its arguments: as `launch` of Python has it.
+/// The parameters of a launch besides its arguments, as `launch` of Python has them.
 struct launch_place {
-    detail::launch_shape shape;
+    launch_config config;
     nb::handle on;
     nb::handle after;
     bool wait;
+    nb::handle reads = {};   ///< what the kernel uses besides its arguments; null: nothing
+    nb::handle writes = {};  ///< the same
 };
 
 /// Enqueues a launch; its event. Reads and writes the arrays as the signature says. Throws argument_error,

@@ -12,6 +12,7 @@
 #include "devices.hpp"
 #include "interpreter.hpp"
 #include "kernel_launch.hpp"
+#include "labelling.hpp"
 #include "work.hpp"
 
 namespace weir::python {
@@ -74,7 +75,8 @@ void bind_kernels(nb::module_& m) {
     nb::class_<py_kernel>(
         m, "Kernel", nb::is_weak_referenceable(),
         "A kernel for one CUDA device, compiled by NVRTC, or taken from the cache of compiled kernels, and "
-        "loaded when it is made.\n\n"
+        "loaded when it is made, which may wait for all work of the device: make it before work that waits for the "
+        "host.\n\n"
         "`signature` declares the parameters: \"in float* x, inout float* y, float a, int64 n\"; types have "
         "names of C++ or NumPy, and void* is\nany array. What it says is used for order: no launch "
         "waits for anything else.\n\n"
@@ -108,22 +110,30 @@ void bind_kernels(nb::module_& m) {
         .def(
             "launch",
             [](const py_kernel& self, nb::handle grid, nb::handle block, nb::args args, nb::handle on, nb::handle after,
-               nb::handle wait, nb::handle shared) {
-                return launch(self, {shape_from(self, grid, block, shared), on, after, flag_from(wait, "wait")},
-                              {reinterpret_cast<PyTupleObject*>(args.ptr())->ob_item, args.size()});
+               nb::handle wait, nb::handle shared, nb::handle reads, nb::handle writes, nb::handle label) {
+                const labelled named(label);
+                return launch(
+                    self, {config_from(self, grid, block, shared), on, after, flag_from(wait, "wait"), reads, writes},
+                    {reinterpret_cast<PyTupleObject*>(args.ptr())->ob_item, args.size()});
             },
             nb::arg("grid").none(), nb::arg("block").none(), nb::arg("args"), nb::kw_only(),
             nb::arg("stream").none() = nb::none(), nb::arg("after").none() = nb::make_tuple(),
-            nb::arg("wait").none() = false, nb::arg("shared").none() = 0,
+            nb::arg("wait").none() = false, nb::arg("shared").none() = 0, nb::arg("reads").none() = nb::make_tuple(),
+            nb::arg("writes").none() = nb::make_tuple(), nb::arg("label").none() = nb::none(),
             nb::sig(
                 "def launch(self, grid: int | tuple[int, ...], block: int | tuple[int, ...], *args: Any, stream: Any = "
-                "None, after: Event | Iterable[Event] = (), wait: bool = False, shared: int = 0) -> Event"),
+                "None, after: Event | Iterable[Event] = (), wait: bool = False, shared: int = 0, reads: Any = (), "
+                "writes: Any = (), label: str | None = None) -> Event"),
             "Enqueues a launch on `stream`, else on the current stream of the kernel's device, after the events of "
             "`after` and whatever its arrays ask for. `grid`: blocks, `block`: threads of each, along up to three "
             "axes; "
             "`shared`: bytes of shared memory of each block. Numbers are converted as the signature says; one that is "
             "out "
-            "of range is an ArgumentError. Returns once enqueued, unless `wait`.")
+            "of range is an ArgumentError. `reads`, `writes`: tokens, and arrays that the kernel reaches in another "
+            "way than "
+            "by its arguments. `label`: the operation's name in errors, reports and timelines, instead of the "
+            "kernel's. "
+            "Returns once enqueued, unless `wait`.")
         .def("__getitem__", launcher_of, nb::arg("config").none(),
              nb::sig("def __getitem__(self, config: tuple[Any, ...], /) -> Callable[..., Event]"),
              "k[grid, block, stream, shared](*args): the same, in Numba's order.")

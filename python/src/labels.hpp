@@ -1,4 +1,4 @@
-// What operations that Python asks for are called in reports and timelines.
+// Labels, in reports and timelines, of operations that Python programs enqueue.
 #pragma once
 
 #include "weir/arithmetic.hpp"
@@ -7,7 +7,7 @@
 
 namespace weir::python {
 
-/// Where an operation goes, under its name.
+/// Where an operation goes, with its label.
 [[nodiscard]] inline on called(binary_operation what, on where) {
     switch (what) {
         case binary_operation::add:

@@ -1,4 +1,4 @@
-// k[grid, block, stream, shared]: a type of its own, since its calls then get their arguments where the interpreter has them.
+// k[grid, block, stream, shared]: a type of its own, so that calls of it read their arguments where the interpreter keeps them.
 #include "bind.hpp"
 
 #include <structmember.h>
@@ -20,7 +20,7 @@ struct launcher {
     vectorcallfunc call;
     PyObject* kernel;
     PyObject* on;
-    detail::launch_shape shape;
+    launch_config config;
 };
 
 /// Lives as long as the interpreter.
@@ -34,7 +34,7 @@ PyObject* call_launcher(PyObject* self, PyObject* const* arguments, std::size_t 
                 "block, ...)");
         }
         const auto& its = *reinterpret_cast<const launcher*>(self);
-        return launch(*nb::inst_ptr<py_kernel>(its.kernel), {its.shape, its.on, nb::handle(Py_None), false},
+        return launch(*nb::inst_ptr<py_kernel>(its.kernel), {its.config, its.on, nb::handle(Py_None), false},
                       std::span(arguments, static_cast<std::size_t>(PyVectorcall_NARGS(count))))
             .release()
             .ptr();
@@ -81,12 +81,12 @@ nb::object launcher_of(nb::handle kernel, nb::handle index) {
         throw argument_error(
             "a kernel is launched as k[grid, block](...), k[grid, block, stream](...) or k[grid, block, "
             "stream, shared](...), and got [" +
-            std::string(nb::repr(index).c_str()) + "]");
+            repr_of(index) + "]");
     }
     const std::size_t count = nb::len(index);
     const nb::object shared = count > 3 ? nb::object(index[3]) : nb::object(nb::int_(0));
-    const detail::launch_shape shape =
-        shape_from(nb::cast<const py_kernel&>(kernel), nb::object(index[0]), nb::object(index[1]), shared);
+    const launch_config config =
+        config_from(nb::cast<const py_kernel&>(kernel), nb::object(index[0]), nb::object(index[1]), shared);
     nb::object on = count > 2 ? nb::object(index[2]) : nb::object(nb::none());
     auto* const made = PyObject_New(launcher, launcher_type);
     if (made == nullptr) {
@@ -95,7 +95,7 @@ nb::object launcher_of(nb::handle kernel, nb::handle index) {
     made->call = call_launcher;
     made->kernel = nb::borrow(kernel).release().ptr();
     made->on = on.release().ptr();
-    made->shape = shape;
+    made->config = config;
     return nb::steal(reinterpret_cast<PyObject*>(made));
 }
 

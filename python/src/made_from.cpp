@@ -1,6 +1,5 @@
-// Arrays of anything that holds numbers.
+// Arrays made from anything that holds numbers.
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,7 +9,9 @@
 
 #include "arithmetic.hpp"
 #include "arrays.hpp"
+#include "buffers.hpp"
 #include "dtypes.hpp"
+#include "exchange.hpp"
 #include "interpreter.hpp"
 #include "numpy.hpp"
 #include "weir/error.hpp"
@@ -51,13 +52,14 @@ bool is_sequence(nb::handle object) { return PyList_Check(object.ptr()) != 0 || 
 
 /// Numbers of Python's in nested lists.
 struct nested_numbers {
+    bool round_integers = false;  ///< those that no integer type has
     std::vector<std::int64_t> extents;
     std::vector<scalar> numbers;
 
-    /// Adds what is `depth` lists deep; false for anything that is no number of Python's: NumPy may know it.
+    /// Adds what is `depth` lists deep; false if that is no number of Python's: NumPy may know it.
     bool add(nb::handle source, std::size_t depth) {
         if (!is_sequence(source)) {
-            const std::optional<scalar> number = number_from(source);
+            const std::optional<scalar> number = number_from(source, round_integers);
             if (!number) {
                 return false;
             }
@@ -120,40 +122,38 @@ array from_array(const array& source, dtype type, const stream& on_stream, const
 /// What the buffer protocol gives, without NumPy.
 std::optional<array> from_memory(nb::handle source, std::optional<dtype> type, const stream& on_stream,
                                  const source_location& where) {
-    const nb::object view = nb::steal(PyMemoryView_FromObject(source.ptr()));
-    if (!view.is_valid()) {
-        PyErr_Clear();
+    const std::optional<lent_buffer> memory = lent_buffer::of(source);
+    if (!memory) {
         return std::nullopt;
     }
-    const Py_buffer& memory = *PyMemoryView_GET_BUFFER(view.ptr());
-    struct known_format {
-        const char* format;
-        dtype means;
-    };
-    constexpr known_format formats[] = {
-        {"?", dtype::bool_},  {"b", dtype::int8},    {"h", dtype::int16},   {"i", dtype::int32},  {"l", dtype::int64},
-        {"q", dtype::int64},  {"B", dtype::uint8},   {"H", dtype::uint16},  {"I", dtype::uint32}, {"L", dtype::uint64},
-        {"Q", dtype::uint64}, {"e", dtype::float16}, {"f", dtype::float32}, {"d", dtype::float64}};
-    const char* const format = memory.format == nullptr ? "B" : memory.format;
-    const auto* const found = std::find_if(std::begin(formats), std::end(formats), [&](const known_format& one) {
-        return std::strcmp(one.format, *format == '@' ? format + 1 : format) == 0;
-    });
-    if (found == std::end(formats)) {
-        throw argument_type_error("memory with elements of the format \"" + std::string(format) +
+    const std::optional<dtype> own = memory->type();
+    if (!own) {
+        throw argument_type_error("memory with elements of the format \"" + std::string(memory->format()) +
                                   "\": pass numbers, or install NumPy to convert it");
     }
-    const nb::object packed(view.attr("tobytes")());
-    const std::vector<std::int64_t> extents(memory.shape, memory.shape + memory.ndim);
-    const std::span bytes(reinterpret_cast<const std::byte*>(PyBytes_AS_STRING(packed.ptr())),
-                          static_cast<std::size_t>(PyBytes_GET_SIZE(packed.ptr())));
+    const nb::bytes packed = memory->packed();
+    const shape extents = memory->extents();
+    const std::span bytes(static_cast<const std::byte*>(packed.data()), packed.size());
     return released([&] {
-        array made = empty(shape(extents), found->means, on_stream, where);
+        array made = empty(extents, *own, on_stream, where);
         copy_from_host(on(on_stream, where), made, bytes);
-        return type && *type != found->means ? astype(on(on_stream, where), made, *type) : made;
+        return type && *type != *own ? astype(on(on_stream, where), made, *type) : made;
     });
 }
 
 }  // namespace
+
+array copied_from_package(const array& source, std::optional<dtype> type, const stream& on_stream,
+                          const source_location& where) {
+    array made = from_array(source, type.value_or(source.dtype()), on_stream, where);
+    if (source.device().kind() != device_kind::cuda) {
+        waiting([&] {
+            const host_access copied(detail::key, made.buffer(), made.used(detail::key), order::access_mode::read,
+                                     where);
+        });
+    }
+    return made;
+}
 
 array made_from(nb::handle source, std::optional<dtype> type, const stream& on_stream, const source_location& where) {
     if (nb::isinstance<array>(source)) {
@@ -161,7 +161,12 @@ array made_from(nb::handle source, std::optional<dtype> type, const stream& on_s
         return from_array(one, type.value_or(one.dtype()), on_stream, where);
     }
     if (!numpy::is_array(source) && !numpy::is_scalar(source)) {
+        if (const nb::object theirs = is_sequence(source) ? nb::object() : array_of_package(source, where);
+            theirs.is_valid()) {
+            return copied_from_package(nb::cast<const array&>(theirs), type, on_stream, where);
+        }
         nested_numbers numbers;
+        numbers.round_integers = type && is_inexact(*type);
         if (numbers.add(source, 0)) {
             return from_numbers(numbers, type, on_stream, where);
         }
@@ -171,11 +176,15 @@ array made_from(nb::handle source, std::optional<dtype> type, const stream& on_s
                 return *std::move(made);
             }
             throw argument_type_error(
-                "an array of " + std::string(nb::repr(source).c_str()) +
+                "an array of " + repr_of(source) +
                 ": pass numbers, nested lists of them, or memory with the buffer protocol (without "
                 "NumPy no more is known)");
         }
         const nb::object converted(module.attr("asarray")(source));
+        if (nb::cast<std::string_view>(converted.attr("dtype").attr("kind")) == "O") {
+            throw argument_type_error("an array of " + repr_of(source) +
+                                      ": pass numbers, nested lists of them, or an array");
+        }
         return made_from(converted, type, on_stream, where);
     }
     const dtype own = numpy::from_dtype(source.attr("dtype"));

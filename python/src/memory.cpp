@@ -19,7 +19,9 @@
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 #include "weir/memory_resource.hpp"
+#include "weir/poisoning.hpp"
 #include "work.hpp"
+#include "wrong_calls.hpp"
 
 namespace weir::python {
 
@@ -49,8 +51,8 @@ resource_ptr resource_from(nb::handle argument, const char* name) {
     return argument.is_none() ? nullptr : nb::cast<resource_ptr>(argument);
 }
 
-/// What a resource that logs calls. Buffers are dropped on any thread: on one that is not Python's, such as the reaper, nobody
-/// takes the GIL (rule L4), and the line waits for the next one that does.
+/// Receives the lines of a resource that logs. Buffers are dropped on any thread. A thread that is not Python's, such as the reaper,
+/// does not take the GIL (rule L4): its line waits for the next thread that has it.
 class line_sink {
 public:
     explicit line_sink(reference sink) noexcept : to_(std::make_shared<shared>(std::move(sink))) {}
@@ -102,7 +104,7 @@ resource_ptr make_logging(nb::handle sink, nb::handle upstream_) {
     }
     if (PyCallable_Check(sink.ptr()) == 0) {
         throw argument_type_error(
-            "logging() got " + std::string(nb::repr(sink).c_str()) +
+            "logging() got " + repr_of(sink) +
             ": pass a function that takes a line of text, or nothing for the standard error output");
     }
     return memory::logging(line_sink(reference(nb::borrow(sink))), std::move(upstream));
@@ -186,10 +188,14 @@ void bind_pool(nb::module_& m) {
 }
 
 void bind_resources(nb::module_& m) {
-    nb::class_<memory_resource>(m, "Resource",
-                                "Something that gives memory: used by `with weir.memory.use(resource):`, or below "
-                                "another one.");
-    nb::class_<memory::counting_resource, memory_resource>(m, "CountingResource", "Counts what goes through it.")
+    nb::class_<memory_resource> resource(m, "Resource",
+                                         "Something that gives memory: used by `with weir.memory.use(resource):`, or "
+                                         "below another one.");
+    refuse_making(resource,
+                  "resources are made by functions: weir.memory.counting, driver_pool, failing, limiting, logging");
+    nb::class_<memory::counting_resource, memory_resource> counting(m, "CountingResource",
+                                                                    "Counts what goes through it.");
+    refuse_making(counting, "weir.memory.CountingResource is made by a function: call weir.memory.counting")
         .def(
             "counts",
             [](const memory::counting_resource& self) {
@@ -203,7 +209,9 @@ void bind_resources(nb::module_& m) {
             },
             nb::sig("def counts(self) -> dict[str, dict[str, int]]"),
             "\"live\", \"peak\", \"total\" and \"failed\", each a dict of \"count\" and \"bytes\".");
-    nb::class_<memory::failing_resource, memory_resource>(m, "FailingResource", "Raises OutOfMemory on purpose.")
+    nb::class_<memory::failing_resource, memory_resource> failing(m, "FailingResource",
+                                                                  "Raises OutOfMemory on purpose.");
+    refuse_making(failing, "weir.memory.FailingResource is made by a function: call weir.memory.failing")
         .def_prop_ro("asked", &memory::failing_resource::asked, "Allocations it was asked for.")
         .def_prop_ro("failed", &memory::failing_resource::failed, "Those that it made fail.");
 
@@ -243,6 +251,13 @@ void bind_resources(nb::module_& m) {
         "probability; the same seed, the same allocations.");
     m.def("driver_pool", memory::driver_pool,
           "Memory straight from the device's driver: on CUDA its allocator in stream order.");
+    m.def(
+        "poisoning", [](nb::handle upstream) { return memory::poisoning(resource_from(upstream, "upstream")); },
+        nb::arg("upstream").none() = nb::none(), nb::sig("def poisoning(upstream: Resource | None = None) -> Resource"),
+        "Fills memory that is freed with a pattern that is NaN as a floating-point number and -1 as an integer, in "
+        "stream "
+        "order: after what the program enqueued on it, before its next owner. What reads memory after a free then "
+        "computes NaN in each run. For tests; does not block.");
     m.def(
         "allocating_stream",
         [](nb::handle upstream) { return memory::allocating_stream(resource_from(upstream, "upstream")); },

@@ -8,9 +8,11 @@
 #include "errors.hpp"
 #include "events.hpp"
 #include "interpreter.hpp"
+#include "labelling.hpp"
 #include "scopes.hpp"
 #include "site.hpp"
 #include "work.hpp"
+#include "wrong_calls.hpp"
 
 NB_MODULE(_weir, m) {  // NOLINT
     using namespace weir::python;
@@ -26,20 +28,30 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_events(m);
     bind_asyncio(m);
     bind_ordering(m);
+    bind_labelling(m);
     bind_checking(m);
     bind_tracing(m);
+    bind_tokens(m);
     bind_accesses(m);
     bind_arrays(m);
     bind_creation(m);
+    bind_importing(m);
+    bind_borrowing(m);
     bind_transfers(m);
     bind_host_tasks(m);
     bind_kernels(m);
+    bind_body_kernels(m);
+    bind_elementwise(m);
+    bind_reduction_kernels(m);
     bind_parallel(m);
     bind_fft(m);
+    bind_linalg(m);
+    bind_sparse(m);
     bind_memory(m);
     bind_captures(m);
     bind_testing(m);
-    // Where the package lies is found out now, on one thread: others would wait for it while they keep the interpreter waiting.
+    explain_wrong_calls(m);
+    // Finds the package's folder now, on one thread: later, other threads would wait for the search while the interpreter waits for them.
     static_cast<void>(here());
     interpreter::watch_exit(m, []() noexcept {
         forget_current_streams();

@@ -21,7 +21,7 @@ struct note {
     std::string text;
 };
 
-/// Of calls that are under way on this thread.
+/// The number of calls under way on this thread.
 thread_local int depth = 0;
 std::vector<note>& of_thread() {
     thread_local std::vector<note> all;
@@ -31,14 +31,15 @@ std::vector<note>& of_thread() {
 struct shared_notes {
     detail::mutex mutex;  ///< guards all; a leaf in the lock order
     std::vector<note> all;
-    std::atomic<bool> any{false};  ///< alone: a call that does not see it yet leaves them to the next one
+    std::atomic<bool> any{
+        false};  ///< relaxed by itself: a call that does not see it yet leaves the notes to the next call
 };
 shared_notes& of_others() {
     static auto* const one = new shared_notes;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
     return *one;
 }
 
-// So that no fork finds them half made.
+// At the start of the program, so that a fork never copies them half constructed.
 [[maybe_unused]] const shared_notes& made_at_start = of_others();
 
 void say_one(const note& one) {
@@ -106,7 +107,7 @@ void note_taking::say_now() {
         try {
             say_one(all[i]);
         } catch (...) {
-            // The rest is said by the destructor.
+            // The destructor delivers the rest.
             all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i) + 1);
             of_thread() = std::move(all);
             throw;

@@ -9,6 +9,7 @@
 #include "numpy.hpp"
 #include "site.hpp"
 #include "weir/error.hpp"
+#include "weir/linalg.hpp"
 
 namespace weir::python {
 
@@ -31,10 +32,10 @@ const array& leading(nb::handle a, nb::handle b) {
     return first != nullptr ? *first : nb::cast<const array&>(b);
 }
 
-const array& expect_array(nb::handle out) {
-    const array* const found = object_of<array>(out);
+array& expect_array(nb::handle out) {
+    array* const found = object_of<array>(out);
     if (found == nullptr) {
-        throw argument_type_error("out is " + std::string(nb::repr(out).c_str()) +
+        throw argument_type_error("out is " + repr_of(out) +
                                   ": results of arrays of Weir go into one of them; for one of NumPy's compute with "
                                   "x.numpy()");
     }
@@ -72,7 +73,7 @@ void bind_arithmetic(nb::class_<array>& cls, const std::string& name) {
     add("i", in_place<What>, "Self");
 }
 
-/// What NumPy's arrays have and these have not: an error that says so, not one that speaks of types.
+/// Operators that NumPy's arrays have and these do not: the error says so, and does not speak of types.
 void refuse(nb::class_<array>& cls, const std::string& method, const std::string& symbol, const std::string& instead) {
     cls.def(
         method.c_str(),
@@ -95,10 +96,6 @@ void refuse_operators(nb::class_<array>& cls) {
             refuse(cls, "__" + std::string(prefix) + one.name + "__", one.symbol, numpy);
         }
     }
-    for (const char* const prefix : {"", "r", "i"}) {
-        refuse(cls, "__" + std::string(prefix) + "matmul__", "operator @",
-               "compute with a.numpy() @ b.numpy(), or write a kernel");
-    }
     constexpr absent functions[] = {{"__divmod__", "divmod"}, {"__rdivmod__", "divmod"}, {"__round__", "round"},
                                     {"__abs__", "abs"},       {"__trunc__", "trunc"},    {"__floor__", "floor"},
                                     {"__ceil__", "ceil"}};
@@ -112,7 +109,7 @@ void refuse_operators(nb::class_<array>& cls) {
 
 nb::object computed(binary_operation what, nb::handle a, nb::handle b, nb::handle out) {
     const array& first = leading(a, b);
-    const array* const to = out.is_valid() ? &expect_array(out) : nullptr;
+    array* const to = out.is_valid() ? &expect_array(out) : nullptr;
     const stream current = stream_of(to != nullptr ? *to : first);
     const source_location where = here();
     const array_operand left = operand_from(a, first, current, where, rounds(what, first));
@@ -133,11 +130,31 @@ nb::object computed(unary_operation what, nb::handle x, nb::handle out) {
     const stream current = stream_of(in);
     const source_location where = here();
     if (out.is_valid()) {
-        const array& to = expect_array(out);
+        array& to = expect_array(out);
         released([&] { compute(called(what, on(current, where)), what, in, to); });
         return nb::borrow(out);
     }
     return new_object<array>(released([&] { return compute(called(what, on(current, where)), what, in); }));
+}
+
+nb::object multiplied(nb::handle a, nb::handle b, nb::handle out) {
+    const array& first = leading(a, b);
+    array* const to = out.is_valid() ? &expect_array(out) : nullptr;
+    const stream current = stream_of(to != nullptr ? *to : first);
+    const source_location where = here();
+    const array_operand left = operand_from(a, first, current, where);
+    const array_operand right = operand_from(b, first, current, where);
+    if (!left || !right) {
+        return not_implemented();
+    }
+    if (!left.is_array() || !right.is_array()) {
+        throw argument_type_error("operator @ multiplies matrices, and one operand is a number: write a * x");
+    }
+    if (to != nullptr) {
+        waiting([&] { matmul(on(current, where), left.of_array(), right.of_array(), *to); });
+        return nb::borrow(out);
+    }
+    return new_object<array>(waiting([&] { return matmul(on(current, where), left.of_array(), right.of_array()); }));
 }
 
 void bind_operators(nb::class_<array>& cls) {
@@ -162,6 +179,15 @@ void bind_operators(nb::class_<array>& cls) {
         .def(
             "__invert__", [](nb::handle self) { return computed(unary_operation::invert, self); },
             nb::sig("def __invert__(self) -> Array"));
+    cls.def(
+           "__matmul__", [](nb::handle self, nb::handle other) { return multiplied(self, other); }, nb::is_operator(),
+           nb::arg("other").none(), nb::sig("def __matmul__(self, other: Any, /) -> Array"))
+        .def(
+            "__rmatmul__", [](nb::handle self, nb::handle other) { return multiplied(other, self); }, nb::is_operator(),
+            nb::arg("other").none(), nb::sig("def __rmatmul__(self, other: Any, /) -> Array"))
+        .def(
+            "__imatmul__", [](nb::handle self, nb::handle other) { return multiplied(self, other, self); },
+            nb::is_operator(), nb::arg("other").none(), nb::sig("def __imatmul__(self, other: Any, /) -> Self"));
     refuse_operators(cls);
 }
 

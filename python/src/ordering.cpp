@@ -1,12 +1,14 @@
-// ordering() and set_ordering(): who orders operations (rule O5).
+// ordering() and set_ordering(): whether Weir or the program orders operations (rule O5).
 #include "checking.hpp"
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "devices.hpp"
+#include "interpreter.hpp"
 #include "scopes.hpp"
 #include "weir/array.hpp"
 #include "weir/error.hpp"
@@ -18,7 +20,7 @@ namespace weir::python {
 namespace {
 
 ordering_mode mode_from(nb::handle name) {
-    const std::string text = nb::isinstance<nb::str>(name) ? nb::cast<std::string>(name) : std::string();
+    const std::optional<std::string_view> text = text_in(name);
     if (text == "auto") {
         return ordering_mode::automatic;
     }
@@ -29,9 +31,9 @@ ordering_mode mode_from(nb::handle name) {
         " is no mode of ordering: pass \"auto\" (Weir inserts the waits that are missing) or \"manual\" "
         "(the program orders its operations itself)";
     if (!nb::isinstance<nb::str>(name)) {
-        throw argument_type_error(std::string(nb::repr(name).c_str()) + wanted);
+        throw argument_type_error(repr_of(name) + wanted);
     }
-    throw argument_error("\"" + text + "\"" + wanted);
+    throw argument_error("\"" + (text ? std::string(*text) : repr_of(name)) + "\"" + wanted);
 }
 
 /// A `with weir.ordering(...)`: of the calling context, or of one stream, one array, or both.
@@ -144,19 +146,24 @@ void bind_ordering(nb::module_& m) {
     m.def(
         "stats",
         [] {
-            const ordering_statistics now = weir::stats();
+            const ordering_statistics now = released([] { return weir::stats(); });
             nb::dict counts;
+            counts["operations"] = now.operations;
+            counts["waits_issued"] = now.waits_issued;
+            counts["waits_elided"] = now.waits_elided;
             counts["late_waits"] = now.late_waits;
             counts["driver_events"] = now.driver_events;
             return counts;
         },
         nb::sig("def stats() -> dict[str, int]"),
-        "What ordering has cost the process so far. \"late_waits\": device-side waits that covered later operations, "
-        "too, "
-        "since the\ndriver's event stands behind these (at most the first wait for a stream is such a one). "
-        "\"driver_events\": events of a\ndevice's driver that were made; they are used again.\n\n"
+        "What the process has enqueued so far, and what its order has cost. \"operations\": what was put into streams, "
+        "including what stands there for waits that the program asked for. \"waits_issued\": device-side waits of one "
+        "stream for another that were put into streams. \"waits_elided\": such waits that were needed and left out, "
+        "since something implied them. \"late_waits\": device-side waits that covered later operations, too, since the "
+        "driver's event stands behind these (at most the first wait for a stream is such a one). \"driver_events\": "
+        "events of a device's driver that were made; they are used again.\n\n"
         ">>> sorted(weir.stats())\n"
-        "['driver_events', 'late_waits']\n");
+        "['driver_events', 'late_waits', 'operations', 'waits_elided', 'waits_issued']\n");
 }
 
 }  // namespace weir::python

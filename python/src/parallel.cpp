@@ -26,7 +26,7 @@ public:
     py_parallel(const py_parallel&) = delete;
     py_parallel& operator=(const py_parallel&) = delete;
     ~py_parallel() {
-        if (blocks_) {  // somebody entered and never left
+        if (blocks_) {  // the program entered the scope and never left it
             const nb::gil_scoped_release no_gil;
             blocks_.reset();
         }

@@ -26,6 +26,9 @@ struct held_scope {
             case scope_kind::memory:
                 hold_memory(one.what(), what);
                 break;
+            case scope_kind::label:
+                hold_label(one.what(), what);
+                break;
         }
         Py_INCREF(node);
     }
@@ -96,7 +99,7 @@ nb::object node_of(nb::handle what, scope_kind kind, nb::handle outer) {
     return nb::steal(made);
 }
 
-/// Has the thread leave and enter what lies between the scopes that hold for it and `wanted`.
+/// Makes the thread leave and enter the scopes that lie between those that hold for it and `wanted`.
 void move_to(thread_scopes& mine, scope_node wanted) {
     // Owns the scopes that end, since each owns those around it, until this function returns: a destructor of Python may
     // call Weir, which follows the context, too.

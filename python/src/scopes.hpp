@@ -1,4 +1,4 @@
-// Scopes of a Python context: `with stream:`, `with weir.ordering(...):`, `with weir.memory.use(...):` (rule S7).
+// Scopes of a Python context: `with stream:`, `with weir.ordering(...):`, `with weir.memory.use(...):`, `with weir.label(...):` (rule S7).
 #pragma once
 
 #include "bind.hpp"
@@ -8,15 +8,16 @@
 #include <variant>
 
 #include "weir/detail/current_stream.hpp"
+#include "weir/detail/label_scope.hpp"
 #include "weir/memory_resource.hpp"
 #include "weir/ordering.hpp"
 
 namespace weir::python {
 
 /// A context is what `contextvars` calls so: each asyncio task has one, and each thread outside of tasks. The library knows
-/// threads only. So a context variable holds the scopes of the context, and each call into Weir first has the calling thread
+/// threads only. So a context variable holds the scopes of the context, and each call into Weir first makes the calling thread
 /// follow it: scopes of the task that ran there before end, those of the context begin.
-enum class scope_kind : std::uint8_t { stream, ordering, memory };
+enum class scope_kind : std::uint8_t { stream, ordering, memory, label };
 
 /// A scope, and through it those around it. Immutable, since a context that is copied shares them with the original.
 class scope_node {
@@ -47,14 +48,16 @@ private:
 
 namespace scopes {
 
-/// What a thread has of a scope that holds for it.
-using held = std::variant<std::monostate, weir::detail::resumed_use, ordering_scope, memory::use>;
+/// The part of a scope that holds for a thread.
+using held =
+    std::variant<std::monostate, weir::detail::resumed_use, ordering_scope, memory::use, weir::detail::label_scope>;
 
 /// @{
 /// Makes the scope of this object hold for the calling thread: one for each kind.
 void hold_stream(nb::handle what, held& into);
 void hold_ordering(nb::handle what, held& into);
 void hold_memory(nb::handle what, held& into);
+void hold_label(nb::handle what, held& into);
 /// @}
 
 /// Makes the context variable: once, when the module is imported.
@@ -67,13 +70,13 @@ void enter(nb::handle what, scope_kind kind);
 /// kinds stay, also those that began later.
 [[nodiscard]] bool leave(nb::handle what, scope_kind kind);
 
-/// Has the calling thread follow its context, and returns the context's innermost scope: valid until the next call.
+/// Makes the calling thread follow its context, and returns the context's innermost scope: valid until the next call.
 scope_node follow_variable();
 
 /// Whether any scope was entered since the import.
 inline std::atomic<bool> were_entered{false};
 
-/// The same, at the price of a load in a program without scopes. Each call into Weir begins with it.
+/// The same; costs one load in a program without scopes. Each call into Weir begins with it.
 inline scope_node follow() {
     return were_entered.load(std::memory_order_relaxed) ? follow_variable() : scope_node(nb::none());
 }

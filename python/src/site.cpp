@@ -27,7 +27,7 @@ struct known_line {
     PyObject* code = nullptr;  ///< owned, so that no other code gets its address
     int instruction = -1;
     source_location where;
-    bool is_ours = false;  ///< in the package itself: whoever called that is meant
+    bool is_ours = false;  ///< a line of the package itself: a call is then attributed to its caller
 };
 
 constexpr std::size_t known_lines = 512;
@@ -95,10 +95,10 @@ const known_line& look_up(PyFrameObject* frame) {
 constexpr std::size_t most_calls = 100;
 constexpr std::size_t most_stacks = 100'000;
 
-/// How many want stacks.
+/// How many objects ask for stacks to be kept.
 std::atomic<int> keepers{0};
 
-/// A stack, and the file of its first call at an address of its own, which is what tells it apart in a source_location.
+/// A stack, and the file of its first call at an address of its own: a source_location with this address identifies the stack.
 struct stack {
     std::vector<source_location> calls;
     std::string file;
@@ -155,7 +155,7 @@ source_location find_with_stack() {
     std::vector<source_location> calls;
     while (frame != nullptr) {
         const known_line& line = look_up(frame);
-        // Of the package itself nothing on top: whoever called that is meant.
+        // Lines of the package itself on top of the stack are left out: the call is attributed to the program's line.
         if ((!line.is_ours || !calls.empty()) && calls.size() < most_calls) {
             calls.push_back(line.where);
         }

@@ -1,4 +1,4 @@
-// Where in the Python program a call stands.
+// Which line of the Python program a call stands on.
 #pragma once
 
 #include <span>

@@ -27,7 +27,7 @@ const stream& stream_in(nb::handle object) {
     return found != nullptr ? *found : nb::cast<const stream&>(object);
 }
 
-/// The object of the stream that was current last, outside of all `with stream:`, so that asking again makes none.
+/// The object of the stream that was current last, outside of all `with stream:`, so that the next query makes no object.
 struct last_current {
     std::uint64_t id = 0;
     std::optional<reference> object;
@@ -69,15 +69,31 @@ nb::object record(const stream& self, nb::handle into, nb::handle timing_) {
         return object_for({released([&] { return self.record({.timing = timing}, where); }), self.device()});
     }
     if (!nb::isinstance<py_event>(into)) {
-        throw argument_type_error("record() got " + std::string(nb::repr(into).c_str()) +
-                                  ": pass a weir.Event, or nothing");
+        throw argument_type_error("record() got " + repr_of(into) + ": pass a weir.Event, or nothing");
     }
-    nb::cast<py_event&>(into).record(self, where);
+    auto& event = nb::cast<py_event&>(into);
+    if (timing && !event.get().is_timed()) {
+        throw argument_error(
+            "record() got an event without timing, and timing=True: make it with weir.Event(timing=True), or "
+            "leave the event out");
+    }
+    event.record(self, where);
     return nb::borrow(into);
 }
 
+void synchronize(const stream& self) {
+    if (!self) {
+        throw state_error(
+            repr(self) +
+            " is closed: synchronize before close(), or wait for an event that was recorded before, or for "
+            "the stream's device; `done` still answers");
+    }
+    task_visit::expect_not_in(self.state(detail::key));
+    waiting([&, where = here()] { self.synchronize(where); });
+}
+
 std::uintptr_t handle_of(const stream& self) {
-    return reinterpret_cast<std::uintptr_t>(released([&] { return self.native().handle; }));
+    return reinterpret_cast<std::uintptr_t>(released([&] { return self.handle(); }));
 }
 
 /// The stream that is current on `on`: the object that was entered, if it is that. The thread follows its context already.
@@ -134,8 +150,7 @@ void leave(nb::handle self) {
 
 void refuse_pickling(nb::handle self) {
     throw argument_type_error(
-        std::string(nb::repr(self).c_str()) +
-        " belongs to this process and cannot be pickled: make a new one there, on the same device");
+        repr_of(self) + " belongs to this process and cannot be pickled: make a new one there, on the same device");
 }
 
 }  // namespace
@@ -203,17 +218,27 @@ void bind_streams(nb::module_& m) {
              "other "
              "stream up to now. Does not block the caller.")
         .def(
-            "synchronize", [](const stream& self) { waiting([&, where = here()] { self.synchronize(where); }); },
-            "Blocks until everything enqueued before the call is over; Ctrl-C ends the wait. Raises OperationError if "
-            "an "
-            "operation failed that nobody was told of yet.")
+            "synchronize", synchronize,
+            "Blocks until everything enqueued before the call is complete; Ctrl-C ends the wait. Raises OperationError "
+            "if an operation failed and no call has reported it yet, StateError if the stream is closed.")
         .def_prop_ro(
             "done", [](const stream& self) { return released([&, where = here()] { return self.done(where); }); },
             "Whether everything enqueued is over. Never blocks.")
         .def_prop_ro(
             "handle", handle_of,
-            "The driver's handle, such as a CUstream, as an integer; 0 where there is none. From then on Weir takes "
-            "into account that others put work into the stream.")
+            "The driver's handle, such as a CUstream, as an integer; 0 where there is none. Reading it (as `handle`, "
+            "`ptr`, `cuda_stream` or by `__cuda_stream__`) makes the stream a shared one for good: see `shared`. "
+            "Blocks "
+            "until what was enqueued before is in the driver's queue. Raises StateError if the stream is closed.")
+        .def_prop_ro(
+            "shared", &stream::shared,
+            "Whether other code may put work into the stream that Weir does not see: the stream was adopted, or its "
+            "handle was read. It stays so. Each operation of Weir in the stream then costs two calls of the driver "
+            "more "
+            "than its own: one asks whether the stream is being captured, one records an event behind the operation. "
+            "`record`, `wait` for the stream and `synchronize` look up its end anew. To avoid that, read handles only "
+            "of "
+            "streams that you give to other code. Reading `shared` changes nothing.")
         .def_prop_ro("device", &stream::device, "The device whose queue it is.")
         .def_prop_ro("blocking", &stream::blocking,
                      "Whether CUDA orders it with the legacy default stream. Elsewhere as it was made.")
@@ -221,15 +246,16 @@ void bind_streams(nb::module_& m) {
         .def_prop_ro(
             "name", [](const stream& self) { return std::string(self.name()); }, "Its name for messages and timelines.")
         .def_prop_ro("unique_id", &stream::unique_id, "Unlike a handle, never used again for another stream.")
-        .def("close", &stream::close,
-             "No more work is taken: what would put any into it, wait for it on another stream, make it current or ask "
-             "for its handle is a StateError from then on, through any reference. What is pending still runs: "
-             "synchronize() waits for it, done asks, and the other attributes still answer. May be called twice, never "
-             "blocks.")
+        .def(
+            "close", &stream::close,
+            "No more use: what would put work into the stream, wait for it, make it current or ask for its handle is a "
+            "StateError from then on, through any reference. What is pending still runs: `done` and query() tell "
+            "whether it is complete, and an event recorded before, or the device, can be waited for. The other "
+            "attributes still answer. May be called twice, never blocks.")
         .def(
             "__cuda_stream__", [](const stream& self) { return nb::make_tuple(0, handle_of(self)); },
             nb::sig("def __cuda_stream__(self) -> tuple[int, int]"),
-            "The protocol by which CUDA packages exchange streams.")
+            "The protocol by which CUDA packages exchange streams. Makes the stream a shared one: see `shared`.")
         .def("__bool__", [](const stream& self) { return static_cast<bool>(self); })
         .def(
             "__enter__",
@@ -275,7 +301,7 @@ void bind_streams(nb::module_& m) {
                   "name: str | "
                   "None = None) -> Stream"),
           "The same as Stream(...).");
-    // The one that is asked more often first.
+    // The overload that is used more often comes first.
     m.def("current_stream", current_of, nb::arg("device_or_array").none(),
           nb::sig("def current_stream(device_or_array: Any, /) -> Stream"));
     m.def("current_stream", current_of_innermost, nb::sig("def current_stream() -> Stream"),

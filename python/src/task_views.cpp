@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "numpy.hpp"
 #include "weir/array.hpp"
 #include "weir/device.hpp"
 #include "weir/dtype.hpp"
@@ -13,13 +14,13 @@ namespace weir::python {
 
 namespace {
 
-/// What NumPy makes an array of without copying, and keeps as its base.
+/// An object that NumPy makes an array from without copying, and keeps as its base.
 struct task_memory {
     nb::object of;
     bool writable;
 };
 
-/// As NumPy's array interface names it. bfloat16 is nothing that it knows: its bits.
+/// As NumPy's array interface names it. Of a type of ml_dtypes, which the interface cannot name: integers of its size.
 std::string type_text(dtype type) {
     if (type == dtype::bool_) {
         return "|b1";
@@ -34,9 +35,12 @@ std::string type_text(dtype type) {
             letter = "i";
             break;
         case dtype_kind::real:
-            letter = type == dtype::bfloat16 ? "u" : "f";
+            letter = numpy::is_of_ml_dtypes(type) ? "u" : "f";
             break;
         case dtype_kind::complex:
+            break;
+        case dtype_kind::opaque:
+            letter = "V";
             break;
     }
     const std::size_t bytes = size_of(type);
@@ -61,11 +65,11 @@ nb::dict array_interface(const task_memory& self) {
     return described;
 }
 
+}  // namespace
+
 bool is_the_hosts(const array& x) {
     return x.device().kind() == device_kind::cpu || x.device().kind() == device_kind::cpu_inline;
 }
-
-}  // namespace
 
 void bind_task_views(nb::module_& m) {
     nb::class_<task_memory>(m, "_TaskMemory").def_prop_ro("__array_interface__", array_interface);
@@ -100,10 +104,10 @@ nb::object task_view(nb::handle of, bool writable) {
     } else {
         view = numpy.attr("asarray")(nb::cast(task_memory{nb::borrow(of), writable}));
     }
-    if (x.dtype() == dtype::bfloat16) {
+    if (numpy::is_of_ml_dtypes(x.dtype())) {
         const nb::object known = nb::module_::import_("sys").attr("modules").attr("get")("ml_dtypes");
         if (!known.is_none()) {
-            view = view.attr("view")(known.attr("bfloat16"));
+            view = view.attr("view")(known.attr(name_of(x.dtype()).c_str()));
         }
     }
     return view;

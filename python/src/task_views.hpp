@@ -2,10 +2,14 @@
 #pragma once
 
 #include "bind.hpp"
+#include "weir/array.hpp"
 
 namespace weir::python {
 
 void bind_task_views(nanobind::module_& m);
+
+/// Whether a host task gets a NumPy array for it.
+[[nodiscard]] bool is_the_hosts(const array& x);
 
 /// Throws missing_library if the array would be a NumPy array in the task, and NumPy is not there.
 void expect_task_view(nanobind::handle of);

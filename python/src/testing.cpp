@@ -1,4 +1,4 @@
-// Tools for those who test programs that use streams.
+// Tools for tests of programs that use streams.
 #include "weir/testing.hpp"
 
 #include <atomic>
@@ -29,7 +29,7 @@ public:
         const stream held = stream_from(on);
         released([&, where = here()] { gate_.hold(held, where); });
     }
-    /// The work that goes on then may be a host task, which runs on another thread and takes the GIL there.
+    /// The operation that goes on then may be a host task, which runs on another thread and takes the GIL there.
     void open() {
         const nb::gil_scoped_release no_gil;
         gate_.open();
@@ -94,7 +94,7 @@ void bind_testing(nb::module_& parent) {
                         "Device-side: neither\n`hold` nor `open` blocks. The end of a `with` opens it, and so does "
                         "dropping it. For one thread at a time.\n\n"
                         ">>> with weir.testing.Gate() as gate:\n...     gate.hold(s)\n"
-                        "...     e = s.record()\n...     assert not e.done\n>>> e.wait()\n")
+                        "...     e = s.record()\n...     assert not e.done\n>>> e.wait()\nTrue\n")
         .def(nb::init<>(), "Closed.")
         .def("hold", &py_gate::hold, nb::arg("stream").none() = nb::none(),
              nb::sig("def hold(self, stream: Any = None) -> None"),

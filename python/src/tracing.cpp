@@ -14,9 +14,11 @@
 #include "weir/array.hpp"
 #include "weir/error.hpp"
 #include "weir/explain.hpp"
+#include "weir/token.hpp"
 #include "weir/trace.hpp"
 #include "weir/wait_log.hpp"
 #include "wording.hpp"
+#include "wrong_calls.hpp"
 
 namespace weir::python {
 
@@ -36,9 +38,10 @@ public:
     }
     void exit() {
         const one_at_a_time alone(mutex_);
-        if (scope_) {
-            released([&] { scope_->close(); });
+        if (!scope_) {
+            throw state_error("this trace() was not entered: use it in a `with`");
         }
+        released([&] { scope_->close(); });
     }
     [[nodiscard]] nb::dict summary() const {
         const one_at_a_time alone(mutex_);
@@ -65,7 +68,7 @@ std::filesystem::path path_from(nb::handle given) {
     PyObject* bytes = nullptr;
     if (PyUnicode_FSConverter(given.ptr(), &bytes) == 0) {
         PyErr_Clear();
-        throw argument_type_error("trace() got " + std::string(nb::repr(given).c_str()) +
+        throw argument_type_error("trace() got " + repr_of(given) +
                                   ": pass a path that ends in .html, .json (Perfetto) or .weirlog, or a list of paths");
     }
     const nb::bytes path = nb::steal<nb::bytes>(bytes);
@@ -91,13 +94,19 @@ explanation explain_anything(nb::handle what) {
     if (nb::isinstance<array>(what)) {
         return released([about = nb::cast<const array&>(what)] { return explain(about); });
     }
-    throw argument_type_error("explain() got " + std::string(nb::repr(what).c_str()) +
-                              ": pass a weir.Array or a weir.Event");
+    if (nb::isinstance<token>(what)) {
+        return released([about = nb::cast<const token&>(what)] { return explain(about); });
+    }
+    if (nb::hasattr(what, "_explain")) {  // a plan
+        return nb::cast<explanation>(what.attr("_explain")());
+    }
+    throw argument_type_error("explain() got " + repr_of(what) +
+                              ": pass a weir.Array, a weir.Token, a weir.Event or a plan of a library call");
 }
 
-/// Has waits told to the logger "weir", or not.
+/// Reports waits to the logger "weir", or stops that.
 void log_waits(bool on) {
-    // Lives for ever: threads may be at work until the very end.
+    // Lives for ever: threads may run until the end of the process.
     static auto& log = *new std::unique_ptr<wait_log>;  // NOLINT(cppcoreguidelines-owning-memory)
     static nb::ft_mutex mutex;                          // guards log
     const one_at_a_time alone(mutex);
@@ -141,12 +150,16 @@ void bind_tracing(nb::module_& m) {
         ">>> with weir.trace([\"run.html\", \"run.weirlog\"]):\n"
         "...     run()\n"
         "...     weir.Device(\"cpu\").synchronize()\n");
-    nb::class_<explanation>(m, "Explanation", "What explain() says. str() has all of it in words.")
+    nb::class_<explanation> cls(m, "Explanation", "What explain() says. str() has all of it in words.");
+    refuse_making(cls, "weir.Explanation is not made by programs: call weir.explain(x)")
         .def_ro("protocol", &explanation::protocol,
-                "By which an array came from another package; \"none\" if it is Weir's own.")
+                "By which an array was exchanged with another package last; \"none\" if it was not.")
+        .def_ro("went_out", &explanation::went_out, "Whether it went to the other package, and did not come from it.")
         .def_ro("copied", &explanation::copied, "Whether that took a copy.")
         .def_ro("host_blocked", &explanation::host_blocked, "Whether the host had to wait for that.")
         .def_ro("waits", &explanation::waits, "What is waited for on other streams, one line each.")
+        .def_ro("phases", &explanation::phases,
+                "Of a plan: which library does each phase, where, and whether the call blocks, one line each.")
         .def_ro("pending", &explanation::pending, "Operations that are not over, one line each.")
         .def("__str__", [](const explanation& self) { return in_words_of_python(self.to_string()); })
         .def("__repr__",

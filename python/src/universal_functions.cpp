@@ -61,6 +61,10 @@ nb::object taken_out(const std::string& name, const nb::kwargs& keywords) {
 
 nb::object call(nb::handle function, const std::string& method, nb::args inputs, const nb::kwargs& keywords) {
     const auto name = nb::cast<std::string>(function.attr("__name__"));
+    if (method == "__call__" && name == "matmul" &&
+        (nb::isinstance<array>(inputs[0]) || nb::isinstance<array>(inputs[1]))) {
+        return multiplied(inputs[0], inputs[1], taken_out(name, keywords));
+    }
     const operation_of what = find(name);
     if (method != "__call__" || std::holds_alternative<std::monostate>(what)) {
         const std::string full = "numpy." + name + (method == "__call__" ? "" : "." + method);

@@ -1,4 +1,4 @@
-// Elements of arrays as objects of Python: what waits for them.
+// Elements of arrays as objects of Python: the calls that wait for them.
 #include <array>
 #include <cstddef>
 #include <string>
@@ -26,6 +26,7 @@ scalar only_element(const array& self, const char* what) {
         throw argument_error(std::string(what) + " of an array of the shape " + self.shape().to_string() +
                              ": it must have one element; x.tolist() gives all");
     }
+    weir::detail::expect_arithmetic(self.dtype(), what);
     std::array<std::byte, largest_element> bytes{};
     waiting([&, where = here()] { detail::copy_to_host(self, bytes.data(), where); });
     return scalar::load(self.dtype(), bytes.data());
@@ -77,6 +78,7 @@ nb::object nested(const array& self, const std::byte*& next, std::size_t axis) {
 }
 
 nb::object to_list(const array& self) {
+    weir::detail::expect_arithmetic(self.dtype(), "tolist()");
     const std::vector<std::byte> bytes = all_bytes(self);
     const std::byte* next = bytes.data();
     return nested(self, next, 0);

@@ -7,11 +7,20 @@ import os
 from typing import Any
 
 
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(os.environ.get("WEIR_CUDA_DRIVER", "libcuda.so.1"))
+
+
+def is_fake() -> bool:
+    """Whether the driver is the fake one. Raises OSError where there is none."""
+    return hasattr(_library(), "weir_fake_calls")
+
+
 class CudaDriver:
     """Streams and work that Weir did not make."""
 
     def __init__(self) -> None:
-        self._library = ctypes.CDLL(os.environ.get("WEIR_CUDA_DRIVER", "libcuda.so.1"))
+        self._library = _library()
         self._call("cuInit", 0)
         self._context = ctypes.c_void_p()
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), 0)
@@ -22,7 +31,7 @@ class CudaDriver:
 
     @property
     def is_fake(self) -> bool:
-        return hasattr(self._library, "weir_fake_calls")
+        return is_fake()
 
     def calls(self, name: str | None = None) -> int:
         """How often a function was called (of the fake)."""
@@ -36,6 +45,15 @@ class CudaDriver:
 
     def open(self, held: int) -> None:
         self._library.weir_fake_open(ctypes.c_ulonglong(held))
+
+    def loading_waits(self, whether: bool) -> None:
+        """Whether loading code waits for everything that was enqueued before, as a driver may (of the fake)."""
+        self._library.weir_fake_loading_waits(int(whether))
+
+    def waiting_loads(self) -> int:
+        """How many threads wait there (of the fake)."""
+        self._library.weir_fake_waiting_loads.restype = ctypes.c_size_t
+        return int(self._library.weir_fake_waiting_loads())
 
     def pending(self, stream: int) -> int:
         """What is in the stream and not done (of the fake)."""
@@ -52,9 +70,32 @@ class CudaDriver:
     def destroy_stream(self, stream: int) -> None:
         self._call("cuStreamDestroy_v2", ctypes.c_void_p(stream))
 
+    def begin_capture(self, stream: int) -> None:
+        """Captures what enters the stream from now on, in the mode that refuses most: that of all threads."""
+        self._call("cuCtxSetCurrent", self._context)
+        self._call("cuStreamBeginCapture_v2", ctypes.c_void_p(stream), 0)
+
+    def end_capture(self, stream: int) -> bool:
+        """Whether the capture has survived until now. It ends."""
+        self._call("cuCtxSetCurrent", self._context)
+        graph = ctypes.c_void_p()
+        status = self._library.cuStreamEndCapture(ctypes.c_void_p(stream), ctypes.byref(graph))
+        if graph.value is not None and hasattr(self._library, "cuGraphDestroy"):
+            self._call("cuGraphDestroy", graph)
+        return bool(status == 0)
+
     def wait_event(self, stream: int, event: int) -> None:
         self._call("cuCtxSetCurrent", self._context)
         self._call("cuStreamWaitEvent", ctypes.c_void_p(stream), ctypes.c_void_p(event), 0)
+
+    def record_event(self, stream: int) -> int:
+        """A new event, recorded in the stream."""
+        self._call("cuCtxSetCurrent", self._context)
+        event = ctypes.c_void_p()
+        self._call("cuEventCreate", ctypes.byref(event), 2)
+        self._call("cuEventRecord", event, ctypes.c_void_p(stream))
+        assert event.value is not None
+        return event.value
 
     def is_over(self, event: int) -> bool:
         self._call("cuCtxSetCurrent", self._context)

@@ -1,4 +1,4 @@
-"""What comes about soon, on a thread of Weir's or of a driver's, and by no call that waits for it."""
+"""Waits for states that a thread of Weir's or of a driver's brings about, and that no call waits for."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def eventually(condition: Callable[[], bool]) -> None:
     limit = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < limit, "it never comes about"
-        weir.current_stream()  # each call into Weir lets go of what it may
+        weir.current_stream()  # each call into Weir releases what it may
         gc.collect()

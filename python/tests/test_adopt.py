@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import sys
 import types
 import weakref
@@ -14,6 +15,7 @@ import weir
 from cuda_driver import CudaDriver
 from eventually import eventually
 from interrupting import interrupt
+from weir import _packages
 from weir.testing import Gate
 
 
@@ -211,21 +213,68 @@ def test_what_is_no_stream_is_refused(bad: object, error: type[Exception]) -> No
     assert isinstance(raised.value, (weir.ArgumentError, weir.ArgumentTypeError))
 
 
+def stand_in(monkeypatch: pytest.MonkeyPatch, name: str, array: str, current: Any) -> Any:
+    """A loaded package of this name, with a class of arrays and a current stream. Gives the class."""
+    package: Any = types.ModuleType(name)
+    made = type(array, (), {"__module__": name})
+    setattr(package, array, made)
+    package.cuda = types.SimpleNamespace(
+        get_current_stream=current, current_stream=current, is_initialized=lambda: False, is_available=lambda: False
+    )
+    monkeypatch.setitem(sys.modules, name, package)
+    return made
+
+
 def test_stream_of_asks_the_package_at_each_call(
     monkeypatch: pytest.MonkeyPatch, driver: CudaDriver, cuda: weir.Device
 ) -> None:
     handles = [driver.create_stream(), driver.create_stream()]
     current = types.SimpleNamespace(stream=LikeCuPy(handles[0]))
-    package = types.ModuleType("cupy")
-    package.cuda = types.SimpleNamespace(get_current_stream=lambda: current.stream)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "cupy", package)
-    array_type = type("ndarray", (), {"__module__": "cupy", "device": types.SimpleNamespace(id=0)})
-    array = array_type()
+    array = stand_in(monkeypatch, "cupy", "ndarray", lambda *_: current.stream)()
+    array.device = types.SimpleNamespace(id=0)
     assert weir.stream_of(array).handle == handles[0]
     current.stream = LikeCuPy(handles[1])
     assert weir.stream_of(array).handle == handles[1]
     for made in handles:
         driver.destroy_stream(made)
+
+
+@pytest.mark.parametrize(("name", "array"), [("torch", "Tensor"), ("cupy", "ndarray")])
+def test_stream_of_knows_arrays_of_classes_that_programs_derive(
+    name: str, array: str, monkeypatch: pytest.MonkeyPatch, handle: int, cuda: weir.Device
+) -> None:
+    base = stand_in(monkeypatch, name, array, lambda *_: LikeCuPy(handle) if name == "cupy" else LikeTorch(handle))
+    place = types.SimpleNamespace(id=0, index=0)
+    derived = type("Masked", (base,), {"__module__": "elsewhere.arrays", "device": place, "is_cuda": True})
+    assert weir.stream_of(derived()).handle == handle
+    unrelated = type("Tensor", (), {"__module__": "elsewhere", "device": place, "is_cuda": True})
+    with pytest.raises(weir.ArgumentTypeError, match=r"a elsewhere\.Tensor has no stream"):
+        weir.stream_of(unrelated())
+
+
+def test_stream_of_does_without_packages_that_are_being_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
+    with pytest.raises(weir.ArgumentTypeError, match="has no stream"):
+        weir.stream_of([1])
+
+
+def test_stream_of_knows_classes_that_are_derived_from_torchs() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    derived = type("Masked", (torch.Tensor,), {"__module__": "elsewhere"})
+    on_cpu = torch.ones(2).as_subclass(derived)
+    assert _packages.package_name_of(on_cpu) == "torch"
+    with pytest.raises(weir.ArgumentTypeError, match="torch on the CPU"):
+        weir.stream_of(on_cpu)
+    if torch.cuda.is_available() and "WEIR_CUDA_DRIVER" not in os.environ:
+        on_cuda = torch.ones(2, device="cuda").as_subclass(derived)
+        assert weir.stream_of(on_cuda).handle == torch.cuda.current_stream().cuda_stream
+
+
+def test_stream_of_arrays_and_streams_of_weir_is_the_current_one() -> None:
+    s = weir.Stream()
+    with s:
+        assert weir.stream_of(weir.zeros(2)) is s
+        assert weir.stream_of(s) is s
 
 
 def test_stream_of_takes_the_stream_that_an_interface_names(handle: int) -> None:
@@ -234,3 +283,52 @@ def test_stream_of_takes_the_stream_that_an_interface_names(handle: int) -> None
     unnamed = types.SimpleNamespace(__cuda_array_interface__={"version": 2})
     with pytest.raises(weir.ArgumentTypeError, match="names no stream"):
         weir.stream_of(unnamed)
+
+
+@pytest.mark.parametrize("read", ["handle", "ptr", "cuda_stream", "__cuda_stream__"])
+def test_s5_a_stream_is_shared_from_when_its_handle_is_read(read: str, cuda: weir.Device) -> None:
+    s = weir.Stream(cuda)
+    for _ in (s.shared, s.name, s.unique_id, s.done, repr(s), s.record(), weir.zeros(1, stream=s)):
+        assert not s.shared
+    given = getattr(s, read)
+    assert given() if callable(given) else given
+    assert s.shared
+    s.synchronize()
+    assert s.shared
+    s.close()
+    assert s.shared
+
+
+def test_s5_adopted_streams_are_shared_and_streams_without_handles_are_not(handle: int, cuda: weir.Device) -> None:
+    assert weir.adopt(handle, device=cuda).shared
+    for name in ("cpu", "cpu:inline", "sim:0"):
+        s = weir.Stream(name)
+        assert s.handle == 0
+        assert not s.shared
+
+
+def test_o9_an_operation_in_a_shared_stream_takes_two_calls_of_the_driver_more(
+    driver: CudaDriver, cuda: weir.Device
+) -> None:
+    if not driver.is_fake:
+        pytest.skip("only the fake driver counts its calls")
+    s = weir.Stream(cuda)
+    x = weir.zeros(16, "float32", stream=s)
+    names = ("cuMemsetD32Async", "cuEventRecord", "cuStreamIsCapturing")
+
+    def calls_of_fills() -> tuple[float, ...]:
+        s.synchronize()
+        before = [driver.calls(name) for name in names]
+        for _ in range(64):
+            weir.fill(x, 1, stream=s)
+        return tuple((driver.calls(name) - old) / 64 for name, old in zip(names, before, strict=True))
+
+    fills, records, asked = calls_of_fills()
+    assert fills == 1
+    assert records < 0.5
+    assert asked == 0
+    assert s.handle
+    fills, records, asked = calls_of_fills()
+    assert fills == 1
+    assert 1 <= records < 1.25  # now and then the watcher asks for one as well
+    assert 1 <= asked < 1.25

@@ -1,4 +1,4 @@
-"""What calls are given that they cannot take: the error says what was given and what is wanted."""
+"""Calls with arguments that they cannot take: the error says what was given and what is wanted."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import weir
+from eventually import eventually
 from weir.testing import Gate
 
-PLACES = [weir, weir.memory, weir.fft, weir.random, weir.testing]
+PLACES = [weir, weir.memory, weir.fft, weir.random, weir.sparse, weir.testing]
 
 
 def parameters(signature: str) -> tuple[int, list[str]]:
@@ -53,6 +54,9 @@ def takers() -> dict[str, Callable[[object], object]]:
         weir.Event: s.record(),
         weir.Stream: s,
         weir.fft.FFT: weir.fft.FFT(x),
+        weir.sparse.DirectSolver: weir.sparse.DirectSolver(
+            (weir.ones(1), weir.zeros(1, "int32"), weir.arange(2, dtype="int32"), (1, 1)), weir.ones(1)
+        ),
     }
     found: dict[str, Callable[[object], object]] = {}
     for name, cls, function in public_functions():
@@ -93,7 +97,7 @@ def test_the_functions_are_found() -> None:
 
 
 class Anything:
-    """Nothing that any call takes."""
+    """An object that no call takes."""
 
 
 @pytest.mark.parametrize("given", [None, Anything(), "text", 1.5, -(2**70)], ids=lambda one: type(one).__name__)
@@ -225,8 +229,9 @@ def test_s4_what_a_closed_stream_refuses_and_what_it_still_answers(name: str, cu
         if name != "cpu:inline":
             assert not s.done
             assert not s.query()
-    s.synchronize()
-    assert s.done
+    end.synchronize()
+    eventually(lambda: s.done)
+    assert s.query()
     assert not s
     assert (s.name, s.priority, s.device.name, s.blocking) == ("x", -1, name, False)
     assert s.unique_id == hash(s)
@@ -237,6 +242,8 @@ def test_s4_what_a_closed_stream_refuses_and_what_it_still_answers(name: str, cu
     assert x.tolist() == [0, 0]
     refused: list[Callable[[], object]] = [
         s.record,
+        s.synchronize,
+        s.sync,
         lambda: s.wait(before),
         lambda: s.wait(other),
         lambda: other.wait(s),
@@ -244,10 +251,22 @@ def test_s4_what_a_closed_stream_refuses_and_what_it_still_answers(name: str, cu
         lambda: weir.Event().record(s),
         s.__enter__,
         lambda: s.handle,
+        lambda: s.ptr,
+        lambda: s.cuda_stream,
         s.__cuda_stream__,
         lambda: weir.zeros(2, stream=s),
         lambda: weir.host_task(print, stream=s),
         lambda: weir.fill(x, 1, stream=s),
+        lambda: weir.copy(x, x, stream=s),
+        lambda: weir.empty(2, stream=s),
+        lambda: weir.array([1.0], stream=s),
+        lambda: weir.asarray([1.0], stream=s),
+        lambda: weir.random.random(2, stream=s),
+        lambda: weir.fft.fft(x, stream=s),
+        lambda: weir.ordering("auto", stream=s),
+        lambda: Gate().hold(s),
+        lambda: weir.borrow(x, stream=s).__enter__(),
+        lambda: weir.adopt(s),
     ]
     for use in refused:
         with pytest.raises(weir.StateError, match="is closed"):

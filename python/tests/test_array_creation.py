@@ -1,4 +1,4 @@
-"""What makes arrays: shapes, types, places, sources; and all of it without NumPy."""
+"""Functions that make arrays: shapes, types, places, sources; and all of it without NumPy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def numpy_type(name: str) -> np.dtype[Any]:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [(), 0, 5, (3,), (2, 0, 3), (2, 3, 4), [2, 2], (np.int32(2), 3)])
-def test_every_type_and_shape(name: str, shape: Any, array_device: str) -> None:
+def test_every_type_and_shape(name: str, shape: int | tuple[int, ...], array_device: str) -> None:
     dtype = numpy_type(name)
     for spelling in (name, dtype, dtype.type):
         x = weir.zeros(shape, spelling, device=array_device)
@@ -211,7 +211,7 @@ def test_where_takes_numbers_and_arrays_of_numpy(array_device: str) -> None:
 
 
 def test_everything_works_without_numpy() -> None:
-    """NumPy is a guest, not a need: the types are names then, and what needs it says so."""
+    """Without NumPy types are names, and calls that need NumPy say so."""
     program = """
         import sys
 
@@ -264,3 +264,60 @@ def test_everything_works_without_numpy() -> None:
 def test_importing_does_not_import_numpy() -> None:
     program = "import sys, weir; weir.zeros(3) + 1; assert 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+class OnlyDlpack:
+    def __init__(self, of: weir.Array) -> None:
+        self.of = of
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.of.__dlpack_device__()
+
+    def __dlpack__(self, **keywords: Any) -> object:
+        return self.of.__dlpack__(**keywords)
+
+
+class OnlyArrow:
+    def __init__(self, of: weir.Array) -> None:
+        self.of = of
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> Any:
+        return self.of.__arrow_c_array__(requested_schema)
+
+
+@pytest.mark.parametrize("kind", [OnlyDlpack, OnlyArrow])
+def test_array_takes_whatever_asarray_takes(kind: type[OnlyDlpack | OnlyArrow]) -> None:
+    of = weir.arange(3, dtype="float32")
+    x = weir.array(kind(of))
+    y = weir.array(kind(of), "int32", device="sim:0")
+    z = weir.array(kind(of), memory="pinned")
+    of += 1
+    assert [str(one.dtype) for one in (x, y, z)] == ["float32", "int32", "float32"]
+    assert [one.tolist() for one in (x, y, z)] == [[0, 1, 2]] * 3
+    x += 1
+    assert of.tolist() == [1, 2, 3]
+    assert weir.full(3, kind(of)).tolist() == [1, 2, 3]
+
+
+class OnlyForNumpy:
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __dlpack__(self, **_keywords: Any) -> object:
+        raise BufferError("the array is on several devices")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.arange(3.0)
+
+
+def test_array_takes_what_numpy_alone_gets() -> None:
+    assert weir.array(OnlyForNumpy()).tolist() == [0, 1, 2]
+    with pytest.raises(weir.ExchangeError, match="several devices"):
+        weir.asarray(OnlyForNumpy())
+
+
+def test_array_of_a_package_stays_on_its_device() -> None:
+    of = weir.arange(3, device="sim:0")
+    x = weir.array(OnlyDlpack(of))
+    of += 1
+    assert (str(x.device), x.tolist()) == ("sim:0", [0, 1, 2])

@@ -135,6 +135,34 @@ def test_a_wrong_type_of_index_says_what_to_do(index: Any) -> None:
         x[weir.array([0, 1])]
 
 
+def test_lists_are_assigned_as_numbers_of_the_arrays_type(array_device: str) -> None:
+    """Numbers of Python have no type of their own: each has to fit, as it has to alone."""
+    for dtype in ("uint8", "uint16", "uint32", "uint64", "int8", "int64"):
+        x = weir.zeros(3, dtype, device=array_device)
+        x[:] = [1, 2, 3]
+        weir.copy(x[1:], (4, 5))
+        assert x.tolist() == [1, 4, 5]
+        x[0:0] = []
+    for dtype, number in (("int8", 300), ("uint8", -1), ("int64", 2**64 - 1)):
+        x = weir.zeros(2, dtype, device=array_device)
+        with pytest.raises(weir.ArgumentError, match="out of range"):
+            x[:] = [1, number]
+        with pytest.raises(weir.ArgumentError, match="out of range"):
+            weir.copy(x, [1, number])
+        assert x.tolist() == [0, 0]
+
+
+def test_integers_beyond_all_types_are_rounded_to_real_numbers(array_device: str) -> None:
+    x = weir.zeros(2, device=array_device)
+    x[0] = 2**64
+    x[1:] = [2**70]
+    assert x.tolist() == [2.0**64, 2.0**70]
+    assert weir.full(1, -(2**80), "float64", device=array_device).tolist() == [-(2.0**80)]
+    assert weir.array([2**64, 1], "complex128", device=array_device).tolist() == [2.0**64, 1]
+    with pytest.raises(weir.ArgumentError, match="out of range"):
+        weir.array([2**64], device=array_device)
+
+
 def test_wrong_values_are_refused(array_device: str) -> None:
     x = weir.zeros((3, 2), "int32", device=array_device)
     with pytest.raises(weir.ArgumentTypeError, match=r"x\.astype"):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from typing import Any, Literal
 
 import pytest
 import weir
@@ -234,6 +235,85 @@ def test_mode_raise_raises_each_time() -> None:
         program.copy()
 
 
+def test_a_call_that_raises_a_race_error_has_enqueued_its_operation() -> None:
+    a, b = weir.Stream(name="a"), weir.Stream(name="b")
+    x = weir.zeros(3, "int64")
+    weir.synchronize()
+    with weir.check(mode="raise", assume="manual"):
+        with a:
+            x += 1
+        with b, pytest.raises(weir.RaceError):
+            x += 1
+    assert x.tolist() == [2, 2, 2]
+
+
+def drop_too_early() -> None:
+    a, b = weir.Stream(name="a"), weir.Stream(name="b")
+    x = weir.empty(3, stream=a)
+    weir.fill(x, 1, stream=b)
+
+
+def test_mode_raise_raises_the_race_of_a_drop_at_the_latest_at_the_end() -> None:
+    with pytest.raises(weir.RaceError, match="use-after-free"), weir.check(mode="raise", assume="manual") as report:
+        drop_too_early()
+    assert len(report) == 1
+    with weir.check() as other:
+        assert (weir.ones(3) + 1).tolist() == [2, 2, 2], "nothing afterwards"
+    assert len(other) == 0
+
+
+def test_mode_raise_does_not_replace_another_exception() -> None:
+    with pytest.raises(KeyError), weir.check(mode="raise", assume="manual") as report:
+        drop_too_early()
+        raise KeyError
+    assert len(report) == 1
+    assert weir.ones(3).tolist() == [1, 1, 1], "nothing afterwards"
+
+
+def test_mode_raise_raises_the_race_of_a_drop_once() -> None:
+    with weir.check(mode="raise", assume="manual"):
+        drop_too_early()
+        with pytest.raises(weir.RaceError, match="use-after-free"):
+            weir.ones(3)
+        weir.ones(3)
+
+
+def test_mode_warn_warns_of_a_drop_at_the_latest_at_the_end() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with weir.check(mode="warn", assume="manual"):
+            drop_too_early()
+    assert [(one.category, one.filename) for one in caught] == [(weir.RaceWarning, __file__)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        weir.ones(3).tolist()
+
+
+def test_mode_warn_where_warnings_are_errors_at_the_end() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(weir.RaceWarning, match="use-after-free"), weir.check(mode="warn", assume="manual"):
+            drop_too_early()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_mode_warn_does_not_replace_another_exception() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", weir.RaceWarning)
+        with pytest.raises(KeyError), weir.check(mode="warn", assume="manual"):
+            drop_too_early()
+            raise KeyError
+
+
+def test_the_end_of_a_check_that_was_not_entered() -> None:
+    with pytest.raises(weir.StateError, match="was not entered"):
+        weir.check().__exit__(None, None, None)
+    with weir.check() as report:
+        pass
+    with pytest.raises(weir.StateError, match="has ended"):
+        report.__exit__(None, None, None)
+
+
 def test_v1_races_of_two_threads() -> None:
     program = Program(weir.Device("cpu"))
     with weir.check(assume="manual") as report:
@@ -254,6 +334,120 @@ def test_v1_use_after_free() -> None:
         del program.x
     assert [race.kind for race in report] == ["use-after-free"]
     assert report[0].second.is_drop
+
+
+def await_without_asking(stream: weir.Stream) -> None:
+    """Returns once the work of the stream is over; `check` does not see this wait, as if time had passed."""
+    over = threading.Event()
+    weir.host_task(over.set, stream=weir.Stream(stream.device, name="aside"), after=stream.record())
+    over.wait()
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("keeper", ["keep_alive", "in a list", "keeps", "keeps, in a tuple"])
+def test_v1_what_an_event_keeps_is_dropped_when_it_is_over(keeper: str, late: bool, device: weir.Device) -> None:
+    """Also if the event is over before it is given anything to keep."""
+    a, b = weir.Stream(device, name="a"), weir.Stream(device, name="b")
+    with weir.check(assume="manual") as report, Gate() as gate:
+        x = weir.empty(64, stream=a)
+        if not late:
+            gate.hold(b)
+        weir.fill(x, 1, stream=b)
+        e = b.record()
+        if late:
+            await_without_asking(b)
+        if keeper == "keep_alive":
+            weir.keep_alive(x, after=e)
+        elif keeper == "in a list":
+            weir.keep_alive([1, x], after=e)
+        elif keeper == "keeps":
+            e.keeps(x)
+        else:
+            e.keeps((x, 1))
+        del x
+        gate.open()
+        device.synchronize()
+        weir.zeros(1)
+    assert [str(race) for race in report] == []
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_v1_an_event_that_comes_too_early_keeps_nothing_in_time(late: bool, device: weir.Device) -> None:
+    a, b = weir.Stream(device, name="a"), weir.Stream(device, name="b")
+    with weir.check(assume="manual") as report, Gate() as gate:
+        x = weir.empty(64, stream=a)
+        e = b.record()
+        if not late:
+            gate.hold(b)
+        weir.fill(x, 1, stream=b)
+        if late:
+            await_without_asking(b)
+        weir.keep_alive(x, after=e)
+        del x
+        a.wait(b)  # too late
+        gate.open()
+        device.synchronize()
+        weir.zeros(1)
+    assert [race.kind for race in report] == ["use-after-free"]
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("how", ["operand", "In", "reads", "default", "closure"])
+def test_v1_what_a_host_task_holds_is_dropped_when_it_is_over(how: str, late: bool, device: weir.Device) -> None:
+    a, b = weir.Stream(device, name="a"), weir.Stream(device, name="b")
+    b.wait(a)
+
+    def enqueue(x: weir.Array) -> None:
+        if how == "operand":
+            weir.host_task(lambda _: None, x, stream=b)
+        elif how == "In":
+            weir.host_task(lambda _: None, weir.In(x), stream=b)
+        elif how == "reads":
+            weir.host_task(lambda: None, reads=[x], stream=b)
+        elif how == "default":
+            weir.fill(x, 1, stream=b)
+            weir.host_task(lambda x=x: None, stream=b)
+        else:
+            weir.fill(x, 1, stream=b)
+            weir.host_task(lambda: (x, None)[1], stream=b)
+
+    with weir.check(assume="manual") as report, Gate() as gate:
+        x = weir.empty(64, stream=a)
+        if not late:
+            gate.hold(b)
+        enqueue(x)
+        if late:
+            await_without_asking(b)
+            weir.zeros(1)
+        del x
+        gate.open()
+        device.synchronize()
+        weir.zeros(1)
+    assert [str(race) for race in report] == []
+
+
+def test_v1_an_array_that_was_ready_comes_after_what_it_waited_for(device: weir.Device) -> None:
+    program = Program(device)
+    with weir.check(assume="manual") as report:
+        program.fill()
+        while not program.x.ready:
+            pass
+        program.copy()
+        program.compute.synchronize()
+    assert [str(race) for race in report] == []
+
+
+def test_new_arrays_have_the_labels_of_their_calls() -> None:
+    made, other = weir.Stream(name="made"), weir.Stream(name="other")
+    with weir.check(assume="manual") as report:
+        x = weir.zeros(3, stream=made)
+        y = weir.ones(3, stream=made)
+        z = weir.full(3, 7, stream=made)
+        for one in (x, y, z):
+            weir.fill(one, 1, stream=other)
+        made.synchronize()
+        other.synchronize()
+    assert [race.first.label for race in report] == ["zeros", "ones", "full"]
 
 
 def test_a_mend_of_lines_without_a_file() -> None:
@@ -284,3 +478,55 @@ def test_wrong_arguments() -> None:
             entered.append(one)
     for one in reversed(entered):
         one.__exit__(None, None, None)
+
+
+class Exports:
+    """Hands an array over as DLPack's protocol says, with the stream that its consumer names."""
+
+    def __init__(self, x: weir.Array) -> None:
+        self.x = x
+
+    def __dlpack__(self, **how: Any) -> object:
+        return self.x.__dlpack__(**how)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.x.__dlpack_device__()
+
+
+@pytest.mark.parametrize("assume", [None, "manual"])
+@pytest.mark.parametrize("named", [True, False])
+def test_f11_exports_with_and_without_a_stream(
+    named: bool, assume: Literal["manual"] | None, cuda: weir.Device
+) -> None:
+    producer, consumer = weir.Stream(cuda, name="producer"), weir.Stream(cuda, name="consumer")
+    x = weir.zeros(64, device=cuda)
+    cuda.synchronize()
+    with weir.check(assume=assume) as report, weir.ordering("manual"):
+        with producer:
+            x += 1
+        capsule = x.__dlpack__(stream=consumer.handle if named else -1, max_version=(1, 0))
+        with consumer:
+            y = x * 2
+    assert len(report) == (0 if named else 1), str(report)
+    assert named or report[0].kind == "RAW"
+    consumer.synchronize()
+    del capsule, y
+
+
+@pytest.mark.parametrize("exchanged", ["with a stream", "without", "not at all"])
+def test_f11_imports_with_and_without_a_stream(exchanged: str, cuda: weir.Device) -> None:
+    producer, consumer = weir.Stream(cuda, name="producer"), weir.Stream(cuda, name="consumer")
+    x = weir.zeros(64, device=cuda)
+    cuda.synchronize()
+    with weir.check(assume="manual") as report:
+        with producer:
+            x += 1
+        y = x
+        if exchanged == "with a stream":
+            y = weir.from_dlpack(Exports(x), stream=consumer)
+        elif exchanged == "without":
+            y = weir.from_dlpack(Exports(x))  # both sides mean the default stream
+        with consumer:
+            z = y * 2
+    assert len(report) == (1 if exchanged == "not at all" else 0), str(report)
+    assert z.numpy()[0] == 2

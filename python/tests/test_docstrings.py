@@ -46,6 +46,13 @@ def surroundings(name: str) -> dict[str, Any]:
             pytest.skip("there is no CUDA driver here, and WEIR_CUDA_DRIVER names none")
         x, y = (weir.ones(64, "float32", device="cuda:0") for _ in range(2))
         return {"source": AXPY, "blocks": 1, "n": 64, "x": x, "y": y, "s": weir.Stream("cuda:0")}
+    if name == "kernel":
+        pytest.importorskip("numba", reason="Numba is not installed")
+    if name == "linalg.Matmul":
+        return {**{name: weir.ones((4, 4)) for name in "abc"}, "s": weir.Stream()}
+    if name == "sparse.DirectSolver":
+        diagonal = (weir.ones(4), weir.arange(4, dtype="int32"), weir.arange(5, dtype="int32"), (4, 4))
+        return {"a": diagonal, "b": weir.ones(4), "c": weir.ones(4), "other": weir.Stream()}
     return {
         **{name: weir.ones(4) for name in "xy"},
         **{name: weir.ones(4, "complex128") for name in "ac"},

@@ -1,4 +1,4 @@
-"""Environment variables with values that cannot be taken: whoever set them hears of it, once."""
+"""Environment variables with invalid values: the process says so on its error output, once."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ def complaints(program: str, **environment: str) -> str:
         ("WEIR_NVTX", "2", "say 1 to have them"),
         ("WEIR_CPU_THREADS", "x", "say a number from 1 to 1024"),
         ("WEIR_LOG", "foo", "say debug"),
+        ("WEIR_VERIFY_ACCESS", "yes", "say 1 to have operations held to what they declare"),
     ],
 )
 def test_a_bad_value_is_told_once(name: str, value: str, accepted: str) -> None:
@@ -55,6 +56,20 @@ def test_a_bad_value_is_told_once(name: str, value: str, accepted: str) -> None:
     assert len(told.splitlines()) == 1, told
     assert told.startswith(f"weir: {name}={value}: ")
     assert accepted in told
+
+
+VERIFIED = """
+import sys
+import weir
+x, y = weir.ones(4), weir.ones(4)
+weir.host_task(lambda v: print(v.tolist(), file=sys.stderr), weir.Out(x), wait=True)
+weir.host_task(lambda v: print(v.tolist(), file=sys.stderr), weir.In(y), wait=True)
+"""
+
+
+@pytest.mark.parametrize(("value", "expected"), [("1", "[nan, nan, nan, nan]"), ("0", "[1.0, 1.0, 1.0, 1.0]")])
+def test_k1_what_is_declared_with_out_is_nan_before_where_access_is_verified(value: str, expected: str) -> None:
+    assert complaints(VERIFIED, WEIR_VERIFY_ACCESS=value).splitlines() == [expected, "[1.0, 1.0, 1.0, 1.0]"]
 
 
 def test_an_nvtx_library_that_is_not_there() -> None:

@@ -15,8 +15,23 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted({path.name for path in (ROOT / "examples" / "python").glob("*.py")} - {"demo.py"})
 
 
+# What an example, or the program of a page, needs besides NumPy. ./run test installs Numba, and ./run test --interop
+# the others.
+NEEDS = {
+    "python_kernel.py": ("numba",),
+    "python-kernels.md": ("numba",),
+    "tutorial_exchange.py": ("torch", "jax"),
+    "tutorial-exchange.md": ("torch", "jax"),
+}
+
+
+def skip_where_it_is_missing(name: str) -> None:
+    for package in NEEDS.get(name, ()):
+        pytest.importorskip(package, reason=f"{package} is not installed: ./run test --interop installs it")
+
+
 def run(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs a copy of the example, as if somebody had saved it."""
+    """Runs a copy of the example, as if a user had saved it."""
     (folder / name).write_text((ROOT / "examples" / "python" / name).read_text())
     return subprocess.run(
         [sys.executable, name], cwd=folder, capture_output=True, text=True, timeout=120, env={**os.environ}
@@ -25,6 +40,7 @@ def run(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_it_runs(name: str, tmp_path: Path) -> None:
+    skip_where_it_is_missing(name)
     result = run(name, tmp_path)
     assert result.returncode == 0, result.stderr
     assert result.stdout
@@ -50,6 +66,25 @@ def test_the_page_says_what_the_first_program_prints(tmp_path: Path) -> None:
     assert (tmp_path / "timeline.html").stat().st_size > 1000
 
 
+def test_the_tutorial_of_the_exchange_says_what_it_prints(tmp_path: Path) -> None:
+    skip_where_it_is_missing("tutorial_exchange.py")
+    said = run("tutorial_exchange.py", tmp_path).stdout
+    page = (ROOT / "docs" / "tutorial-exchange.md").read_text()
+    blocks = [text for text in re.findall(r"```text\n(.*?)```", page, re.DOTALL) if "#" not in text]
+    assert len(blocks) == 2
+    for block in blocks:
+        assert block in said, f"it prints\n{said}"
+
+
+def test_the_tutorial_of_kernels_says_what_it_prints(tmp_path: Path) -> None:
+    said = run("tutorial_kernels.py", tmp_path).stdout
+    page = (ROOT / "docs" / "tutorial-kernels.md").read_text()
+    blocks = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        assert block in said, f"it prints\n{said}"
+
+
 def test_two_streams_prints_the_wait(tmp_path: Path) -> None:
     result = run("two_streams.py", tmp_path)
     assert re.search(r'"add" .*"compute".* waits for "fill" .*"load".*: it reads bytes \[0, 32\)', result.stderr)
@@ -71,6 +106,7 @@ PAGES = pages_with_python()
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_blocks_of_a_page_run_in_their_order(page: str, tmp_path: Path) -> None:
+    skip_where_it_is_missing(page)
     program = PAGES[page]
     is_for_pytest = "\ndef test_" in program
     name = "test_page.py" if is_for_pytest else "first_program.py"

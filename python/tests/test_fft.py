@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,7 +80,7 @@ def test_e2_the_call_returns_before_its_work_is_done(device: weir.Device) -> Non
         gate.hold(s)
         y = weir.fft.fft(x, stream=s)
         assert not y.ready
-        z = weir.fft.ifft(y, stream=other)  # on another stream: ordered without a word
+        z = weir.fft.ifft(y, stream=other)  # on another stream: Weir orders it
         x *= 0
     assert close(z.numpy(copy=True), operand("fft"))
     assert not x.numpy(copy=True).any()
@@ -288,6 +289,37 @@ def test_e8_errors_say_what_to_pass(given: dict[str, object], error: type[Except
     assert "::" not in str(told.value)
 
 
+@pytest.mark.parametrize(
+    ("shape", "given", "words"),
+    [
+        ((4, 4), {"axes": (0, 1), "n": 3}, "give their lengths as n, one for each axis"),
+        ((4, 4), {"axes": (0, 1), "n": (3,)}, "n has the lengths of 1 axes, and 2 are transformed"),
+        ((4, 4), {"n": (0, 4)}, "can be given as n$"),
+        ((), {}, r"give it one with x\.reshape\(1\)"),
+    ],
+)
+def test_x10_lengths_are_called_n(shape: tuple[int, ...], given: dict[str, Any], words: str) -> None:
+    with pytest.raises(weir.ArgumentError, match=words):
+        weir.fft.fftn(np.ones(shape), **given)
+    assert weir.fft.fftn(np.ones((4, 4)), axes=(0, 1), n=(3, 5)).shape == (3, 5)
+
+
+def test_x10_a_plan_refuses_what_is_no_stream_at_once() -> None:
+    for x in (np.ones(4), weir.ones(4)):
+        with pytest.raises(weir.ArgumentTypeError, match="no stream"):
+            weir.fft.FFT(x, stream="nonsense")
+
+
+def test_s9_plans_print_what_they_are() -> None:
+    f = weir.fft.FFT(weir.ones((4, 2), "float32"))
+    assert repr(f) == "<weir.fft.FFT of float32 (4, 2) on cpu>"
+    f.plan()
+    f.release_operand()
+    assert repr(f) == "<weir.fft.FFT of float32 (4, 2) on cpu, released>"
+    f.free()
+    assert repr(f) == "<weir.fft.FFT freed>"
+
+
 def test_other_operands_are_refused() -> None:
     for wrong in ([1, 2], 3, None):
         with pytest.raises(weir.ArgumentTypeError, match=r"pass a weir\.Array or an array of NumPy"):
@@ -300,3 +332,15 @@ def test_other_operands_are_refused() -> None:
         f.execute(direction="sideways")
     with pytest.raises(weir.ArgumentError, match="kind"):
         weir.fft.FFT(weir.ones(4), kind="r2r")
+
+
+def test_an_out_that_cannot_be_written_is_refused_before_the_work() -> None:
+    a = np.arange(4.0)
+    of_numpy = np.zeros(4, "complex128")
+    of_numpy.flags.writeable = False
+    before = weir.stats()["operations"]
+    with pytest.raises(weir.ArgumentError, match="read-only"):
+        weir.fft.fft(a, out=of_numpy)
+    with pytest.raises(weir.ArgumentError, match="cannot be written"):
+        weir.fft.fft(weir.asarray(a), out=weir.asarray(of_numpy))
+    assert weir.stats()["operations"] == before

@@ -1,4 +1,4 @@
-"""The child of a fork (L3): it goes on with the CPU if the parent was at rest, else it is told so and never hangs."""
+"""The child of a fork (L3): it goes on with the CPU if the parent was at rest, else its calls raise and never hang."""
 
 from __future__ import annotations
 

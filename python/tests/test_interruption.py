@@ -37,7 +37,7 @@ def test_work_on_what_the_host_sees(times: int) -> None:
 
 
 def test_kept_arguments() -> None:
-    """L2: the work still has what it uses, and lets go of it at its end."""
+    """L2: the work still has what it uses, and releases it at its end."""
     s = weir.Stream()
     x = weir.zeros(2, stream=s)
     view = x.numpy()
@@ -150,7 +150,7 @@ def test_streams_that_run_in_the_call(call: str) -> None:
     inline.synchronize()
     assert order == ["after"]
     assert y.tolist() == ([0] * 8 if call in ("wait", "fft") else [3] * 8)
-    # The queue is as good as new.
+    # The queue works as before.
     weir.fill(y, 5, stream=inline)
     assert y.ready
     assert y.tolist() == [5] * 8

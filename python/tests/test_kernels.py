@@ -239,7 +239,7 @@ REFUSED: dict[str, tuple[Callable[[weir.Kernel, weir.Array, weir.Array], object]
     "other elements": (
         lambda k, x, y: k[1, 1](x.astype("float64"), y, 1, 1),
         weir.ArgumentTypeError,
-        r'array of float64: x.astype\("float32"\)',
+        r"array of float64: pass a weir.Array of float32, x.astype\(dtype\) converts one",
     ),
     "another use": (lambda k, x, y: k[1, 1](weir.Out(x), y, 1, 1), weir.ArgumentError, r"weir.In\(x\)"),
     "strides": (lambda k, x, y: k[1, 1](x[::2], y, 1, 1), weir.ArgumentError, r"x.copy\(\)"),

@@ -1,4 +1,4 @@
-"""What operations use lives until they are over; the interpreter's lock is never in the way (L2, L3, D1, D3 to D5)."""
+"""What operations use lives until they are over; the interpreter's lock never blocks them (L2, L3, D1, D3 to D5)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Thing:
 
 
 def settle() -> None:
-    """Lets go of what was dropped on threads that have no interpreter lock."""
+    """Releases what was dropped on threads that have no interpreter lock."""
     weir.Stream("cpu:inline").synchronize()
     gc.collect()
 
@@ -221,14 +221,14 @@ def test_d5_events_handed_from_thread_to_thread_order(device: weir.Device) -> No
 
 
 def test_l3_a_host_task_runs_while_the_main_thread_waits_outside_of_weir() -> None:
-    """The lock is the interpreter's to give: a wait of Python's own lets go of it."""
+    """A wait of Python's own releases the interpreter lock."""
     done = threading.Event()
     weir.host_task(done.set)
     assert done.wait(60)
 
 
 def test_l3_the_main_thread_holds_the_lock_in_a_call_of_somebody_else() -> None:
-    """A call that never gives the lock away delays the task and nothing more."""
+    """A call that never releases the lock delays the task and nothing more."""
     done = run(
         """
         import ctypes, weir

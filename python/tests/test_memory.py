@@ -7,6 +7,7 @@ import json
 import sys
 import threading
 
+import numpy as np
 import pytest
 import weir
 from weir import memory
@@ -206,3 +207,19 @@ def test_l5_captures_are_declared_and_a_safe_point_returns() -> None:
         weir.captures("maybe")  # type: ignore[arg-type]
     with pytest.raises(weir.ArgumentTypeError, match="none"):
         weir.captures(None)  # type: ignore[arg-type]
+
+
+def test_poisoning_makes_a_read_after_a_free_compute_nan(any_device: weir.Device) -> None:
+    stream = weir.Stream(any_device)
+    count = 1 << 19
+    before = memory.stats(any_device)
+    any_device.synchronize()
+    memory.trim(any_device)
+    with stream, memory.use(memory.poisoning(memory.counting())):
+        freed = weir.full(count, 7.0, device=any_device)
+        stream.synchronize()
+        del freed
+        any_device.synchronize()
+        seen = [weir.empty(count, device=any_device) for _ in range(8)]  # one of them is in that memory
+        assert any(np.isnan(one.numpy()).all() for one in seen)
+    assert memory.stats(any_device)["limit"] == before["limit"]

@@ -1,4 +1,4 @@
-"""Who orders operations: the innermost of array, stream, thread and process (rule O5)."""
+"""Ordering modes: the innermost of array, stream, thread and process decides (rule O5)."""
 
 from __future__ import annotations
 
@@ -189,5 +189,32 @@ def test_wrong_arguments() -> None:
 
 def test_stats_count() -> None:
     counts = weir.stats()
-    assert sorted(counts) == ["driver_events", "late_waits"]
+    assert sorted(counts) == ["driver_events", "late_waits", "operations", "waits_elided", "waits_issued"]
     assert all(isinstance(count, int) and count >= 0 for count in counts.values())
+
+
+def counted(since: dict[str, int]) -> tuple[int, ...]:
+    now = weir.stats()
+    return tuple(now[each] - since[each] for each in ("operations", "waits_issued", "waits_elided"))
+
+
+def test_stats_count_operations_and_waits() -> None:
+    load, use, gate = weir.Stream(), weir.Stream(), Gate()
+    x, y = weir.zeros(4, stream=load), weir.zeros(4, stream=use)
+    weir.synchronize()
+    gate.hold(load)
+    start = weir.stats()
+    weir.fill(x, 1, stream=load)
+    weir.fill(x, 2, stream=load)
+    assert counted(start) == (2, 0, 0), "one stream needs no waits"
+    weir.copy(y, x, stream=use)
+    assert counted(start) == (3, 1, 0)
+    weir.copy(y, x, stream=use)
+    assert counted(start) == (4, 1, 1), "the stream is ordered after the write already"
+    with weir.check():
+        weir.copy(y, x, stream=use)  # what observers see takes the slow path
+        assert counted(start) == (5, 1, 2)
+    gate.open()
+    weir.synchronize()
+    del load, use
+    assert counted(start) == (5, 1, 2), "streams that are gone still count"

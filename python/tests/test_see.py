@@ -7,6 +7,7 @@ import logging
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 import weir
 from weir.testing import Gate
@@ -63,6 +64,8 @@ def test_trace_misuse(tmp_path: Path) -> None:
     with pytest.raises(weir.ArgumentTypeError, match="pass a path"):
         weir.trace(3)  # type: ignore[arg-type]
     trace = weir.trace(tmp_path / "run.json")
+    with pytest.raises(weir.StateError, match="was not entered"):
+        trace.__exit__(None, None, None)
     with trace:
         pass
     with pytest.raises(weir.StateError, match="entered before"), trace:
@@ -102,8 +105,43 @@ def test_v2_explain_an_event_down_to_the_gate(device: weir.Device) -> None:
     assert weir.explain(weir.Event()).pending == []
 
 
+def test_v2_explain_plans(device: weir.Device) -> None:
+    stream = weir.Stream(device)
+    x = weir.ones((2, 2), device=device, stream=stream)
+    on_gpu = device.kind == "cuda"
+    place = "in the driver's queue" if on_gpu else "on the thread that runs the stream"
+    fft = weir.explain(weir.fft.FFT(x, axes=(1,)))
+    assert ("cuFFT (" if on_gpu else "FFTW (") in fft.phases[1]
+    assert place in fft.phases[1]
+    assert fft.phases[1].endswith("the call does not block")
+    assert "phases:" in str(fft)
+    product = weir.explain(weir.linalg.Matmul(x, x, blocking=True))
+    assert ("cuBLASLt (" if on_gpu else "BLAS (") in product.phases[1]
+    assert "the call blocks" in product.phases[1]
+    offsets = weir.arange(3, dtype="int32", device=device, stream=stream)
+    columns = weir.arange(2, dtype="int32", device=device, stream=stream)
+    values = weir.ones(2, device=device, stream=stream)
+    solver = weir.sparse.DirectSolver((values, columns, offsets, (2, 2)), values)
+    assert weir.explain(solver).phases == ["not planned: call plan first"]
+    solver.plan(stream=stream)
+    phases = weir.explain(solver).phases
+    assert [line.split(":")[0] for line in phases] == ["plan", "factorize", "solve"]
+    assert ("a host task" in phases[0]) == on_gpu
+    solver.free()
+    with pytest.raises(weir.StateError, match="freed"):
+        weir.explain(solver)
+    assert weir.explain(x).phases == []
+
+
+def test_v2_explain_says_that_calls_with_arrays_of_numpy_block() -> None:
+    plan = weir.fft.FFT(np.ones(8, "complex64"))
+    assert "the call blocks" in weir.explain(plan).phases[1]
+
+
 def test_explain_something_else() -> None:
-    with pytest.raises(weir.ArgumentTypeError, match=r"explain\(\) got 3: pass a weir\.Array or a weir\.Event"):
+    with pytest.raises(
+        weir.ArgumentTypeError, match=r"explain\(\) got 3: pass a weir\.Array, a weir\.Token, a weir\.Event or a plan"
+    ):
         weir.explain(3)
 
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import weir
 from weir.testing import Gate
 
 N = 64
+T = TypeVar("T")
+Mode: TypeAlias = Literal["auto", "manual"]
+Numbers: TypeAlias = npt.NDArray[np.complex128]
+Across: TypeAlias = Callable[[weir.Array, str], weir.Array]
+ToNumPy: TypeAlias = Callable[[weir.Array, str], npt.NDArray[np.float32]]
 NUMBERS = np.arange(N, dtype="complex128")
 
 
@@ -28,9 +34,9 @@ def strided(device: str) -> weir.Array:
     return settled(2 * N, "float32", device)[::2]
 
 
-def in_time(call: Callable[[], Any], gate: Gate) -> Any:
+def in_time(call: Callable[[], T], gate: Gate) -> T:
     """What the call gives, on a thread of its own. Where it waits for the gate, it fails, and the gate opens."""
-    results: list[Any] = []
+    results: list[T] = []
     thread = threading.Thread(target=lambda: results.append(call()))
     thread.start()
     thread.join(20)
@@ -45,31 +51,31 @@ def in_time(call: Callable[[], Any], gate: Gate) -> Any:
 # From a strided array on the one device to an array on the other, on the current stream of the simulated one.
 
 
-def by_to(x: weir.Array, to: str) -> Any:
+def by_to(x: weir.Array, to: str) -> weir.Array:
     return x.to(to)
 
 
-def by_array(x: weir.Array, to: str) -> Any:
+def by_array(x: weir.Array, to: str) -> weir.Array:
     return weir.array(x, device=to)
 
 
-def by_array_that_converts(x: weir.Array, to: str) -> Any:
+def by_array_that_converts(x: weir.Array, to: str) -> weir.Array:
     return weir.array(x, "int64", device=to)
 
 
-def by_assignment(x: weir.Array, to: str) -> Any:
+def by_assignment(x: weir.Array, to: str) -> weir.Array:
     y = settled(N, "float64", to)
     y[...] = x
     return y
 
 
-def by_assignment_to_a_view(x: weir.Array, to: str) -> Any:
+def by_assignment_to_a_view(x: weir.Array, to: str) -> weir.Array:
     y = strided(to)
     y[...] = x
     return y
 
 
-def by_copy_to_numpy(x: weir.Array, _: str) -> Any:
+def by_copy_to_numpy(x: weir.Array, _: str) -> npt.NDArray[np.float32]:
     y = np.zeros((N, 2), "float32")
     weir.copy(y[:, 0], x, stream=weir.current_stream("sim:0"))
     return y[:, 0]
@@ -78,7 +84,7 @@ def by_copy_to_numpy(x: weir.Array, _: str) -> Any:
 ACROSS = [by_to, by_array, by_array_that_converts, by_assignment, by_assignment_to_a_view]
 
 
-def stream_of_call(call: Callable[[weir.Array, str], Any], target: str) -> weir.Stream:
+def stream_of_call(call: Across | ToNumPy, target: str) -> weir.Stream:
     """A stream of the device whose current stream the call uses."""
     makes_there = call in (by_array, by_array_that_converts)
     return weir.Stream(target if makes_there else "sim:0", name="call")
@@ -87,9 +93,7 @@ def stream_of_call(call: Callable[[weir.Array, str], Any], target: str) -> weir.
 @pytest.mark.parametrize("mode", ["auto", "manual"])
 @pytest.mark.parametrize(("source", "target"), [("sim:0", "cpu"), ("cpu", "sim:0")])
 @pytest.mark.parametrize("call", ACROSS)
-def test_o5_what_the_program_ordered_reaches_every_step(
-    call: Callable[[weir.Array, str], Any], source: str, target: str, mode: str
-) -> None:
+def test_o5_what_the_program_ordered_reaches_every_step(call: Across, source: str, target: str, mode: Mode) -> None:
     x = strided(source)
     fills = weir.Stream(source, name="fills")
     s = stream_of_call(call, target)
@@ -97,7 +101,7 @@ def test_o5_what_the_program_ordered_reaches_every_step(
     with Gate() as late:
         late.hold(fills)
 
-        def program() -> Any:
+        def program() -> weir.Array:
             with weir.ordering(mode), s:
                 weir.fill(x, 7, stream=fills)
                 s.wait(fills)
@@ -112,7 +116,7 @@ def test_o5_what_the_program_ordered_reaches_every_step(
 
 
 @pytest.mark.parametrize("mode", ["auto", "manual"])
-def test_o5_a_strided_destination_of_numpy_is_written_behind_what_the_program_ordered(mode: str) -> None:
+def test_o5_a_strided_destination_of_numpy_is_written_behind_what_the_program_ordered(mode: Mode) -> None:
     x = strided("sim:0")
     fills = weir.Stream("sim:0", name="fills")
     s = weir.Stream("sim:0", name="call")
@@ -121,7 +125,7 @@ def test_o5_a_strided_destination_of_numpy_is_written_behind_what_the_program_or
         current.hold(weir.current_stream("cpu"))  # where nothing of the call may be
         has_begun = threading.Event()
 
-        def program() -> Any:
+        def program() -> npt.NDArray[np.float32]:
             with weir.ordering(mode), s:
                 weir.fill(x, 7, stream=fills)
                 s.wait(fills)
@@ -133,7 +137,7 @@ def test_o5_a_strided_destination_of_numpy_is_written_behind_what_the_program_or
 
 
 @pytest.mark.parametrize("call", [*ACROSS, by_copy_to_numpy])
-def test_o5_no_step_is_the_programs_to_order(call: Callable[[weir.Array, str], Any]) -> None:
+def test_o5_no_step_is_the_programs_to_order(call: Across | ToNumPy) -> None:
     x = strided("sim:0")
     fills = weir.Stream("sim:0", name="fills")
     s = stream_of_call(call, "cpu")
@@ -159,21 +163,21 @@ def test_o5_control_a_call_that_the_program_did_not_order_races() -> None:
     assert [race.kind for race in report.races] == ["RAW"]
 
 
-def fft_elsewhere(numbers: Any) -> Any:
+def fft_elsewhere(numbers: Numbers) -> Numbers:
     return weir.fft.fft(numbers, execution="sim")
 
 
-def fft_on_a_stream(numbers: Any) -> Any:
+def fft_on_a_stream(numbers: Numbers) -> Numbers:
     return weir.fft.fft(numbers, stream=weir.Stream("cpu"))
 
 
-def plan_elsewhere(numbers: Any) -> Any:
+def plan_elsewhere(numbers: Numbers) -> Numbers:
     with weir.fft.FFT(numbers, execution="sim") as f:
         f.plan()
         return f.execute()
 
 
-def plan_on_two_streams(numbers: Any) -> Any:
+def plan_on_two_streams(numbers: Numbers) -> Numbers:
     with weir.fft.FFT(numbers, stream=weir.Stream("cpu")) as f:
         f.plan()
         f.execute(stream=weir.Stream("cpu"))
@@ -183,11 +187,11 @@ def plan_on_two_streams(numbers: Any) -> Any:
 
 @pytest.mark.parametrize("mode", ["auto", "manual"])
 @pytest.mark.parametrize("call", [fft_elsewhere, fft_on_a_stream, plan_elsewhere, plan_on_two_streams])
-def test_o5_operands_of_numpy_are_there_when_the_call_begins(call: Callable[[Any], Any], mode: str) -> None:
+def test_o5_operands_of_numpy_are_there_when_the_call_begins(call: Callable[[Numbers], Numbers], mode: Mode) -> None:
     with Gate() as held:
         held.hold(weir.current_stream("cpu"))  # where nothing of the call may be
 
-        def program() -> Any:
+        def program() -> Numbers:
             with weir.ordering(mode):
                 return call(NUMBERS)
 
@@ -203,7 +207,8 @@ def test_o5_operands_of_numpy_are_no_race() -> None:
 
 def test_e4_execute_takes_the_elements_of_numpy_as_they_are_then() -> None:
     numbers = NUMBERS.copy()
-    for mode in ("auto", "manual"):
+    modes: list[Mode] = ["auto", "manual"]
+    for mode in modes:
         with weir.ordering(mode), weir.fft.FFT(numbers, execution="sim") as f:
             f.plan()
             numbers += 1
@@ -212,13 +217,15 @@ def test_e4_execute_takes_the_elements_of_numpy_as_they_are_then() -> None:
 
 @pytest.mark.parametrize("value", [[7.0] * N, np.full(N, 7.0)], ids=["list", "numpy"])
 @pytest.mark.parametrize("on", ["cpu", "sim:0"])
-def test_o5_assigned_elements_need_no_stream_but_the_calls(value: Any, on: str) -> None:
+def test_o5_assigned_elements_need_no_stream_but_the_calls(
+    value: list[float] | npt.NDArray[np.float64], on: str
+) -> None:
     y = settled(2 * N, "float64", "sim:0")[::2]
     s = weir.Stream(on)
     with Gate() as held:
         held.hold(weir.current_stream("sim:0" if on == "cpu" else "cpu"))
 
-        def program() -> Any:
+        def program() -> list[float]:
             with weir.ordering("manual"):
                 weir.copy(y, value, stream=s)
                 s.synchronize()

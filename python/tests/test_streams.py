@@ -11,6 +11,7 @@ import weakref
 import pytest
 import weir
 from eventually import eventually
+from interrupting import interrupt
 from weir.testing import Gate
 
 
@@ -125,6 +126,58 @@ def test_an_event_records_on_the_current_stream_by_default(device: weir.Device) 
     event.synchronize()
 
 
+def test_a_wait_with_a_timeout_says_whether_the_event_is_over(device: weir.Device) -> None:
+    s = weir.Stream(device)
+    with Gate() as gate:
+        gate.hold(s)
+        e = s.record()
+        assert e.wait(timeout=0) is False
+        for _ in range(100):
+            assert e.wait(timeout=0.0005) is False
+        # The GIL is free meanwhile: another thread opens the gate.
+        opener = threading.Thread(target=gate.open)
+        opener.start()
+        assert e.wait(timeout=300) is True
+        opener.join()
+    assert e.wait(timeout=0) is True
+    assert e.wait(timeout=float("inf")) is True
+    assert e.wait(None, timeout=None) is True
+    assert e.wait(weir.Stream(device)) is None
+    assert weir.Event().wait(timeout=0) is True
+
+
+def test_k4_a_wait_with_a_timeout_raises_what_failed() -> None:
+    def fails() -> None:
+        raise KeyError
+
+    failed = weir.host_task(fails)
+    for timeout in (300, 0):
+        with pytest.raises(weir.OperationError, match="fails"):
+            failed.wait(timeout=timeout)
+
+
+def test_a_wait_with_a_timeout_is_interruptible(device: weir.Device) -> None:
+    s = weir.Stream(device)
+    with Gate() as gate:
+        gate.hold(s)
+        e = s.record()
+        interrupt(lambda: e.wait(timeout=300))
+        assert not e.done
+
+
+@pytest.mark.parametrize("timeout", [-1, float("nan"), -0.5])
+def test_x10_a_timeout_is_a_number_of_seconds(timeout: float) -> None:
+    with pytest.raises(weir.ArgumentError, match="pass seconds, from 0 on, or None"):
+        weir.Event().wait(timeout=timeout)
+
+
+def test_x10_a_timeout_is_for_the_host_alone() -> None:
+    with pytest.raises(weir.ArgumentError, match="a stream and timeout="):
+        weir.Event().wait(weir.Stream(), timeout=1)
+    with pytest.raises(weir.ArgumentTypeError, match="timeout is 'long': pass a number"):
+        weir.Event().wait(timeout="long")  # type: ignore[arg-type]
+
+
 def test_a_closed_event_is_refused() -> None:
     stream = weir.Stream()
     with stream.record() as event:
@@ -143,6 +196,9 @@ def test_elapsed_time_is_in_milliseconds(device: weir.Device) -> None:
     assert start.timing
     assert 0 <= start.elapsed_time(end) < 60_000
     assert start.elapsed_time(end) == -end.elapsed_time(start)
+    with pytest.raises(weir.ArgumentError, match=r"weir.Event\(timing=True\)"):
+        stream.record(weir.Event(device), timing=True)
+    assert stream.record(weir.Event(device, timing=True), timing=True).timing
     with pytest.raises(weir.StateError, match="timing"):
         start.elapsed_time(stream.record())
 
@@ -182,7 +238,7 @@ def test_c5_the_current_stream_belongs_to_its_thread(device: weir.Device) -> Non
         thread.start()
         thread.join()
         assert seen[0] != stream
-    assert seen[0] == weir.current_stream(device)  # the default stream is everybody's
+    assert seen[0] == weir.current_stream(device)  # all threads share the default stream
 
 
 def test_with_must_end_on_its_thread_and_innermost_first() -> None:
@@ -316,7 +372,7 @@ def test_keep_alive_and_keeps_let_go_after_the_event(device: weir.Device) -> Non
             gc.collect()
             assert seen() is not None
         event.wait()
-        eventually(lambda seen=seen, event=event: event.done and seen() is None)  # by whoever finds the event over
+        eventually(lambda seen=seen, event=event: event.done and seen() is None)  # by the thread that sees the end
 
 
 def test_many_streams_and_events_are_made_and_dropped(device: weir.Device) -> None:
@@ -335,7 +391,7 @@ def test_x10_messages_name_calls_of_python() -> None:
 
 
 def test_events_that_are_kept_stay_what_they_are() -> None:
-    """An event that nobody has any more may be used again as another; one that somebody has, never."""
+    """An event object without references may be reused for another event; one with a reference never is."""
     s = weir.Stream("cpu")
     kept, seen, weak = [], set(), []
     for i in range(100):
@@ -365,3 +421,60 @@ def test_a_weak_reference_to_a_dropped_event_never_shows_the_next_one() -> None:
     later = s.record()
     assert dropped() is not later
     assert dropped() is None
+
+
+def test_synchronize_waits_for_every_device_that_is_open() -> None:
+    streams = [weir.Stream(name) for name in ("cpu", "sim:0", "sim:1")]
+    arrays = []
+    gates = []
+    for stream in streams:
+        gate = Gate()
+        gate.hold(stream)
+        gates.append(gate)
+        x = weir.empty(1000, device=stream.device, stream=stream)
+        weir.fill(x, 3, stream=stream)
+        arrays.append(x)
+    ended = threading.Event()
+
+    def wait() -> None:
+        weir.synchronize()
+        ended.set()
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    for gate, stream in zip(gates, streams, strict=True):
+        assert not ended.is_set(), f"synchronize() did not wait for {stream.device}"
+        gate.open()
+    waiting.join()
+    assert all(stream.done for stream in streams)
+
+
+def test_synchronize_of_one_device_does_not_wait_for_another() -> None:
+    held, other = weir.Stream("sim:0"), weir.Stream("sim:1")
+    with Gate() as gate:
+        gate.hold(held)
+        x = weir.empty(10, device="sim:1", stream=other)
+        weir.fill(x, 1, stream=other)
+        weir.synchronize("sim:1")
+        assert other.done
+        assert not held.done
+        gate.open()
+    weir.synchronize("sim:0")
+    assert held.done
+
+
+def test_synchronize_raises_a_failure_after_it_has_waited_for_all() -> None:
+    def fail() -> None:
+        raise ValueError("wrong on purpose")
+
+    first, last = weir.Stream("cpu"), weir.Stream("sim:0")
+    gate = Gate()
+    gate.hold(last)
+    weir.host_task(fail, stream=first)
+    gate.open()
+    with pytest.raises(weir.OperationError, match="wrong on purpose"):
+        weir.synchronize()
+    assert last.done
+    weir.synchronize()
+    with pytest.raises(weir.ArgumentTypeError, match="device"):
+        weir.synchronize(7)  # type: ignore[arg-type]

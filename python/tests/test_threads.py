@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
 import threading
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -15,6 +17,7 @@ from test_interpreter import expect_clean, run
 
 THREADS = 8
 ROUNDS = 1000
+SECONDS = float(os.environ.get("WEIR_TEST_SECONDS", "2"))
 
 
 def at_once(work: Callable[[int], None]) -> None:
@@ -26,7 +29,7 @@ def at_once(work: Callable[[int], None]) -> None:
         begin.wait()
         try:
             work(number)
-        except BaseException as why:  # told to the thread that waits
+        except BaseException as why:  # raised again by the thread that waits
             raised.append(why)
 
     threads = [threading.Thread(target=body, args=(number,)) for number in range(THREADS)]
@@ -58,7 +61,46 @@ def test_o1_changes_of_one_array_by_all_are_all_there(device: weir.Device) -> No
     assert (x.numpy(copy=True) == THREADS * 100).all()
 
 
-def test_an_event_that_is_made_when_somebody_asks_is_made_once() -> None:
+def test_d5_eight_threads_launch_wait_and_run_tasks_for_a_while(device: weir.Device) -> None:
+    """Launches with the interpreter's lock, waits without it, and tasks that need it: none of them stops the others."""
+    arrays = [weir.zeros(64, device=device) for _ in range(THREADS)]
+    shared = weir.zeros(64, device=device)
+    counts = [0] * THREADS
+    ran = [0] * THREADS
+    end = time.monotonic() + SECONDS
+
+    def work(number: int) -> None:
+        mine, all_of_them = arrays[number], shared
+
+        def task() -> None:
+            ran[number] += 1
+
+        with weir.Stream(device) as stream:
+            while time.monotonic() < end:
+                counts[number] += 1
+                mine += 1
+                all_of_them += 1
+                if counts[number] % 3 == 0:
+                    weir.host_task(task, stream=stream)
+                if counts[number] % 7 == 0:
+                    stream.synchronize()
+                if counts[number] % 31 == 0:
+                    assert mine.numpy(copy=True)[0] == counts[number]
+            stream.synchronize()
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # the threads take the lock from each other all the time
+    try:
+        at_once(work)
+    finally:
+        sys.setswitchinterval(interval)
+    assert min(counts) > 0
+    assert ran == [count // 3 for count in counts]
+    assert [float(one.numpy(copy=True)[0]) for one in arrays] == counts
+    assert shared.numpy(copy=True)[63] == sum(counts)
+
+
+def test_an_event_that_is_made_when_it_is_asked_for_is_made_once() -> None:
     x = weir.zeros(8)
     events = [weir.fill(x, 3.0) for _ in range(ROUNDS)]
     numbers: list[set[int]] = [set() for _ in range(ROUNDS)]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the wheel as pip does, installs it in an environment of its own, and uses it from another folder.
-# Usage: wheel_test.sh PYTHON SOURCE LIBRARY
+# Usage: wheel_test.sh PYTHON SOURCE LIBRARY. Not optimised, since that takes most of the time, and other tests run what is.
 set -euo pipefail
 python=$1 source=$2 library=$3
 folder=$(mktemp -d)
@@ -8,7 +8,8 @@ trap 'rm -rf "$folder"' EXIT
 
 "$python" -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --quiet --disable-pip-version-check "$source" \
-    --config-settings="cmake.define.WEIR_PREBUILT_LIBRARY=$library" --config-settings="build-dir=$folder/build"
+    --config-settings="cmake.define.WEIR_PREBUILT_LIBRARY=$library" --config-settings="cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0" \
+    --config-settings="build-dir=$folder/build"
 cd "$folder"
 unset PYTHONPATH
 "$folder/venv/bin/python" - <<'PYTHON'

@@ -15,7 +15,9 @@ install the Debian package of weir, which has the command.
 
 
 def main() -> NoReturn:
-    """Becomes the command, with the same arguments."""
+    """Becomes the command, with the same arguments. `conformance` is a package of Python beside this one."""
+    if sys.argv[1:2] == ["conformance"]:
+        os.execv(sys.executable, [sys.executable, "-m", "weir_conformance", *sys.argv[2:]])
     program = Path(__file__).with_name("bin") / "weir"
     if not os.access(program, os.X_OK):
         sys.stderr.write(_MISSING)

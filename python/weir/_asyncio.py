@@ -11,13 +11,13 @@ from weir._weir import Event, _Wakeups
 
 
 class _Waiting:
-    """The futures of one event loop, by the number under which each is told to be over."""
+    """The futures of one event loop, by the number that the file descriptor reports for each."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._wakeups = _Wakeups()
         self._futures: dict[int, asyncio.Future[None]] = {}
         self._numbers = itertools.count()
-        # In a context of its own: the loop keeps it, and with it what holds there, such as the task's current stream.
+        # In a context of its own: the loop keeps it, and with it scopes such as the task's current stream.
         contextvars.Context().run(loop.add_reader, self._wakeups.descriptor, self._wake)
 
     def future(self, event: Event, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:

@@ -1,10 +1,10 @@
-"""The logger "weir": at its level DEBUG it is told of each device-side wait that Weir inserts, and why.
+"""The logger "weir": at its level DEBUG it gets a line for each device-side wait that Weir inserts, with the reason.
 
-Waits are noted only while that level is enabled, which depends on the levels of all loggers above and on
-`logging.disable`. Nothing public tells of a change to these, and to ask at each call into Weir would cost as much as
+Waits are recorded only while that level is enabled, which depends on the levels of all loggers above and on
+`logging.disable`. No public hook reports a change to these, and asking at each call into Weir would cost as much as
 the call. But loggers keep a cache of which levels are enabled, `_cache`, and `logging` clears it whenever any level
-changes: that is the moment to look again. Where a logger has no such cache, waits are noted always, and the logger
-leaves them out.
+changes: that is the moment to ask again. If a logger has no such cache, waits are always recorded, and the logger
+drops them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Cache(dict[int, bool]):
 
 
 def look() -> None:
-    """Has waits noted if the logger wants them."""
+    """Records waits if the logger's level is enabled, else stops that."""
     _log_waits(logger.isEnabledFor(logging.DEBUG))
 
 

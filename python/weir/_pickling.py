@@ -1,4 +1,4 @@
-"""What pickled objects name, so that they can be made again."""
+"""The functions that pickled objects name, by which they are made again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools for those who test programs that use streams."""
+"""Tools for tests of programs that use streams."""
 
 from weir._weir.testing import Gate, simulate_cuda, simulated
 

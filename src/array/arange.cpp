@@ -9,7 +9,7 @@
 #include "array/cuda/enqueue.hpp"
 #include "array/cuda/source.hpp"
 #include "array/operation.hpp"
-#include "backend/cuda/compile.hpp"
+#include "backend/capability/kernels.hpp"
 #include "weir/array.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/error.hpp"
@@ -29,7 +29,7 @@ T as(const scalar& number) {
     return std::get<T>(scalar::load(dtype_of<T>, element).value());
 }
 
-/// How many there are: integers exactly, others as far as a double says.
+/// The number of elements: exact for integers, otherwise within the precision of double.
 std::int64_t length_of(std::int64_t start, std::int64_t stop, std::int64_t step) noexcept {
     if (step > 0 ? start >= stop : start <= stop) {
         return 0;
@@ -63,7 +63,7 @@ array counted(T start, T stop, T step, dtype type, const stream_ref& on, source_
     }
     array made = empty(length_of(start, stop, step), type, on, where);
     const runtime::access_request accesses[] = {operation::writes(made)};
-    if (const array_kernels::context* const device = array_kernels::context_of(on.device())) {
+    if (const array_kernels::kernels* const device = array_kernels::kernels_of(on.device())) {
         const walk::operand to[] = {operation::operand_of(made)};
         array_kernels::launches work(*device);
         work.add(array_kernels::function::counted, {type, dtype_of<T>, nullptr}, {},
@@ -95,6 +95,7 @@ array arange(const scalar& start, const scalar& stop, const scalar& step, std::o
              const stream_ref& on, source_location where) {
     const bool whole = is_whole(start) && is_whole(stop) && is_whole(step);
     const dtype wanted = type.value_or(whole ? dtype::int64 : dtype::float64);
+    detail::expect_arithmetic(wanted, "arange");
     if (wanted == dtype::bool_ || is_complex(wanted)) {
         throw argument_type_error("arange of " + std::string(name_of(wanted)) + ": take integers or real numbers");
     }

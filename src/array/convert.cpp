@@ -1,4 +1,4 @@
-// The loops for each pair of element types: the only place that is compiled for all of them.
+// The loops for each pair of element types: the only source file that is compiled for all pairs.
 #include "array/convert.hpp"
 
 #include <array>

@@ -10,8 +10,8 @@
 
 namespace weir::convert {
 
-/// A real number as an integer: without its fraction, modulo 2 to the power of the integer's bits. What is beyond 64 bits,
-/// and what is no number, counts as the least 64-bit integer (where NumPy promises nothing).
+/// A real number as an integer: without its fraction, modulo 2 to the power of the integer's bits. Values beyond 64 bits and
+/// NaN count as the least 64-bit integer (NumPy leaves these undefined).
 template <class Integer, class Real>
 [[nodiscard]] Integer to_integer(Real value) noexcept {
     constexpr auto limit = static_cast<Real>(0x1p63);
@@ -24,7 +24,7 @@ template <class Integer, class Real>
     return static_cast<Integer>(std::numeric_limits<std::int64_t>::min());
 }
 
-/// One element as another type, as NumPy's unsafe casting does it: integers wrap, fractions go, the imaginary part goes,
+/// Converts one element to another type as NumPy's unsafe casting does: integers wrap, fractions and imaginary parts are dropped,
 /// floating-point numbers are rounded to nearest.
 template <class To, class From>
 [[nodiscard]] To element(const From& from) noexcept {

@@ -6,7 +6,7 @@ namespace weir {
 
 namespace {
 
-/// So many elements are converted at a time: they stay in the first cache.
+/// Number of elements converted at a time: they stay in the first-level cache.
 constexpr std::int64_t most = 256;
 
 walk::plan plan_of(const array& to, const array& from) {
@@ -25,7 +25,7 @@ void converting_copy::operator()() const {
         walk::copy_elements(both_, to);
         return;
     }
-    both_.for_each_piece(most, [&](const walk::plan::pointers& at, std::int64_t rows, std::int64_t columns) {
+    both_.for_each_chunk(most, [&](const walk::plan::pointers& at, std::int64_t rows, std::int64_t columns) {
         const walk::grid target{at[0], both_.row_stride(0), both_.column_stride(0)};
         const walk::grid source{at[1], both_.row_stride(1), both_.column_stride(1)};
         alignas(64) std::byte gathered[most * 16];

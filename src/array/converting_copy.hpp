@@ -14,11 +14,11 @@ class converting_copy {
 public:
     converting_copy(walk::plan both, dtype to, dtype from)
         : both_(std::move(both)), convert_(convert::between(from, to)), to_(to), from_(from) {}
-    /// Of arrays with the same shape.
+    /// For arrays of the same shape.
     converting_copy(const array& to, const array& from);
 
     void operator()() const;
-    /// The same by a kernel.
+    /// The same with a kernel.
     void add_to(array_kernels::launches& some) const { some.add_copy(both_, to_, from_); }
 
 private:

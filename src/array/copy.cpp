@@ -2,17 +2,20 @@
 #include <optional>
 #include <string>
 
+#include "array/carried.hpp"
 #include "array/converting_copy.hpp"
 #include "array/cuda/enqueue.hpp"
 #include "array/operation.hpp"
 #include "array/transfer.hpp"
-#include "backend/cuda/compile.hpp"
-#include "runtime/device_state.hpp"
-#include "runtime/resource.hpp"
-#include "runtime/side_stream.hpp"
+#include "backend/capability/capabilities.hpp"
+#include "backend/capability/kernels.hpp"
+#include "runtime/devices/device_state.hpp"
+#include "runtime/lifetime/resource.hpp"
+#include "runtime/streams/side_stream.hpp"
 #include "weir/buffer.hpp"
 #include "weir/detail/footprint.hpp"
 #include "weir/detail/internal_memory.hpp"
+#include "weir/detail/passkey.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/dtype.hpp"
 #include "weir/error.hpp"
@@ -46,28 +49,55 @@ access_argument<const std::byte> in(const array& x) {
                                                 order::access_mode::read);
 }
 
-access_argument<std::byte> out(const array& x) {
+access_argument<std::byte> out(array& x) {
     expect_bytes(x);
     return detail::argument_of<std::byte>(x, std::span(x.device_data(), x.nbytes()), order::access_mode::write, true);
 }
 
-access_argument<std::byte> inout(const array& x) {
+access_argument<std::byte> inout(array& x) {
     expect_bytes(x);
     return detail::argument_of<std::byte>(x, std::span(x.device_data(), x.nbytes()), order::access_mode::write);
 }
 
-operation::sharing operation::shared_within_buffer(const array& a, const array& b) noexcept {
+void detail::refuse_negative_index() { throw argument_error("a range with a negative index: indices begin at 0"); }
+
+namespace {
+
+/// The bytes that the array occupies in the address space.
+order::footprint addresses_of(const array& x) noexcept {
+    order::footprint made = x.footprint(detail::key);
+    const auto base = reinterpret_cast<std::uintptr_t>(x.buffer().device_data());
+    made.begin += base;
+    made.end += base;
+    return made;
+}
+
+}  // namespace
+
+operation::sharing operation::shared_at_addresses(const array& a, const array& b) noexcept {
+    if (a.size() == 0 || b.size() == 0) {
+        return sharing::nothing;
+    }
     if (a.device_data() == b.device_data() && a.dtype() == b.dtype() && a.shape() == b.shape() &&
         ((a.is_contiguous() && b.is_contiguous()) ||
          std::equal(a.strides().begin(), a.strides().end(), b.strides().begin()))) {
         return sharing::all;
     }
-    return order::overlap(a.footprint(), b.footprint()) ? sharing::entangled : sharing::nothing;
+    const bool overlap = are_of_one_buffer(a, b) ? order::overlap(a.footprint(detail::key), b.footprint(detail::key))
+                                                 : order::overlap(addresses_of(a), addresses_of(b));
+    return overlap ? sharing::entangled : sharing::nothing;
+}
+
+const runtime::device_state* operation::memory_space_of(const array& x) noexcept {
+    const runtime::resource* const memory = x.buffer().resource(detail::key);
+    const runtime::device_state* const own = memory == nullptr ? nullptr : memory->memory_of();
+    const runtime::device_state* const place = x.place(detail::key);
+    return own == nullptr || place == nullptr ? own : &place->memory_space();
 }
 
 bool operation::reaches(const device& from, const array& x) noexcept {
-    const runtime::resource* const memory = x.buffer().resource();
-    return memory == nullptr || memory->memory_of() == nullptr || memory->memory_of() == &from.state().memory_space();
+    const runtime::device_state* const its = memory_space_of(x);
+    return its == nullptr || its == &from.state(detail::key).memory_space();
 }
 
 void operation::expect_on_device_of(const on& where, const array& x) {
@@ -80,18 +110,21 @@ void operation::expect_on_device_of(const on& where, const array& x) {
 
 namespace {
 
-/// Memory for a step at `where`.
+/// Temporary memory for a step at `where`.
 array aside(const on& where, const shape& extents, dtype type) {
-    return detail::internal(empty(extents, type, where.stream(), where.site().where));
+    return detail::internal(empty(extents, type, where.stream(), where.site(detail::key).where));
 }
 
-/// One operation that writes dst and reads src, which have the same shape and are on the stream's device, and converts
-/// elements whatever they are.
+/// One operation that writes dst and reads src, which have the same shape and are on the stream's device; converts
+/// elements of any type.
 completion copy_any(const on& where, const array& dst, const array& src) {
     detail::expect_own_elements(dst);
-    const array_kernels::context* const device = array_kernels::context_of(where.stream().device());
+    if (!has_arithmetic(dst.dtype())) {
+        return copy_any(where, detail::as_numbers(dst), detail::as_numbers(src));
+    }
+    const array_kernels::kernels* const device = array_kernels::kernels_of(where.stream().device());
     const bool entangled = operation::shared_by(dst, src) == operation::sharing::entangled;
-    // The host moves bytes in either direction; what the driver of a device copies must not overlap.
+    // The host moves bytes in either direction; copies by a device's driver must not overlap.
     if (dst.is_contiguous() && src.is_contiguous() && dst.dtype() == src.dtype() && (device == nullptr || !entangled)) {
         return operation::transfer(where, dst, src);
     }
@@ -122,19 +155,19 @@ completion copy_any(const on& where, const array& dst, const array& src) {
     });
 }
 
-/// Where a step of a call goes that belongs on the device of `x`: to the call's own stream if that is one of this device, else
-/// to a side stream, which starts after all that the call comes after. The call's stream goes on after either.
+/// Where a step of a call runs that belongs on the device of `x`: on the call's own stream if that is one of this device, else
+/// on a side stream, which starts after everything that the call comes after. The call's stream continues after the side stream.
 class step {
 public:
     step(const on& where, const array& x) : place_(where) {
         if (!operation::reaches(where.stream().device(), x)) {
             const device home = x.device().kind() == device_kind::cpu_inline ? cpu() : x.device();
-            side_.emplace(where.stream(), home, where.site().where);
+            side_.emplace(where.stream(), home, where.site(detail::key).where);
             place_ = where.moved_to(**side_);
         }
     }
     [[nodiscard]] const on& operator*() const noexcept { return place_; }
-    /// All that was enqueued is a step of the call now: to be called behind it.
+    /// Makes everything enqueued so far part of the call. Call it after the last operation of the step.
     void join() {
         if (side_) {
             side_->join();
@@ -146,7 +179,7 @@ private:
     std::optional<runtime::side_stream> side_;
 };
 
-/// `x` as it can be copied to another device: packed, of the type wanted there.
+/// `x` in a form that can be copied to another device: packed, and of the type `type`.
 array packed(const on& where, const array& x, dtype type) {
     if (x.is_contiguous() && x.dtype() == type) {
         return x;
@@ -157,10 +190,10 @@ array packed(const on& where, const array& x, dtype type) {
     return made;
 }
 
-/// Whether code of the host moves the elements of `x`, wherever they lie.
-bool is_moved_by_host(const array& x) { return x.buffer().device().kind() != device_kind::cuda; }
+/// Whether host code moves the elements of `x`, wherever they are.
+bool is_moved_by_host(const array& x) { return x.device().state(detail::key).driver().can().copies == nullptr; }
 
-/// Copies between memories that no one device reaches. `src` has the shape of `dst` or broadcasts to it.
+/// Copies between memories where no single device reaches both. `src` has the shape of `dst` or broadcasts to it.
 completion copy_between(const on& where, const array& dst, const array& src) {
     detail::expect_own_elements(dst);
     if (dst.size() == 0) {
@@ -187,7 +220,7 @@ completion copy_between(const on& where, const array& dst, const array& src) {
     return end;
 }
 
-/// Without the leading dimensions of extent 1 that the target lacks: assignment takes no notice of them.
+/// Drops leading dimensions of extent 1 that the target lacks: assignment ignores them.
 array fitted(const array& src, const shape& to) {
     std::size_t extra = 0;
     while (src.dimensions() - extra > to.dimensions() && src.shape()[extra] == 1) {
@@ -204,21 +237,25 @@ array fitted(const array& src, const shape& to) {
     }
 }
 
-/// As `copy`, whatever kinds of numbers the two hold.
+/// As `copy`, for any kinds of numbers.
 completion copy_as_asked(const on& where, const array& dst, const array& src) {
     const device here = where.stream().device();
     const array source = src.shape() == dst.shape() ? src : fitted(src, dst.shape());
+    if (!has_arithmetic(dst.dtype())) {
+        return copy_as_asked(where, detail::as_numbers(dst), detail::as_numbers(source.broadcast_to(dst.shape())));
+    }
     if (operation::reaches(here, dst) && operation::reaches(here, src)) {
         return copy_any(where, dst, source.broadcast_to(dst.shape()));
     }
-    // One side must be the stream's own.
+    // One side must be on the stream's device.
     operation::expect_on_device_of(where, operation::reaches(here, dst) ? dst : src);
     return copy_between(where, dst, source);
 }
 
 }  // namespace
 
-completion copy(const on& where, const array& dst, const array& src) {
+completion copy(const on& where, array& dst, const array& src) {
+    detail::expect_convertible(src.dtype(), dst.dtype());
     if (kind_of(src.dtype()) > kind_of(dst.dtype())) {
         throw argument_type_error(
             "copy from " + std::string(name_of(src.dtype())) + " to " + std::string(name_of(dst.dtype())) +
@@ -229,7 +266,8 @@ completion copy(const on& where, const array& dst, const array& src) {
 
 array astype(const on& where, const array& x, dtype type) {
     operation::expect_on_device_of(where, x);
-    array made = empty(x.shape(), type, where.stream(), where.site().where);
+    detail::expect_convertible(x.dtype(), type);
+    array made = empty(x.shape(), type, where.stream(), where.site(detail::key).where);
     copy_any(where, made, x);
     return made;
 }
@@ -237,9 +275,10 @@ array astype(const on& where, const array& x, dtype type) {
 array copy(const on& where, const array& x) { return astype(where, x, x.dtype()); }
 
 array to(const on& where, const array& x, device target, dtype type) {
+    detail::expect_convertible(x.dtype(), type);
     const stream current = current_stream(target);
     const stream_ref suits = where.stream().device() == target ? where.stream() : current;
-    array made = empty(x.shape(), type, suits, where.site().where);
+    array made = empty(x.shape(), type, suits, where.site(detail::key).where);
     copy_as_asked(where, made, x);
     return made;
 }
@@ -255,7 +294,7 @@ array reshape(const on& where, const array& x, const shape& to) {
     return copy(where, x).reshape(to);
 }
 
-completion copy_from_host(const on& where, const array& dst, std::span<const std::byte> src) {
+completion copy_from_host(const on& where, array& dst, std::span<const std::byte> src) {
     if (src.size() != dst.nbytes()) {
         throw argument_error("copy of " + std::to_string(src.size()) + " bytes to an array of the shape " +
                              dst.shape().to_string() + " with " + std::to_string(dst.nbytes()) +

@@ -5,13 +5,14 @@
 #include "array/layout.hpp"
 #include "array/operation.hpp"
 #include "array/walk.hpp"
-#include "backend/cuda/compile.hpp"
+#include "backend/capability/kernels.hpp"
 #include "weir/array.hpp"
+#include "weir/detail/passkey.hpp"
 #include "weir/launch.hpp"
 
 namespace weir {
 
-completion fill(const on& where, const array& dst, const scalar& value) {
+completion fill(const on& where, array& dst, const scalar& value) {
     value.expect_fits(dst.dtype());
     detail::expect_own_elements(dst);
     operation::expect_on_device_of(where, dst);
@@ -21,7 +22,7 @@ completion fill(const on& where, const array& dst, const scalar& value) {
     const walk::operand operands[] = {operation::operand_of(dst), {element.data(), nowhere.first(dst.dimensions())}};
     const runtime::access_request accesses[] = {operation::writes(dst)};
     walk::plan all(dst.shape().extents(), operands);
-    if (const array_kernels::context* const device = array_kernels::context_of(where.stream().device())) {
+    if (const array_kernels::kernels* const device = array_kernels::kernels_of(where.stream().device())) {
         array_kernels::launches made(*device);
         made.add_fill(all, dst.dtype(), element.data());
         return array_kernels::enqueue(where, accesses, std::move(made));
@@ -33,28 +34,36 @@ completion fill(const on& where, const array& dst, const scalar& value) {
 }
 
 array empty(const shape& extents, dtype type, const stream_ref& on, source_location where) {
-    const std::size_t bytes = static_cast<std::size_t>(extents.elements()) * size_of(type);
+    const std::size_t bytes = bytes_for(type, static_cast<std::size_t>(extents.elements()));
     array made(buffer(bytes, on, where), type, extents);
     if (bytes == 0) {
-        // There is no memory that says it, and what is computed of the array belongs there.
-        made.place_ = &on.device().state();
+        // Without memory, nothing else says on which device to compute with the array.
+        made.place_ = &on.device().state(detail::key);
     }
     return made;
 }
 
+namespace {
+
+array filled(const shape& extents, const scalar& value, dtype type, const on& where, const source_location& from) {
+    value.expect_fits(type);
+    array made = empty(extents, type, where.stream(), from);
+    fill(where, made, value);
+    return made;
+}
+
+}  // namespace
+
 array zeros(const shape& extents, dtype type, const stream_ref& on, source_location where) {
-    return full(extents, 0, type, on, where);
+    return filled(extents, 0, type, weir::on(on, where).label("zeros"), where);
 }
 
 array ones(const shape& extents, dtype type, const stream_ref& on, source_location where) {
-    return full(extents, 1, type, on, where);
+    return filled(extents, 1, type, weir::on(on, where).label("ones"), where);
 }
 
 array full(const shape& extents, const scalar& value, dtype type, const stream_ref& on, source_location where) {
-    value.expect_fits(type);
-    array made = empty(extents, type, on, where);
-    fill({on, where}, made, value);
-    return made;
+    return filled(extents, value, type, weir::on(on, where).label("full"), where);
 }
 
 }  // namespace weir

@@ -1,5 +1,5 @@
-// The __global__ functions of programs that nvcc compiled. What declares this is for nvcc alone: include/weir/detail/
-// cuda_launch.hpp.
+// The __global__ functions of programs that nvcc compiled. Only nvcc sees the declarations, in
+// include/weir/detail/cuda_launch.hpp.
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -10,23 +10,25 @@
 #include <string>
 #include <utility>
 
-#include "backend/cuda/driver.hpp"
-#include "backend/cuda/launch.hpp"
-#include "backend/cuda/loaded_module.hpp"
-#include "runtime/device_state.hpp"
+#include "backend/capability/capabilities.hpp"
+#include "backend/capability/kernels.hpp"
+#include "backend/capability/libraries.hpp"
+#include "runtime/devices/device_state.hpp"
 #include "weir/detail/launch_shape.hpp"
 #include "weir/detail/mutex.hpp"
+#include "weir/detail/passkey.hpp"
 #include "weir/error.hpp"
-#include "weir/launch.hpp"
+#include "weir/on.hpp"
+#include "weir/stream.hpp"
 
 namespace weir::detail {
 
-namespace gpu = backend::cuda;
+namespace capability = backend::capability;
 
 class device_function {
 public:
-    const gpu::context* in;
-    gpu::function_handle handle;
+    const capability::kernels* in;
+    capability::function_handle handle;
     unsigned threads;  ///< of a block
 };
 
@@ -44,19 +46,19 @@ namespace {
 
 constexpr unsigned usual_threads = 256;
 
-device_function load(const gpu::context& in, const void* symbol, const runtime_lookup& runtime) {
-    const gpu::in_relaxed_context scope(in);
+device_function load(const device& on, const capability::kernels& in, const void* symbol,
+                     const runtime_lookup& runtime) {
     void* found = nullptr;
-    if (const int failed = runtime.find(&found, symbol); failed != 0) {
-        throw device_error("a kernel of this program cannot be loaded on cuda:" + std::to_string(in.number()) + ": " +
-                           runtime.error_text(failed) + "; was it compiled for sm_" + in.architecture() +
-                           " (nvcc -arch=sm_" + in.architecture() + ")?");
-    }
-    auto* const function = static_cast<gpu::function_handle>(found);
-    int most = 0;
-    gpu::load_function(in, function);
-    in.expect(in.api().function_get_attribute(&most, gpu::function_attribute::max_threads_per_block, function),
-              "cuFuncGetAttribute");
+    on.state(detail::key).driver().can().libraries->run_in_context([&] {
+        if (const int failed = runtime.find(&found, symbol); failed != 0) {
+            throw device_error("a kernel of this program cannot be loaded on " + on.name() + ": " +
+                               runtime.error_text(failed) + "; was it compiled for " + in.architecture() +
+                               " (nvcc -arch=" + in.architecture() + ")?");
+        }
+    });
+    auto* const function = static_cast<capability::function_handle>(found);
+    in.load_function(function);
+    const int most = in.facts_of(function).max_threads;
     return {&in, function, std::min(usual_threads, static_cast<unsigned>(std::max(most, 1)))};
 }
 
@@ -67,29 +69,30 @@ void refuse_device_lambda(const on& where) {
     throw argument_error(
         "the body of parallel_for is a __device__ lambda, which runs on CUDA devices alone, and the stream \"" +
         std::string(where.stream().name()) + "\" is one of " + own +
-        (where.stream().device().state().stands_for_cuda() ? ", which is simulated" : "") +
+        (where.stream().device().state(detail::key).stands_for_cuda() ? ", which is simulated" : "") +
         ": mark the lambda __host__ __device__");
 }
 
 const device_function& loaded_function(const device& on, const void* symbol, const runtime_lookup& runtime) {
-    static auto* const mutex = new detail::mutex;  // guards `all`; before the driver's own
+    static auto* const mutex = new detail::mutex;  // guards `all`; lock order: before the locks of the driver
     static auto* const all = new std::map<std::pair<int, const void*>, std::unique_ptr<const device_function>>;
-    if (on.kind() != device_kind::cuda) {
+    const capability::kernels* const in = on.state(detail::key).driver().can().kernels;
+    if (in == nullptr) {
         throw argument_error("a kernel that nvcc compiled runs on CUDA devices, and " + on.name() +
-                             (on.state().stands_for_cuda() ? " is simulated" : " is none"));
+                             (on.state(detail::key).stands_for_cuda() ? " is simulated" : " is none"));
     }
-    on.state().expect_usable();
-    const std::pair key(on.id(), symbol);
+    on.state(detail::key).expect_usable();
+    const std::pair wanted(on.id(), symbol);
     {
         const std::lock_guard lock(*mutex);
-        if (const auto found = all->find(key); found != all->end()) {
+        if (const auto found = all->find(wanted); found != all->end()) {
             return *found->second;
         }
     }
-    on.state().expect_usable();
-    auto made = std::make_unique<const device_function>(load(gpu::context_of(on.state().driver()), symbol, runtime));
+    on.state(detail::key).expect_usable();
+    auto made = std::make_unique<const device_function>(load(on, *in, symbol, runtime));
     const std::lock_guard lock(*mutex);
-    return *all->try_emplace(key, std::move(made)).first->second;
+    return *all->try_emplace(wanted, std::move(made)).first->second;
 }
 
 void* handle_of(const device_function& one) noexcept { return one.handle; }
@@ -103,7 +106,7 @@ void put_index_space(const device_function& what, std::size_t count, std::span<v
     launch_shape shape;
     shape.grid[0] = static_cast<unsigned>(blocks);
     shape.block[0] = what.threads;
-    gpu::launch(*what.in, what.handle, shape, arguments.data(), {native_queue_handle()});
+    what.in->launch(what.handle, shape, arguments.data(), {native_queue_handle()});
 }
 
 }  // namespace weir::detail

@@ -8,6 +8,7 @@
 #include "array/promotion.hpp"
 #include "array/visit.hpp"
 #include "weir/error.hpp"
+#include "weir/operands.hpp"
 
 namespace weir {
 
@@ -30,15 +31,15 @@ const shape& shape_of(const operand& one) {
                               ": convert them with astype(on, x, dtype)");
 }
 
-/// The loop for two operands, and as which types it takes them.
+/// The loop for two operands, and the types in which it takes them.
 struct chosen {
     binary_operation what;
     loops::binary_loop loop;
-    bool swapped = false;           ///< it takes the second first
-    dtype common = dtype::float64;  ///< what numbers are rounded to; not where the loop takes two types
+    bool swapped = false;           ///< the loop takes the second operand first
+    dtype common = dtype::float64;  ///< the type that numbers are rounded to; unused where the loop takes two types
 };
 
-/// A number that its array's integer type cannot be, in a comparison: an element of the type that it would have alone.
+/// In a comparison, a number may not fit the array's integer type: it then has the type that it would have alone.
 dtype compared_as(const operand& one, const operand& other) {
     if (one.is_array()) {
         return one.of_array().dtype();
@@ -76,7 +77,16 @@ bool fits(const operand& one, dtype type) {
     return true;
 }
 
+/// Throws argument_type_error for an array of a type without arithmetic.
+void expect_numbers(const operand& one, const char* name) {
+    if (one.is_array()) {
+        detail::expect_arithmetic(one.of_array().dtype(), name);
+    }
+}
+
 chosen choose(binary_operation what, const operand& a, const operand& b) {
+    expect_numbers(a, name_of_operation(what));
+    expect_numbers(b, name_of_operation(what));
     dtype common = dtype::bool_;
     if (loops::is_comparison(what)) {
         // Integers are compared by their values, whatever the promotion of their types.
@@ -102,7 +112,7 @@ chosen choose(binary_operation what, const operand& a, const operand& b) {
         refuse(name_of_operation(what), common);
     }
     for (const operand* const one : {&a, &b}) {
-        // Throws: a number that the array's type cannot be.
+        // Throws for a number that does not fit the array's type.
         if (!one->is_array()) {
             one->number().expect_fits(found.result);
         }
@@ -118,6 +128,7 @@ chosen choose(binary_operation what, const operand& a, const operand& b) {
 
 /// Throws unless results of `result` with the shape `of` can be written to `out`.
 void expect_takes(const on& where, const array& out, const shape& of, dtype result, const char* name) {
+    detail::expect_arithmetic(out.dtype(), name);
     operation::expect_on_device_of(where, out);
     detail::expect_own_elements(out);
     if (of != out.shape() && broadcast_shapes(of, out.shape()) != out.shape()) {
@@ -145,7 +156,7 @@ completion run(const on& where, const chosen& how, const operand& a, const opera
     using work = elementwise<2, binary_body>;
     const dtype left = how.swapped ? how.loop.b : how.loop.a;
     const dtype right = how.swapped ? how.loop.a : how.loop.b;
-    // What a loop computes in: of short floating-point numbers wider than its result.
+    // The type in which the loop computes: for short floating-point numbers wider than its result.
     const dtype computed = loops::computed_in(how.loop.result);
     const bool two = how.loop.a != how.loop.b;
     return work::enqueue(where, out, computed,
@@ -163,6 +174,7 @@ struct unary_body {
 };
 
 loops::unary_loop choose(unary_operation what, const array& x) {
+    detail::expect_arithmetic(x.dtype(), what == unary_operation::negative ? "negative" : "invert");
     const loops::unary_loop found = loops::find(what, x.dtype());
     if (found.run == nullptr) {
         refuse(what == unary_operation::negative ? "negative" : "invert", x.dtype());
@@ -171,13 +183,13 @@ loops::unary_loop choose(unary_operation what, const array& x) {
 }
 
 completion run(const on& where, unary_operation what, const loops::unary_loop& how, const array& x, const array& out) {
-    const operand in(x, where.site().where);
+    const operand in(x, where.site(detail::key).where);
     const auto same =
         what == unary_operation::negative ? array_kernels::function::negative : array_kernels::function::invert;
     return elementwise<1, unary_body>::enqueue(where, out, how.in, {{{&in, how.in, how.in}}}, {how.run, same});
 }
 
-/// Results that are elements of the operands: so many bytes each.
+/// Results that are elements of the operands, moved as bytes of their size.
 template <class Bytes>
 void pick(const std::array<const std::byte*, 3>& in, std::byte* out, std::size_t count) {
     const auto* const condition = reinterpret_cast<const bool*>(in[0]);
@@ -189,25 +201,17 @@ void pick(const std::array<const std::byte*, 3>& in, std::byte* out, std::size_t
     }
 }
 
-struct select_body {
-    void (*run)(const std::array<const std::byte*, 3>& in, std::byte* out, std::size_t count);
-    [[nodiscard]] static array_kernels::function same_as() noexcept { return array_kernels::function::select; }
-    void operator()(const std::array<const std::byte*, 3>& in, std::byte* out, std::size_t count) const {
-        run(in, out, count);
-    }
-};
-
 }  // namespace
 
 array compute(const on& where, binary_operation what, const operand& a, const operand& b) {
     const chosen how = choose(what, a, b);
     const shape extents = broadcast_shapes(shape_of(a), shape_of(b));
-    array out = empty(extents, how.loop.result, where.stream(), where.site().where);
+    array out = empty(extents, how.loop.result, where.stream(), where.site(detail::key).where);
     run(where, how, a, b, out);
     return out;
 }
 
-completion compute(const on& where, binary_operation what, const operand& a, const operand& b, const array& out) {
+completion compute(const on& where, binary_operation what, const operand& a, const operand& b, array& out) {
     const chosen how = choose(what, a, b);
     expect_takes(where, out, broadcast_shapes(shape_of(a), shape_of(b)), how.loop.result, name_of_operation(what));
     return run(where, how, a, b, out);
@@ -215,18 +219,21 @@ completion compute(const on& where, binary_operation what, const operand& a, con
 
 array compute(const on& where, unary_operation what, const array& x) {
     const loops::unary_loop how = choose(what, x);
-    array out = empty(x.shape(), how.result, where.stream(), where.site().where);
+    array out = empty(x.shape(), how.result, where.stream(), where.site(detail::key).where);
     run(where, what, how, x, out);
     return out;
 }
 
-completion compute(const on& where, unary_operation what, const array& x, const array& out) {
+completion compute(const on& where, unary_operation what, const array& x, array& out) {
     const loops::unary_loop how = choose(what, x);
     expect_takes(where, out, x.shape(), how.result, what == unary_operation::negative ? "negative" : "invert");
     return run(where, what, how, x, out);
 }
 
 array select(const on& where, const array& condition, const operand& x, const operand& y) {
+    detail::expect_arithmetic(condition.dtype(), "select");
+    expect_numbers(x, "select");
+    expect_numbers(y, "select");
     const dtype type = promotion::common(x, y);
     for (const operand* const one : {&x, &y}) {
         if (!one->is_array()) {
@@ -234,10 +241,11 @@ array select(const on& where, const array& condition, const operand& x, const op
         }
     }
     const shape extents = broadcast_shapes(condition.shape(), broadcast_shapes(shape_of(x), shape_of(y)));
-    array out = empty(extents, type, where.stream(), where.site().where);
-    const auto body = detail::visit(type, []<class T>(std::type_identity<T>) { return select_body{pick<T>}; });
-    const operand of(condition, where.site().where);
-    elementwise<3, select_body>::enqueue(
+    array out = empty(extents, type, where.stream(), where.site(detail::key).where);
+    const auto body = detail::visit(
+        type, []<class T>(std::type_identity<T>) { return element_body<3>(pick<T>, array_kernels::function::select); });
+    const operand of(condition, where.site(detail::key).where);
+    elementwise<3, element_body<3>>::enqueue(
         where, out, type, {{{&of, dtype::bool_, dtype::bool_}, {&x, type, type}, {&y, type, type}}}, body);
     return out;
 }

@@ -10,36 +10,37 @@
 #include "array/cuda/call.hpp"
 #include "array/cuda/enqueue.hpp"
 #include "array/cuda/packed.hpp"
+#include "array/element_body.hpp"
 #include "array/operation.hpp"
 #include "array/walk.hpp"
-#include "backend/cuda/compile.hpp"
+#include "backend/capability/kernels.hpp"
 #include "weir/arithmetic.hpp"
 #include "weir/completion.hpp"
 #include "weir/detail/internal_memory.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/detail/submission.hpp"
+#include "weir/on.hpp"
 #include "weir/shape.hpp"
 #include "weir/stream.hpp"
 
 namespace weir {
 
-/// Work on arrays element by element, a piece at a time: operands are gathered and converted to what the loop takes, and
+/// Work on arrays element by element, one chunk at a time: operands are gathered and converted to the types that the loop takes, and
 /// its results converted and scattered, each only where it is needed.
 ///
-/// `Loop(inputs, out, count)` gets up to three packed inputs, and packed room for `count` results; both may be memory of
-/// arrays. On a CUDA device a kernel does the same, which computes `Loop::same_as()`.
-template <std::size_t Inputs, class Loop>
+/// The pointers that `Loop` gets on the host may point into the memory of arrays.
+template <std::size_t Inputs, element_wise_body<Inputs> Loop>
 class elementwise {
 public:
     using inputs = std::array<const std::byte*, Inputs>;
 
-    /// One input: what it is, and as which type the loop takes it.
+    /// One input, and the type in which the loop takes it.
     struct input {
         const operand* what = nullptr;
         dtype as = dtype::bool_;
-        dtype number = dtype::bool_;  ///< what a number is rounded to before that
+        dtype number = dtype::bool_;  ///< the type that a number is rounded to before that
 
-        /// Writes a number, as the loop takes it.
+        /// Writes a number in the type that the loop takes.
         void store(std::byte* to) const {
             what->number().store(number, to);
             if (as != number) {
@@ -48,10 +49,10 @@ public:
         }
     };
 
-    /// Enqueues it. `out` has the shape that the inputs broadcast to; the loop gives results of the type `result`.
+    /// Enqueues it. `out` has the shape that the inputs broadcast to; the loop returns results of the type `result`.
     static completion enqueue(const on& where, const array& out, dtype result, const std::array<input, Inputs>& given,
                               Loop loop) {
-        const array_kernels::context* const device = array_kernels::context_of(where.stream().device());
+        const array_kernels::kernels* const device = array_kernels::kernels_of(where.stream().device());
         if (device != nullptr) {
             if (auto enqueued = enqueue_packed(*device, where, out, result, given, loop)) {
                 return *std::move(enqueued);
@@ -81,7 +82,7 @@ public:
                 spread(inputs_[i], converted[i], largest);
             }
         }
-        plan_.for_each_piece(most, [&](const walk::plan::pointers& at, std::int64_t rows, std::int64_t columns) {
+        plan_.for_each_chunk(most, [&](const walk::plan::pointers& at, std::int64_t rows, std::int64_t columns) {
             const auto count = static_cast<std::size_t>(rows * columns);
             inputs taken;
             for (std::size_t i = 0; i < Inputs; ++i) {
@@ -110,11 +111,11 @@ public:
     }
 
 private:
-    /// What it reads and writes.
+    /// The declared accesses.
     struct declared {
         explicit declared(const array& out) : what(out) {}
         operation::declared<2 * Inputs + 1> what;
-        std::array<std::optional<array>, Inputs> aside;  ///< copies of inputs, kept until it is enqueued
+        std::array<std::optional<array>, Inputs> aside;  ///< copies of inputs, kept until the operation is enqueued
     };
 
     elementwise(const on& where, const array& out, dtype result, const std::array<input, Inputs>& given, Loop loop,
@@ -124,7 +125,7 @@ private:
           convert_result_(converter(result, out.dtype())),
           result_item_(size_of(out.dtype())) {}
 
-    static std::optional<completion> enqueue_packed(const array_kernels::context& device, const on& where,
+    static std::optional<completion> enqueue_packed(const array_kernels::kernels& device, const on& where,
                                                     const array& out, dtype result,
                                                     const std::array<input, Inputs>& given, const Loop& loop) {
         std::array<array_kernels::packed_input, Inputs> inputs;
@@ -139,7 +140,7 @@ private:
         return array_kernels::enqueue_packed(device, where, loop.same_as(), out, result, inputs);
     }
 
-    completion enqueue_on(const array_kernels::context& device, const on& where,
+    completion enqueue_on(const array_kernels::kernels& device, const on& where,
                           std::span<const runtime::access_request> accesses, const array& out, dtype result) const {
         array_kernels::launches first(device);
         for (const converting_copy& one : copies_) {
@@ -155,29 +156,29 @@ private:
                                       plan_);
     }
 
-    static constexpr std::int64_t most =
-        256;  ///< elements at a time: the pieces of all operands stay in the first cache
+    /// Elements at a time: the chunks of all operands stay in the first-level cache.
+    static constexpr std::int64_t most = 256;
 
     struct stage {
         convert::function convert = nullptr;  ///< null: not needed
         std::size_t item = 0;                 ///< bytes of an element in the array
-        dtype stored = dtype::bool_;          ///< as what it lies there
+        dtype stored = dtype::bool_;          ///< its type there
         dtype as = dtype::bool_;
         bool constant = false;                            ///< one element for all
-        alignas(16) std::array<std::byte, 16> element{};  ///< that of a number, as the loop takes it
-        const std::byte* first = nullptr;                 ///< that of an array; null for a number
+        alignas(16) std::array<std::byte, 16> element{};  ///< a number, in the type that the loop takes
+        const std::byte* first = nullptr;                 ///< first element of an array; null for a number
     };
 
     static convert::function converter(dtype from, dtype to) noexcept {
         return from == to ? nullptr : convert::between(from, to);
     }
 
-    /// Fills `inputs_` and `copies_` on the way.
+    /// Makes the plan; fills `inputs_` and `copies_`.
     walk::plan make(const on& where, const array& out, const std::array<input, Inputs>& given, declared& all) {
         static constexpr std::array<std::int64_t, shape::most> zeros{};
         const std::span<const std::int64_t> nowhere = std::span(zeros).first(out.dimensions());
         std::array<walk::operand, Inputs + 1> operands{operation::operand_of(out)};
-        std::array<std::optional<array>, Inputs> views;  // the planned strides are theirs
+        std::array<std::optional<array>, Inputs> views;  // own the strides that are planned
         for (std::size_t i = 0; i < Inputs; ++i) {
             stage& one = inputs_[i];
             one.as = given[i].as;
@@ -199,13 +200,13 @@ private:
         return {out.shape().extents(), operands};
     }
 
-    /// The input or, where writing the output would change what is read of it later, memory for a copy of it.
+    /// The input or, if writing the output would change elements before they are read, memory for a copy of the input.
     const array& untangled(const on& where, const array& in, declared& all, std::size_t i) {
         operation::expect_on_device_of(where, in);
         if (all.what.read(in)) {
             return in;
         }
-        all.aside[i] = detail::internal(empty(in.shape(), in.dtype(), where.stream(), where.site().where));
+        all.aside[i] = detail::internal(empty(in.shape(), in.dtype(), where.stream(), where.site(detail::key).where));
         copies_.emplace_back(*all.aside[i], in);
         all.what.add(operation::reads(in));
         all.what.add(operation::writes(*all.aside[i]));
@@ -226,7 +227,7 @@ private:
         walk::copy_grid(walk::packed(to, count, item), {element.data(), 0, 0}, 1, count, item);
     }
 
-    std::vector<converting_copy> copies_;  ///< first, of inputs that the output would spoil
+    std::vector<converting_copy> copies_;  ///< run first: copies of inputs that the output would overwrite too early
     std::array<stage, Inputs> inputs_;
     walk::plan plan_;
     Loop loop_;

@@ -2,12 +2,13 @@
 
 #include <utility>
 
-#include "runtime/resource.hpp"
+#include "runtime/lifetime/resource.hpp"
+#include "weir/detail/passkey.hpp"
 
 namespace weir::detail {
 
 buffer internal(buffer made) noexcept {
-    if (runtime::resource* const memory = made.resource()) {
+    if (runtime::resource* const memory = made.resource(detail::key)) {
         memory->set_internal();
     }
     return made;

@@ -8,36 +8,37 @@
 
 #include "array/kernel_code.hpp"
 #include "array/kernel_names.hpp"
-#include "backend/cuda/compiler.hpp"
-#include "backend/cuda/context.hpp"
-#include "backend/cuda/driver.hpp"
-#include "backend/cuda/loaded_module.hpp"
-#include "runtime/device_state.hpp"
-#include "runtime/fork.hpp"
+#include "backend/capability/capabilities.hpp"
+#include "backend/capability/kernels.hpp"
+#include "runtime/devices/device_state.hpp"
+#include "runtime/host/fork.hpp"
 #include "weir/error.hpp"
 
 namespace weir {
 
 namespace {
 
-namespace gpu = backend::cuda;
+using backend::capability::compiled_program;
+using backend::capability::function_handle;
+using backend::capability::loaded_code;
 
-/// The context of a device for kernels. Throws argument_error.
-gpu::device_context& context_for(const device& on, const std::string& name) {
+/// The capability that runs kernels on a device. Throws argument_error.
+const backend::capability::kernels& kernels_for(const device& on, const std::string& name) {
     runtime::fork_guard::expect_usable();
-    if (on.state().stands_for_cuda()) {
+    if (on.state(detail::key).stands_for_cuda()) {
         throw argument_error(
             "the kernel " + name + " cannot be made for " + on.name() +
             ", which is simulated (WEIR_SIMULATE, testing::simulate_cuda): CUDA C++, PTX and cubins need "
             "a GPU; operations on arrays, parallel_for and host_task run on simulated devices as well");
     }
-    if (on.kind() != device_kind::cuda) {
+    const backend::capability::kernels* const found = on.state(detail::key).driver().can().kernels;
+    if (found == nullptr) {
         throw argument_error("the kernel " + name + " cannot be made for " + on.name() +
                              ": CUDA C++, PTX and cubins run on CUDA devices alone, and never on simulated ones; "
                              "parallel_for and host_task take code for the others");
     }
-    on.state().expect_usable();
-    return gpu::context_of(on.state().driver());
+    on.state(detail::key).expect_usable();
+    return *found;
 }
 
 std::string what_is(const std::string& name) { return "the kernel " + name; }
@@ -48,7 +49,7 @@ void expect_name(const std::string& name) {
     }
 }
 
-/// A number in the bytes, which are those of a file for a machine like this.
+/// Reads a number from the bytes of a file for a machine with the byte order of this one.
 template <class Number>
 std::uint64_t number_at(std::span<const std::byte> bytes, std::size_t at) {
     Number value = 0;
@@ -60,8 +61,8 @@ std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b) {
     return a + b < a ? std::numeric_limits<std::uint64_t>::max() : a + b;
 }
 
-/// How many bytes the code says it has: the driver reads as far as that, whatever there is. 0 if it is none of the two
-/// forms that have lengths: an ELF file, with its table of sections at the end, and a fat binary.
+/// The size of the code according to its own headers: the driver reads that far, whatever memory is there. 0 if it is neither of the
+/// two formats with lengths: an ELF file, with its table of sections at the end, and a fat binary.
 std::uint64_t stated_size(std::span<const std::byte> code) {
     constexpr std::uint64_t elf_magic = 0x464c457f;
     constexpr std::uint64_t fat_magic = 0xba55ed50;
@@ -98,13 +99,13 @@ kernel::kernel(std::shared_ptr<const detail::kernel_code> code) noexcept : code_
 
 kernel kernel::from_source(const std::string& source, const std::string& name, const std::vector<std::string>& options,
                            weir::device on) {
-    gpu::device_context& in = context_for(on, name);
+    const backend::capability::kernels& in = kernels_for(on, name);
     const auto names = [&] { return kernels::names_after(source, "__global__"); };
-    const gpu::compiled_program program = [&] {
+    const compiled_program program = [&] {
         try {
-            return gpu::compile(in, {source, name, options});
+            return in.compile({source, name, options});
         } catch (const argument_error& wrong) {
-            // An expression that names no kernel fails in a place that the compiler made up.
+            // An expression that names no kernel fails in code that the compiler generated.
             const std::vector<std::string> has = names();
             const std::string plain = name.substr(0, name.find('<'));
             const bool is_there = std::any_of(has.begin(), has.end(), [&](const std::string& one) {
@@ -116,8 +117,8 @@ kernel kernel::from_source(const std::string& source, const std::string& name, c
             throw argument_error("the source has no kernel " + name + kernels::list_of(has) + "\n" + wrong.what());
         }
     }();
-    auto code = std::make_unique<gpu::loaded_module>(in, program.image, what_is(name));
-    const gpu::function_handle function = code->find(program.symbol);
+    std::unique_ptr<loaded_code> code = in.load(program.image, what_is(name));
+    const function_handle function = code->find(program.symbol);
     if (function == nullptr) {
         throw argument_error("the source has no kernel " + name + kernels::list_of(names()) +
                              "; where a part of a source is extern \"C\", the kernel has to be, too");
@@ -126,10 +127,10 @@ kernel kernel::from_source(const std::string& source, const std::string& name, c
 }
 
 kernel kernel::from_ptx(const std::string& text, const std::string& name, weir::device on) {
-    gpu::device_context& in = context_for(on, name);
+    const backend::capability::kernels& in = kernels_for(on, name);
     expect_name(name);
-    auto code = std::make_unique<gpu::loaded_module>(in, text, what_is(name));
-    const gpu::function_handle function = code->find(name);
+    std::unique_ptr<loaded_code> code = in.load(text, what_is(name));
+    const function_handle function = code->find(name);
     if (function == nullptr) {
         throw argument_error("the PTX has no kernel " + name + kernels::list_of(kernels::names_after(text, ".entry")));
     }
@@ -137,7 +138,7 @@ kernel kernel::from_ptx(const std::string& text, const std::string& name, weir::
 }
 
 kernel kernel::from_cubin(std::span<const std::byte> bytes, const std::string& name, weir::device on) {
-    gpu::device_context& in = context_for(on, name);
+    const backend::capability::kernels& in = kernels_for(on, name);
     expect_name(name);
     if (bytes.empty()) {
         throw argument_error("the code of the kernel " + name + " is empty");
@@ -147,8 +148,8 @@ kernel kernel::from_cubin(std::span<const std::byte> bytes, const std::string& n
                              std::to_string(size) + " bytes or more, and there are " + std::to_string(bytes.size()));
     }
     const std::string image(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    auto code = std::make_unique<gpu::loaded_module>(in, image, what_is(name));
-    const gpu::function_handle function = code->find(name);
+    std::unique_ptr<loaded_code> code = in.load(image, what_is(name));
+    const function_handle function = code->find(name);
     if (function == nullptr) {
         throw argument_error("the code has no kernel " + name +
                              ": the name is that of the symbol, which is mangled unless the kernel is extern \"C\" "
@@ -158,20 +159,14 @@ kernel kernel::from_cubin(std::span<const std::byte> bytes, const std::string& n
 }
 
 kernel kernel::from_function(void* handle, weir::device on) {
-    gpu::device_context& in = context_for(on, "of a function");
+    const backend::capability::kernels& in = kernels_for(on, "of a function");
     if (handle == nullptr) {
         throw argument_error("a kernel of a function needs a CUfunction, and got null");
     }
-    auto* const function = static_cast<gpu::function_handle>(handle);
-    const char* name = nullptr;
-    {
-        const gpu::in_relaxed_context scope(in);
-        gpu::load_function(in, function);
-        if (in.api().function_name != nullptr && in.api().function_name(&name, function) != gpu::success) {
-            name = nullptr;
-        }
-    }
-    return kernel(detail::make_kernel_code(on, in, name != nullptr ? name : "of a function", nullptr, function));
+    auto* const function = static_cast<function_handle>(handle);
+    in.load_function(function);
+    const std::string name = in.name_of(function);
+    return kernel(detail::make_kernel_code(on, in, name.empty() ? "of a function" : name, nullptr, function));
 }
 
 kernel kernel::with_signature(std::string_view text) const {

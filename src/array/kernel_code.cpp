@@ -3,58 +3,24 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <new>
 #include <utility>
 
 #include "backend/timeline.hpp"
-#include "runtime/device_state.hpp"
-#include "runtime/fork.hpp"
+#include "runtime/devices/device_state.hpp"
+#include "runtime/host/fork.hpp"
+#include "weir/detail/passkey.hpp"
 #include "weir/error.hpp"
 
 namespace weir::detail {
 
 namespace {
 
-using backend::cuda::device_attribute;
-using backend::cuda::function_attribute;
-using backend::cuda::in_relaxed_context;
-
 struct retire {
     void operator()(kernel_code* one) const noexcept { one->retire(); }
 };
 
-int attribute_of(const backend::cuda::context& in, backend::cuda::function_handle function, function_attribute which) {
-    int value = 0;
-    in.expect(in.api().function_get_attribute(&value, which, function), "cuFuncGetAttribute");
-    return value;
-}
-
-std::optional<std::vector<std::size_t>> parameters_of(const backend::cuda::context& in,
-                                                      backend::cuda::function_handle function) {
-    if (in.api().function_parameter == nullptr) {
-        return std::nullopt;
-    }
-    // Older drivers are asked until they say that there are no more, which tools that watch their calls report.
-    std::size_t count = std::numeric_limits<std::size_t>::max();
-    if (in.api().function_parameter_count != nullptr) {
-        in.expect(in.api().function_parameter_count(function, &count), "cuFuncGetParamCount");
-    }
-    std::vector<std::size_t> all;
-    std::size_t offset = 0;
-    std::size_t bytes = 0;
-    while (all.size() < count) {
-        const backend::cuda::result answer = in.api().function_parameter(function, all.size(), &offset, &bytes);
-        if (in.api().function_parameter_count == nullptr && answer == backend::cuda::error_invalid_value) {
-            break;
-        }
-        in.expect(answer, "cuFuncGetParamInfo");
-        all.push_back(bytes);
-    }
-    return all;
-}
-
-/// As it was given: what was negative is beyond what any other number of blocks or threads can be.
+/// The number as the program gave it: a negative one became larger than any valid number of blocks or threads.
 std::int64_t as_given(std::size_t number) noexcept { return static_cast<std::int64_t>(number); }
 
 std::string text_of(const dimensions& size) {
@@ -64,25 +30,21 @@ std::string text_of(const dimensions& size) {
 
 }  // namespace
 
-kernel_code::kernel_code(device on, backend::cuda::device_context& in, std::string name,
-                         std::unique_ptr<backend::cuda::loaded_module> code, backend::cuda::function_handle function)
+kernel_code::kernel_code(device on, const backend::capability::kernels& in, std::string name,
+                         std::unique_ptr<backend::capability::loaded_code> code,
+                         backend::capability::function_handle function)
     : device_(on), in_(&in), function_(function), name_(std::move(name)), code_(std::move(code)), unloading_(*this) {
-    const in_relaxed_context scope(in);
-    max_threads_ = attribute_of(in, function, function_attribute::max_threads_per_block);
-    own_shared_ = static_cast<std::size_t>(attribute_of(in, function, function_attribute::shared_size));
-    shared_ = static_cast<std::size_t>(attribute_of(in, function, function_attribute::max_dynamic_shared_size));
-    parameter_bytes_ = parameters_of(in, function);
+    backend::capability::function_facts facts = in.facts_of(function);
+    max_threads_ = facts.max_threads;
+    own_shared_ = facts.own_shared_bytes;
+    shared_ = facts.most_shared_bytes;
+    parameter_bytes_ = std::move(facts.parameter_bytes);
     if (parameter_bytes_) {
         parameter_sizes_ = sizes_in_one(*parameter_bytes_, [](std::size_t bytes) { return bytes; });
     }
-    constexpr std::array<device_attribute, 3> blocks = {device_attribute::max_grid_x, device_attribute::max_grid_y,
-                                                        device_attribute::max_grid_z};
-    constexpr std::array<device_attribute, 3> threads = {device_attribute::max_block_x, device_attribute::max_block_y,
-                                                         device_attribute::max_block_z};
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-        most_blocks_[axis] = static_cast<std::uint32_t>(in.attribute(blocks[axis]));
-        most_threads_[axis] = static_cast<std::uint32_t>(in.attribute(threads[axis]));
-    }
+    const backend::capability::launch_limits limits = in.limits();
+    most_blocks_ = limits.blocks;
+    most_threads_ = limits.threads;
     most_in_row_ = std::min(most_threads_[0], static_cast<std::uint32_t>(max_threads_));
 }
 
@@ -91,9 +53,7 @@ void kernel_code::have_shared(std::size_t bytes) const {
     if (bytes <= shared_.load(std::memory_order_relaxed)) {
         return;
     }
-    const auto most_of_block =
-        static_cast<std::size_t>(std::max(in_->attribute(device_attribute::max_shared_bytes_per_block_opt_in),
-                                          in_->attribute(device_attribute::max_shared_bytes_per_block)));
+    const std::size_t most_of_block = in_->most_shared_bytes();
     const std::size_t most = most_of_block - std::min(own_shared_, most_of_block);
     if (bytes > most) {
         throw argument_error("the kernel " + name_ + " cannot have " + std::to_string(bytes) +
@@ -101,14 +61,11 @@ void kernel_code::have_shared(std::size_t bytes) const {
                              std::to_string(most_of_block) + ", of which the kernel itself declares " +
                              std::to_string(own_shared_) + "; make the block or the tile smaller");
     }
-    const in_relaxed_context scope(*in_);
-    in_->expect(in_->api().function_set_attribute(function_, function_attribute::max_dynamic_shared_size,
-                                                  static_cast<int>(bytes)),
-                "cuFuncSetAttribute");
+    in_->allow_shared_bytes(function_, bytes);
     shared_.store(bytes, std::memory_order_relaxed);
 }
 
-void kernel_code::expect_blocks(const launch_config& config) const {
+void kernel_code::expect_shape(const launch_config& config) const {
     const dimensions& grid = config.grid;
     const dimensions& block = config.block;
     const bool is_right = grid.x - 1 < most_blocks_[0] && grid.y - 1 < most_blocks_[1] &&
@@ -117,6 +74,9 @@ void kernel_code::expect_blocks(const launch_config& config) const {
                           block.x * block.y * block.z <= static_cast<std::size_t>(max_threads_);
     if (!is_right) {
         refuse_shape(config);
+    }
+    if (config.shared_bytes > shared_.load(std::memory_order_relaxed)) {
+        have_shared(config.shared_bytes);
     }
 }
 
@@ -154,10 +114,10 @@ kernel_code::unloading::unloading(kernel_code& what) : what_(&what) {
 std::optional<frontiers::point> kernel_code::unloading::pending() noexcept {
     if (!has_tails_) {
         try {
-            tails_ = what_->device_.state().tails();
+            tails_ = what_->device_.state(detail::key).tails();
             has_tails_ = true;
         } catch (const std::bad_alloc&) {
-            return what_->device_.state().first_unfinished();  // then there may be memory
+            return what_->device_.state(detail::key).first_unfinished();  // waits further; then there may be memory
         }
     }
     while (!tails_.empty() && backend::timeline_table::instance().is_complete(tails_.back())) {
@@ -169,18 +129,18 @@ std::optional<frontiers::point> kernel_code::unloading::pending() noexcept {
 void kernel_code::unloading::release() noexcept { backend::task_threads::instance().schedule_surely(*this); }
 
 void kernel_code::unloading::run_blocking() noexcept {
-    delete what_;  // NOLINT(cppcoreguidelines-owning-memory): it owns itself since it was retired
+    delete what_;  // NOLINT(cppcoreguidelines-owning-memory): it owns itself after it was retired
 }
 
 void kernel_code::retire() noexcept {
-    if (!runtime::fork_guard::is_refused()) {  // else the driver is the parent's
+    if (!runtime::fork_guard::is_refused()) {  // otherwise the driver belongs to the parent process
         runtime::reaper::push(unloading_);
     }
 }
 
-std::shared_ptr<const kernel_code> make_kernel_code(device on, backend::cuda::device_context& in, std::string name,
-                                                    std::unique_ptr<backend::cuda::loaded_module> code,
-                                                    backend::cuda::function_handle function) {
+std::shared_ptr<const kernel_code> make_kernel_code(device on, const backend::capability::kernels& in, std::string name,
+                                                    std::unique_ptr<backend::capability::loaded_code> code,
+                                                    backend::capability::function_handle function) {
     return {new kernel_code(on, in, std::move(name), std::move(code), function), detail::retire()};
 }
 

@@ -10,7 +10,7 @@ constexpr bool is_name(char c) noexcept {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
 }
 
-/// Behind the parenthesis that closes the one at the start.
+/// The text after the parenthesis that closes the one at the start.
 std::size_t behind_parentheses(std::string_view text) {
     int depth = 0;
     for (std::size_t i = 0; i < text.size(); ++i) {

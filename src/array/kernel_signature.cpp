@@ -14,7 +14,7 @@ constexpr bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c 
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 constexpr bool is_space(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/// Names that are not made of the words for integers.
+/// Type names other than combinations of the words for integers.
 constexpr std::array<std::pair<std::string_view, dtype>, 41> type_names = {{
     {"bool", dtype::bool_},
     {"int8", dtype::int8},
@@ -69,7 +69,7 @@ public:
     }
 
     [[nodiscard]] const std::vector<std::string_view>& all() const noexcept { return all_; }
-    /// The first character that cannot be there; '\0' if there is none.
+    /// The first character that is not allowed; '\0' if there is none.
     [[nodiscard]] char wrong() const noexcept { return wrong_; }
 
 private:
@@ -249,11 +249,16 @@ std::vector<parameter> parse_signature(std::string_view text) {
     return all;
 }
 
+std::optional<dtype> type_named(std::string_view name) {
+    const words split(name);
+    return split.wrong() == '\0' ? type_of(split.all()) : std::nullopt;
+}
+
 std::string to_string(const parameter& one) {
     constexpr std::array<std::string_view, 4> uses = {"", "in ", "out ", "inout "};
     return std::string(uses[static_cast<std::size_t>(one.use)]) +
-           std::string(one.type ? name_of(*one.type) : std::string_view("void")) +
-           (one.use == parameter_use::value ? " " : "* ") + one.name;
+           (one.type ? name_of(*one.type) : std::string("void")) + (one.use == parameter_use::value ? " " : "* ") +
+           one.name;
 }
 
 }  // namespace weir::kernels

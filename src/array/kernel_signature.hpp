@@ -21,16 +21,20 @@ enum class parameter_use : std::uint8_t {
 /// One parameter of a kernel.
 struct parameter {
     std::string name;
-    std::optional<dtype> type;  ///< of the value or of the elements; none: any ("in void* x")
+    std::optional<dtype> type;  ///< type of the value or of the elements; empty: any ("in void* x")
     parameter_use use = parameter_use::value;
 
     friend bool operator==(const parameter&, const parameter&) = default;
 };
 
 /// The parameters that a text like "in float* x, inout float* y, float a, int64 n" declares. Types have the names of C++
-/// or of NumPy; "*" is for arrays, each of which says how it is used; const and __restrict__ say nothing more. Throws
-/// argument_error, which quotes what is wrong and says what is expected.
+/// or of NumPy; "*" marks arrays, each of which states how it is used; const and __restrict__ are ignored. Throws
+/// argument_error, which quotes what is wrong and states what is expected.
 [[nodiscard]] std::vector<parameter> parse_signature(std::string_view text);
+
+/// The number type with this name in C++ ("unsigned long long", "std::complex<float>") or in NumPy ("uint64"); none if there is
+/// no such type.
+[[nodiscard]] std::optional<dtype> type_named(std::string_view name);
 
 /// "inout float32* y".
 [[nodiscard]] std::string to_string(const parameter& one);

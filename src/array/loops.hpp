@@ -5,7 +5,7 @@
 #include "weir/arithmetic.hpp"
 #include "weir/dtype.hpp"
 
-/// The inner loops of arithmetic: over packed elements, one for each operation and each type it is computed in.
+/// The inner loops of arithmetic over packed elements: one for each operation and each type in which it is computed.
 namespace weir::loops {
 
 /// Computes `count` results. The result may be one of the operands, but must not overlap them otherwise. Throws
@@ -13,9 +13,9 @@ namespace weir::loops {
 using binary = void (*)(const std::byte* a, const std::byte* b, std::byte* out, std::size_t count);
 using unary = void (*)(const std::byte* a, std::byte* out, std::size_t count);
 
-/// The loop and the types of what it takes and gives.
+/// The loop, and the types that it takes and returns.
 struct binary_loop {
-    binary run = nullptr;  ///< null: the operation is not for this type
+    binary run = nullptr;  ///< null: the type does not have the operation
     dtype a = dtype::bool_;
     dtype b = dtype::bool_;
     dtype result = dtype::bool_;
@@ -26,7 +26,7 @@ struct unary_loop {
     dtype result = dtype::bool_;
 };
 
-/// For operands that have the common type `type`; results are computed in a wider type where that type is short.
+/// For operands of the common type `type`; results are computed in a wider type where that type is short.
 [[nodiscard]] binary_loop find(binary_operation what, dtype type) noexcept;
 [[nodiscard]] unary_loop find(unary_operation what, dtype type) noexcept;
 /// Compares uint64 (a) with int64 (b), which have no common type, exactly.
@@ -39,12 +39,12 @@ struct unary_loop {
     return what >= binary_operation::bitwise_and;
 }
 
-/// Where elements of `type` are computed: short floating-point numbers as float32, else as they are.
+/// The type in which elements of `type` are computed: float32 for short floating-point numbers, else `type`.
 [[nodiscard]] constexpr dtype computed_in(dtype type) noexcept {
     return type == dtype::float16 || type == dtype::bfloat16 ? dtype::float32 : type;
 }
 
-// By file.
+// One function for each source file.
 [[nodiscard]] binary arithmetic(binary_operation what, dtype type) noexcept;
 [[nodiscard]] binary comparison(binary_operation what, dtype type) noexcept;
 [[nodiscard]] binary power(dtype type) noexcept;

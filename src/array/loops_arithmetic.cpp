@@ -28,7 +28,7 @@ void each(const std::byte* a, std::byte* out, std::size_t count) {
     }
 }
 
-/// Integers wrap: computed without sign, and wide enough that nothing is promoted to a type with one.
+/// Integers wrap: computed in an unsigned type wide enough that nothing is promoted to a signed one.
 template <class T>
 using wide = std::conditional_t<(sizeof(T) < 4), std::uint32_t, std::make_unsigned_t<T>>;
 
@@ -64,7 +64,7 @@ struct multiply {
         } else if constexpr (std::is_integral_v<T>) {
             return static_cast<T>(static_cast<wide<T>>(a) * static_cast<wide<T>>(b));
         } else if constexpr (detail::is_complex_element<T>) {
-            // As NumPy does: without the repairs for infinities that C++ asks for, which cost most of the time.
+            // As in NumPy: without the special handling of infinities that C++ requires, which costs most of the time.
             return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
         } else {
             return a * b;

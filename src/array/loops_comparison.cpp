@@ -1,3 +1,4 @@
+#include <cmath>
 #include <complex>
 #include <utility>
 
@@ -19,28 +20,34 @@ struct equal {
     }
 };
 
-/// Of complex numbers by their real parts, and by the imaginary ones where those are the same.
+/// Whether neither imaginary part is NaN.
+template <class T>
+bool are_ordered(const T& a, const T& b) noexcept {
+    return !std::isnan(a.imag()) && !std::isnan(b.imag());
+}
+
+/// Complex numbers are compared by their real parts, and by the imaginary parts where those are equal.
 struct less {
     template <class A, class B>
     bool operator()(const A& a, const B& b) const noexcept {
         if constexpr (!std::is_same_v<A, B>) {
             return std::cmp_less(a, b);
         } else if constexpr (detail::is_complex_element<A>) {
-            return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
+            return are_ordered(a, b) && (a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag()));
         } else {
             return a < b;
         }
     }
 };
 
-/// Not the negation of a comparison: both are false beside what is no number.
+/// Not the negation of another comparison: both are false for NaN.
 struct less_equal {
     template <class A, class B>
     bool operator()(const A& a, const B& b) const noexcept {
         if constexpr (!std::is_same_v<A, B>) {
             return std::cmp_less_equal(a, b);
         } else if constexpr (detail::is_complex_element<A>) {
-            return a.real() < b.real() || (a.real() == b.real() && a.imag() <= b.imag());
+            return are_ordered(a, b) && (a.real() < b.real() || (a.real() == b.real() && a.imag() <= b.imag()));
         } else {
             return a <= b;
         }

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <complex>
+#include <cstdlib>
 #include <type_traits>
 
 #include "array/loops.hpp"
@@ -10,11 +11,39 @@ namespace weir::loops {
 
 namespace {
 
+/// Whole exponents up to this, in magnitude, are products of complex numbers, which are more accurate than the polar form; as in NumPy.
+constexpr int most_factors = 99;
+
+/// `base` to the power of `exponent`, which is not 0. The CUDA devices' prelude has the same.
+template <class T>
+T multiplied_out(const T& base, int exponent) {
+    const auto times = [](const T& a, const T& b) {
+        return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+    };
+    auto left = static_cast<unsigned>(std::abs(exponent));
+    T square = base;
+    for (; (left & 1U) == 0; left >>= 1U) {
+        square = times(square, square);
+    }
+    T product = square;
+    while ((left >>= 1U) != 0) {
+        square = times(square, square);
+        if ((left & 1U) != 0) {
+            product = times(product, square);
+        }
+    }
+    return exponent < 0 ? T(1) / product : product;
+}
+
 template <class T>
 T raised(const T& base, const T& exponent) {
     if constexpr (detail::is_complex_element<T>) {
         if (exponent == T()) {
             return T(1);
+        }
+        if (exponent.imag() == 0 && std::abs(exponent.real()) <= most_factors &&
+            exponent.real() == std::trunc(exponent.real()) && (base != T() || exponent.real() > 0)) {
+            return multiplied_out(base, static_cast<int>(exponent.real()));
         }
         return std::pow(base, exponent);
     } else if constexpr (std::is_floating_point_v<T>) {

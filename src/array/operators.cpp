@@ -1,5 +1,6 @@
 #include "weir/arithmetic.hpp"
 #include "weir/device.hpp"
+#include "weir/on.hpp"
 #include "weir/stream.hpp"
 
 namespace weir {
@@ -17,7 +18,7 @@ array made(binary_operation what, const operand& a, const operand& b) {
     return compute(on(current, a.is_array() ? a.where() : b.where()), what, a, b);
 }
 
-const array& changed(binary_operation what, const array& a, const operand& b) {
+array& changed(binary_operation what, array& a, const operand& b) {
     const operand first(a, b.where());
     const stream current = stream_for(first, first);
     compute(on(current, b.where()), what, first, b, a);
@@ -47,12 +48,12 @@ array operator^(const operand& a, const operand& b) { return made(binary_operati
 array operator-(const operand& a) { return made(unary_operation::negative, a); }
 array operator~(const operand& a) { return made(unary_operation::invert, a); }
 
-const array& operator+=(const array& a, const operand& b) { return changed(binary_operation::add, a, b); }
-const array& operator-=(const array& a, const operand& b) { return changed(binary_operation::subtract, a, b); }
-const array& operator*=(const array& a, const operand& b) { return changed(binary_operation::multiply, a, b); }
-const array& operator/=(const array& a, const operand& b) { return changed(binary_operation::divide, a, b); }
-const array& operator&=(const array& a, const operand& b) { return changed(binary_operation::bitwise_and, a, b); }
-const array& operator|=(const array& a, const operand& b) { return changed(binary_operation::bitwise_or, a, b); }
-const array& operator^=(const array& a, const operand& b) { return changed(binary_operation::bitwise_xor, a, b); }
+array& array::operator+=(const operand& b) { return changed(binary_operation::add, *this, b); }
+array& array::operator-=(const operand& b) { return changed(binary_operation::subtract, *this, b); }
+array& array::operator*=(const operand& b) { return changed(binary_operation::multiply, *this, b); }
+array& array::operator/=(const operand& b) { return changed(binary_operation::divide, *this, b); }
+array& array::operator&=(const operand& b) { return changed(binary_operation::bitwise_and, *this, b); }
+array& array::operator|=(const operand& b) { return changed(binary_operation::bitwise_or, *this, b); }
+array& array::operator^=(const operand& b) { return changed(binary_operation::bitwise_xor, *this, b); }
 
 }  // namespace weir

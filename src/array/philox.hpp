@@ -6,7 +6,7 @@
 
 namespace weir::random_numbers {
 
-/// Philox4x32-10: four random words that depend on nothing but a counter and a key.
+/// Philox4x32-10: four random words that depend only on a counter and a key.
 [[nodiscard]] constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                                             std::array<std::uint32_t, 2> key) noexcept {
     for (int round = 0; round < 10; ++round) {

@@ -1,6 +1,5 @@
 #include "array/promotion.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string>
 
@@ -10,8 +9,8 @@ namespace weir {
 
 namespace {
 
-/// The smallest real type that has all values of `type`, as far as NumPy asks for that: float64 also for 64-bit integers.
-dtype real_for(dtype type) noexcept {
+/// The smallest real type that has all values of `type`, by NumPy's rules: also float64 for 64-bit integers.
+dtype real_for(dtype type) {
     switch (size_of(type)) {
         case 1:
             return dtype::float16;
@@ -24,7 +23,7 @@ dtype real_for(dtype type) noexcept {
     }
 }
 
-dtype complex_for(dtype type) noexcept {
+dtype complex_for(dtype type) {
     if (is_complex(type)) {
         return type;
     }
@@ -36,8 +35,10 @@ dtype signed_of_size(std::size_t bytes) noexcept {
     return types[bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3];
 }
 
-/// `low` is another type, of a lower kind than `high`, or of the same and not larger. bool_ stands for no type.
-dtype promoted(dtype low, dtype high) noexcept {
+dtype larger(dtype a, dtype b) { return size_of(b) > size_of(a) ? b : a; }
+
+/// `low` is another type, of a lower kind than `high`, or of the same kind and not larger. bool_ means that there is no common type.
+dtype promoted(dtype low, dtype high) {
     const dtype_kind kind = kind_of(high);
     if (kind == kind_of(low)) {
         const bool two_short = size_of(low) == 2 && size_of(high) == 2 && kind == dtype_kind::real;
@@ -47,14 +48,14 @@ dtype promoted(dtype low, dtype high) noexcept {
         return high;
     }
     if (kind == dtype_kind::complex) {
-        return std::max(high, complex_for(low));
+        return larger(high, complex_for(low));
     }
     if (kind == dtype_kind::real) {
-        // ml_dtypes, which NumPy has bfloat16 from, says nothing of it beside integers of more than 8 bits.
+        // ml_dtypes, the source of NumPy's bfloat16, defines nothing for it with integers of more than 8 bits.
         if (high == dtype::bfloat16) {
             return size_of(low) == 1 ? high : dtype::bool_;
         }
-        return std::max(high, real_for(low));
+        return larger(high, real_for(low));
     }
     if (size_of(high) > size_of(low)) {
         return high;
@@ -65,6 +66,8 @@ dtype promoted(dtype low, dtype high) noexcept {
 }  // namespace
 
 dtype promote_types(dtype a, dtype b) {
+    detail::expect_arithmetic(a, "promotion");
+    detail::expect_arithmetic(b, "promotion");
     if (a == b) {
         return a;
     }
@@ -89,6 +92,7 @@ dtype beside(dtype type, const scalar& number) noexcept {
         case dtype_kind::real:
             return kind_of(type) < dtype_kind::real ? dtype::float64 : type;
         case dtype_kind::complex:
+        case dtype_kind::opaque:  // no number is of this kind
             break;
     }
     return kind_of(type) < dtype_kind::real ? dtype::complex128 : complex_for(type);

@@ -7,9 +7,10 @@
 #include "array/cuda/source.hpp"
 #include "array/operation.hpp"
 #include "array/philox.hpp"
-#include "backend/cuda/compile.hpp"
+#include "backend/capability/kernels.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/error.hpp"
+#include "weir/on.hpp"
 
 namespace weir {
 
@@ -42,7 +43,7 @@ void fill_random(float* to, std::size_t count, std::uint64_t seed) noexcept {
 template <class T>
 void enqueue(const on& where, const array& to, std::uint64_t seed) {
     const runtime::access_request accesses[] = {operation::writes(to)};
-    if (const array_kernels::context* const device = array_kernels::context_of(where.stream().device())) {
+    if (const array_kernels::kernels* const device = array_kernels::kernels_of(where.stream().device())) {
         const walk::operand all[] = {operation::operand_of(to)};
         array_kernels::launches work(*device);
         work.add(array_kernels::function::random, {dtype_of<T>, dtype_of<T>, nullptr}, {},

@@ -1,10 +1,12 @@
 #include "weir/scalar.hpp"
 
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <sstream>
+#include <string>
+#include <type_traits>
 #include <utility>
 
 #include "array/convert.hpp"
@@ -34,6 +36,16 @@ bool fits_integers(const scalar::any& value, dtype type) {
     });
 }
 
+/// The fewest digits that are this number, as Python has them.
+std::string digits_of(double value) {
+    const double size = std::abs(value);
+    const bool is_usual = size == 0 || (size >= 1e-4 && size < 1e16);
+    std::array<char, 32> text{};
+    const auto end = std::to_chars(text.begin(), text.end(), value,
+                                   is_usual ? std::chars_format::fixed : std::chars_format::scientific);
+    return {text.data(), end.ptr};
+}
+
 }  // namespace
 
 dtype_kind scalar::kind() const noexcept {
@@ -43,6 +55,7 @@ dtype_kind scalar::kind() const noexcept {
 }
 
 void scalar::expect_fits(dtype type) const {
+    detail::expect_arithmetic(type, "a number");
     if (!fits_integers(value_, type)) {
         throw argument_error("the number " + to_string() + " is out of range for " + std::string(name_of(type)) +
                              ": take a wider dtype, or a number in its range");
@@ -54,14 +67,16 @@ void scalar::expect_fits(dtype type) const {
     }
 }
 
-void scalar::store(dtype type, std::byte* to) const noexcept {
+void scalar::store(dtype type, std::byte* to) const {
+    detail::expect_arithmetic(type, "a number");
     detail::visit(type, [&]<class T>(std::type_identity<T>) {
         const T element = std::visit([](const auto& value) { return convert::element<T>(value); }, value_);
         std::memcpy(to, &element, sizeof element);
     });
 }
 
-scalar scalar::load(dtype type, const std::byte* from) noexcept {
+scalar scalar::load(dtype type, const std::byte* from) {
+    detail::expect_arithmetic(type, "a number");
     return detail::visit(type, [&]<class T>(std::type_identity<T>) {
         T element{};
         std::memcpy(&element, from, sizeof element);
@@ -70,20 +85,22 @@ scalar scalar::load(dtype type, const std::byte* from) noexcept {
 }
 
 std::string scalar::to_string() const {
-    std::ostringstream text;
-    text.precision(17);
-    if (const auto* const complex = std::get_if<std::complex<double>>(&value_)) {
-        text << '(' << complex->real() << std::showpos << complex->imag() << "j)";
-    } else {
-        std::visit(
-            [&](const auto& value) {
-                if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, std::complex<double>>) {
-                    text << std::boolalpha << value;
-                }
-            },
-            value_);
-    }
-    return text.str();
+    return std::visit(
+        [](const auto& value) -> std::string {
+            using held = std::decay_t<decltype(value)>;
+            if constexpr (std::is_same_v<held, bool>) {
+                return value ? "true" : "false";
+            } else if constexpr (std::is_same_v<held, double>) {
+                std::string text = digits_of(value);
+                return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+            } else if constexpr (std::is_same_v<held, std::complex<double>>) {
+                const std::string imaginary = digits_of(value.imag());
+                return "(" + digits_of(value.real()) + (imaginary.front() == '-' ? "" : "+") + imaginary + "j)";
+            } else {
+                return std::to_string(value);
+            }
+        },
+        value_);
 }
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// Arrays that are the same memory, seen otherwise.
+// Views: arrays that refer to the same memory with another layout.
 #include <algorithm>
 #include <span>
 #include <string>
@@ -20,7 +20,7 @@ struct overloaded : F... {
 template <class... F>
 overloaded(F...) -> overloaded<F...>;
 
-/// What a slice selects of an extent.
+/// The part of an extent that a slice selects.
 struct selection {
     std::int64_t start = 0;
     std::int64_t count = 0;
@@ -31,7 +31,7 @@ selection select(const slice& part, std::int64_t extent) {
         throw argument_error("a slice with the step 0: take a step that is not 0");
     }
     const bool forwards = part.step > 0;
-    // Where a bound that lies beyond an end is cut off. Backwards, "before the first" is -1.
+    // The limits to which bounds are clamped. Backwards, "before the first" is -1.
     const std::int64_t least = forwards ? 0 : -1;
     const std::int64_t most = forwards ? extent : extent - 1;
     const auto bound = [&](const std::optional<std::int64_t>& given, std::int64_t otherwise) {
@@ -48,7 +48,7 @@ selection select(const slice& part, std::int64_t extent) {
     return {start, static_cast<std::int64_t>((length - 1) / step + 1)};
 }
 
-/// A layout while it grows, dimension by dimension.
+/// A layout while it is built, dimension by dimension.
 struct growing {
     detail::small_vector<std::int64_t, 4> extents;
     detail::small_vector<std::int64_t, 4> strides;
@@ -101,10 +101,11 @@ array array::at(std::span<const index_term> index) const {
                                   const selection chosen = select(part, shape_[axis]);
                                   const std::int64_t stride = strides()[axis++];
                                   moved += chosen.start * stride;
-                                  // The step of fewer than two does not matter, and may be too large to be multiplied.
+                                  // The step of a slice with fewer than two elements does not matter,
+                                  // and may be too large for the multiplication.
                                   to.add(chosen.count, chosen.count > 1 ? stride * part.step : stride);
                               },
-                              [&](new_axis_t) { to.add(1, static_cast<std::int64_t>(size_of(dtype_))); },
+                              [&](new_axis_t) { to.add(1, static_cast<std::int64_t>(layout::stride_item(dtype_))); },
                               [&](ellipsis_t) { keep(dimensions() - named); }},
                    one.term());
     }
@@ -141,8 +142,8 @@ array array::t() const {
 
 namespace {
 
-/// Strides for the extents `to` of elements that lie in C order under `from`, unless there are none such. Dimensions of
-/// both are taken in groups with the same number of elements; within a group the old ones must be one progression.
+/// Computes strides for the extents `to` of elements that are in C order under `from`; false if there are none. Dimensions of
+/// both are taken in groups with the same number of elements; within a group the old dimensions must form one progression.
 bool restride(const array& from, std::span<const std::int64_t> to, layout::axes& strides) {
     const std::span<const std::int64_t> old = from.shape().extents();
     std::size_t next_old = 0;
@@ -185,7 +186,7 @@ std::optional<array> array::try_reshape(const weir::shape& to) const {
                              " elements and cannot become " + to.to_string() + ", which has " +
                              std::to_string(to.elements()));
     }
-    layout::axes strides = layout::packed_strides(to.extents(), size_of(dtype_));
+    layout::axes strides = layout::packed_strides(to.extents(), layout::stride_item(dtype_));
     if (!contiguous_ && !restride(*this, to.extents(), strides)) {
         return std::nullopt;
     }

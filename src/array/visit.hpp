@@ -9,42 +9,43 @@
 
 namespace weir::detail {
 
-/// Calls `fn(std::type_identity<T>())` with the C++ type of the elements.
+/// Calls `fn(std::type_identity<T>())` with the C++ type of the elements. The type must have arithmetic.
 template <class F>
 constexpr decltype(auto) visit(dtype type, F&& fn) {
-    switch (type) {
-        case dtype::bool_:
+    switch (type.key()) {
+        case dtype::bool_.key():
             return fn(std::type_identity<bool>());
-        case dtype::int8:
+        case dtype::int8.key():
             return fn(std::type_identity<std::int8_t>());
-        case dtype::int16:
+        case dtype::int16.key():
             return fn(std::type_identity<std::int16_t>());
-        case dtype::int32:
+        case dtype::int32.key():
             return fn(std::type_identity<std::int32_t>());
-        case dtype::int64:
+        case dtype::int64.key():
             return fn(std::type_identity<std::int64_t>());
-        case dtype::uint8:
+        case dtype::uint8.key():
             return fn(std::type_identity<std::uint8_t>());
-        case dtype::uint16:
+        case dtype::uint16.key():
             return fn(std::type_identity<std::uint16_t>());
-        case dtype::uint32:
+        case dtype::uint32.key():
             return fn(std::type_identity<std::uint32_t>());
-        case dtype::uint64:
+        case dtype::uint64.key():
             return fn(std::type_identity<std::uint64_t>());
-        case dtype::float16:
+        case dtype::float16.key():
             return fn(std::type_identity<float16>());
-        case dtype::bfloat16:
+        case dtype::bfloat16.key():
             return fn(std::type_identity<bfloat16>());
-        case dtype::float32:
+        case dtype::float32.key():
             return fn(std::type_identity<float>());
-        case dtype::float64:
+        case dtype::float64.key():
             return fn(std::type_identity<double>());
-        case dtype::complex64:
+        case dtype::complex64.key():
             return fn(std::type_identity<std::complex<float>>());
-        case dtype::complex128:
-            break;
+        case dtype::complex128.key():
+            return fn(std::type_identity<std::complex<double>>());
+        default:
+            refuse_arithmetic(type, "arithmetic");
     }
-    return fn(std::type_identity<std::complex<double>>());
 }
 
 template <class T>

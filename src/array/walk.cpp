@@ -10,19 +10,21 @@ namespace weir::walk {
 
 namespace {
 
-/// Not initialised: there is room for many, and as a rule there are few.
+/// Not initialised: there is room for many dimensions, and usually there are few.
+template <std::size_t Most>
 struct dimension {
     std::int64_t extent;
-    std::array<std::int64_t, plan::most_operands> strides;
+    std::array<std::int64_t, Most> strides;
 };
 
 std::uint64_t magnitude(std::int64_t stride) noexcept {
     return stride < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(stride) : static_cast<std::uint64_t>(stride);
 }
 
-/// Whether `a` goes outside of `b`: it has the larger stride in the first operand where they differ.
-bool is_outside(const dimension& a, const dimension& b) noexcept {
-    for (std::size_t i = 0; i < a.strides.size(); ++i) {
+/// Whether the loop over `a` is outside of the loop over `b`: `a` has the larger stride in the first operand in which they differ.
+template <std::size_t Most>
+bool is_outside(const dimension<Most>& a, const dimension<Most>& b) noexcept {
+    for (std::size_t i = 0; i < Most; ++i) {
         if (magnitude(a.strides[i]) != magnitude(b.strides[i])) {
             return magnitude(a.strides[i]) > magnitude(b.strides[i]);
         }
@@ -30,9 +32,10 @@ bool is_outside(const dimension& a, const dimension& b) noexcept {
     return false;
 }
 
-/// Whether the next index of `outer` continues where the last of `inner` ends, in all operands.
-bool continues(const dimension& outer, const dimension& inner) noexcept {
-    for (std::size_t i = 0; i < outer.strides.size(); ++i) {
+/// Whether one step of `outer` continues where the last step of `inner` ends, in all operands.
+template <std::size_t Most>
+bool continues(const dimension<Most>& outer, const dimension<Most>& inner) noexcept {
+    for (std::size_t i = 0; i < Most; ++i) {
         if (outer.strides[i] != inner.strides[i] * inner.extent) {
             return false;
         }
@@ -48,7 +51,7 @@ void copy_row(std::byte* to, std::int64_t to_stride, const std::byte* from, std:
     }
 }
 
-/// One element to many.
+/// Copies one element to many.
 template <std::size_t Item>
 void fill_row(std::byte* to, std::int64_t to_stride, const std::byte* from, std::int64_t count) noexcept {
     std::array<std::byte, Item> element;
@@ -67,8 +70,8 @@ void fill_row(std::byte* to, std::int64_t to_stride, const std::byte* from, std:
 template <std::size_t Item>
 void copy_rows(const grid& to, const grid& from, std::int64_t rows, std::int64_t columns) noexcept {
     constexpr auto item = static_cast<std::int64_t>(Item);
-    // Where the source goes down its rows in smaller steps than along them, in strips: what a cache line brings is used
-    // before it is gone.
+    // If the source has smaller steps between rows than within them, copy in strips: a cache line is then used up
+    // before it is evicted.
     const bool across = magnitude(from.row_stride) < magnitude(from.column_stride);
     const std::int64_t strip = across ? 64 : columns;
     for (std::int64_t column = 0; column < columns; column += strip) {
@@ -76,7 +79,7 @@ void copy_rows(const grid& to, const grid& from, std::int64_t rows, std::int64_t
         for (std::int64_t row = 0; row < rows; ++row) {
             std::byte* const target = to.first + row * to.row_stride + column * to.column_stride;
             const std::byte* const source = from.first + row * from.row_stride + column * from.column_stride;
-            // The strides that occur most are told to the compiler.
+            // The most frequent strides are compile-time constants.
             if (to.column_stride == item && from.column_stride == item) {
                 std::memcpy(target, source, static_cast<std::size_t>(count) * Item);
             } else if (from.column_stride == 0) {
@@ -94,8 +97,11 @@ void copy_rows(const grid& to, const grid& from, std::int64_t rows, std::int64_t
 
 }  // namespace
 
-plan::plan(std::span<const std::int64_t> extents, std::span<const operand> operands) : operands_(operands.size()) {
-    std::array<dimension, shape::most> all;  // NOLINT(cppcoreguidelines-pro-type-member-init): see there
+template <std::size_t Most>
+basic_plan<Most>::basic_plan(std::span<const std::int64_t> extents, std::span<const operand> operands,
+                             order_of_elements wanted)
+    : operands_(operands.size()) {
+    std::array<dimension<Most>, shape::most> all;  // NOLINT(cppcoreguidelines-pro-type-member-init): see `dimension`
     std::size_t count = 0;
     for (std::size_t i = 0; i < operands_; ++i) {
         first_[i] = operands[i].first;
@@ -110,21 +116,22 @@ plan::plan(std::span<const std::int64_t> extents, std::span<const operand> opera
         if (extents[axis] < 2) {
             continue;
         }
-        dimension& d = all[count++];
+        dimension<Most>& d = all[count++];
         d = {extents[axis], {}};
-        const bool backwards = operands[0].strides[axis] < 0;
+        const bool backwards = wanted == order_of_elements::any && operands[0].strides[axis] < 0;
         for (std::size_t i = 0; i < operands_; ++i) {
             const std::int64_t stride = operands[i].strides[axis];
             first_[i] += backwards ? (d.extent - 1) * stride : 0;
             d.strides[i] = backwards ? -stride : stride;
         }
     }
-    for (std::size_t i = 1; i < count; ++i) {  // stable, and quick for few
+    // An insertion sort: stable, and fast for few.
+    for (std::size_t i = 1; wanted == order_of_elements::any && i < count; ++i) {
         auto* const next = all.data() + i;
-        std::rotate(std::upper_bound(all.data(), next, *next, is_outside), next, next + 1);
+        std::rotate(std::upper_bound(all.data(), next, *next, is_outside<Most>), next, next + 1);
     }
     for (std::size_t i = 0; i < count; ++i) {
-        dimension d = all[i];
+        dimension<Most> d = all[i];
         if (count_ > 0 && continues(all[count_ - 1], d)) {
             d.extent *= all[count_ - 1].extent;
             --count_;
@@ -137,6 +144,9 @@ plan::plan(std::span<const std::int64_t> extents, std::span<const operand> opera
         numbers_.append(all[i].strides.data(), all[i].strides.data() + operands_);
     }
 }
+
+template class basic_plan<4>;
+template class basic_plan<16>;
 
 void copy_grid(const grid& to, const grid& from, std::int64_t rows, std::int64_t columns, std::size_t item) noexcept {
     switch (item) {
@@ -154,7 +164,7 @@ void copy_grid(const grid& to, const grid& from, std::int64_t rows, std::int64_t
 }
 
 void copy_elements(const plan& both, std::size_t item) {
-    both.for_each_piece(std::numeric_limits<std::int64_t>::max(),
+    both.for_each_chunk(std::numeric_limits<std::int64_t>::max(),
                         [&](const plan::pointers& at, std::int64_t rows, std::int64_t columns) {
                             copy_grid({at[0], both.row_stride(0), both.column_stride(0)},
                                       {at[1], both.row_stride(1), both.column_stride(1)}, rows, columns, item);

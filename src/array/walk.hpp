@@ -10,45 +10,52 @@
 
 namespace weir::walk {
 
-/// One of the arrays that are gone through together: where its element with all indices 0 is, and its strides in bytes.
+/// One of the arrays that are visited together: the address of its element with all indices 0, and its strides in bytes.
 struct operand {
     std::byte* first = nullptr;
     std::span<const std::int64_t> strides;
 };
 
-/// How to go through up to `most_operands` arrays of one shape at once, in an order that suits the first: its smallest
-/// stride is innermost, and dimensions that are one progression in all operands are one. What is done at an element must
-/// not depend on the order. Owns no memory of arrays.
-class plan {
+/// The order in which a plan visits elements.
+enum class order_of_elements : std::uint8_t {
+    any,  ///< one that suits the first operand: its smallest stride is innermost
+    c,    ///< the last index changes first
+};
+
+/// How to visit up to `Most` arrays of one shape at once. Dimensions that form one progression in all operands are merged. Owns
+/// no memory of arrays.
+template <std::size_t Most>
+class basic_plan {
 public:
-    static constexpr std::size_t most_operands = 4;
+    static constexpr std::size_t most_operands = Most;
     using pointers = std::array<std::byte*, most_operands>;
 
     /// Throws std::bad_alloc (for more than a few dimensions).
-    plan(std::span<const std::int64_t> extents, std::span<const operand> operands);
+    basic_plan(std::span<const std::int64_t> extents, std::span<const operand> operands,
+               order_of_elements wanted = order_of_elements::any);
 
     [[nodiscard]] std::int64_t elements() const noexcept { return elements_; }
-    /// Bytes between columns, the innermost dimension, and between rows, the next. 0 where there is no such dimension.
+    /// Bytes between columns (the innermost dimension), and between rows (the next one). 0 where there is no such dimension.
     [[nodiscard]] std::int64_t column_stride(std::size_t operand) const noexcept {
         return count_ > 0 ? stride(count_ - 1, operand) : 0;
     }
     [[nodiscard]] std::int64_t row_stride(std::size_t operand) const noexcept {
         return count_ > 1 ? stride(count_ - 2, operand) : 0;
     }
-    /// Dimensions that are left, outermost first, and where the first element of an operand is in this order.
+    /// The dimensions that are left, outermost first, and the address of the first element of an operand in this order.
     [[nodiscard]] std::size_t dimensions() const noexcept { return count_; }
     [[nodiscard]] std::int64_t extent(std::size_t dimension) const noexcept { return numbers_[at(dimension)]; }
     [[nodiscard]] std::int64_t stride(std::size_t dimension, std::size_t operand) const noexcept {
         return numbers_[at(dimension) + 1 + operand];
     }
     [[nodiscard]] std::byte* first(std::size_t operand) const noexcept { return first_[operand]; }
-    /// Puts an operand elsewhere, with the strides that it has.
+    /// Gives an operand another address, with the same strides.
     void move_to(std::size_t operand, std::byte* first) noexcept { first_[operand] = first; }
 
-    /// Calls `visit(pointers, rows, columns)` for pieces of two dimensions that make up the whole, each of at most `most`
+    /// Calls `visit(pointers, rows, columns)` for two-dimensional chunks that make up the whole, each of at most `most`
     /// elements.
     template <class Visit>
-    void for_each_piece(std::int64_t most, Visit&& visit) const;
+    void for_each_chunk(std::int64_t most, Visit&& visit) const;
 
 private:
     [[nodiscard]] std::size_t at(std::size_t dimension) const noexcept { return dimension * (operands_ + 1); }
@@ -60,8 +67,16 @@ private:
     detail::small_vector<std::int64_t, 20> numbers_;  ///< for each: the extent, and the stride of each operand
 };
 
+/// Enough for most operations.
+using plan = basic_plan<4>;
+/// For operations that a program describes.
+using large_plan = basic_plan<16>;
+extern template class basic_plan<4>;
+extern template class basic_plan<16>;
+
+template <std::size_t Most>
 template <class Visit>
-void plan::for_each_piece(std::int64_t most, Visit&& visit) const {
+void basic_plan<Most>::for_each_chunk(std::int64_t most, Visit&& visit) const {
     if (elements_ == 0) {
         return;
     }
@@ -82,10 +97,10 @@ void plan::for_each_piece(std::int64_t most, Visit&& visit) const {
     for (;;) {
         for (std::int64_t row = 0; row < rows; row += rows_at_once) {
             for (std::int64_t column = 0; column < columns; column += most) {
-                pointers piece = block;
-                advance(piece, row, [&](std::size_t i) { return row_stride(i); });
-                advance(piece, column, [&](std::size_t i) { return column_stride(i); });
-                visit(piece, std::min(rows_at_once, rows - row), std::min(most, columns - column));
+                pointers chunk = block;
+                advance(chunk, row, [&](std::size_t i) { return row_stride(i); });
+                advance(chunk, column, [&](std::size_t i) { return column_stride(i); });
+                visit(chunk, std::min(rows_at_once, rows - row), std::min(most, columns - column));
             }
         }
         std::size_t d = outer;
@@ -125,7 +140,7 @@ void copy_grid(const grid& to, const grid& from, std::int64_t rows, std::int64_t
     return {first, columns * size, size};
 }
 
-/// The elements of a grid one after the other: where they are if they lie so, else copied to `room`.
+/// The elements of a grid one after the other: in place if they are packed, else copied to `room`.
 [[nodiscard]] inline const std::byte* gather(const grid& from, std::int64_t rows, std::int64_t columns,
                                              std::size_t item, std::byte* room) noexcept {
     if (is_packed(from, rows, columns, item)) {

@@ -5,11 +5,11 @@
 
 namespace weir::backend {
 
-/// Counted in the whole process, by all threads: what weir::stats() tells. Only ever grow.
+/// Process-wide counters, shared by all threads, that weir::stats() reports. They only grow.
 struct event_counts {
-    /// Waits of a stream whose event stands behind a later operation than the one waited for (rule O7).
+    /// Waits of a stream whose event covers a later operation than the one waited for (rule O7).
     static inline std::atomic<std::uint64_t> late_waits{0};
-    /// Events of a driver's that Weir has made.
+    /// Driver events that Weir has made.
     static inline std::atomic<std::uint64_t> made{0};
 };
 

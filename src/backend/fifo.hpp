@@ -4,7 +4,7 @@
 
 namespace weir::backend {
 
-/// A first-in-first-out of objects that are linked through their member `next`: costs no allocation. An object is in one
+/// A first-in-first-out list of objects that are linked through their member `next`: costs no allocation. An object is in one
 /// list at a time.
 template <class T>
 class fifo {
@@ -19,7 +19,7 @@ public:
         last_ = &one;
         ++size_;
     }
-    /// The oldest, taken out; null if there is none.
+    /// Takes out the oldest; null if there is none.
     [[nodiscard]] T* pop() noexcept { return first_ == nullptr ? nullptr : take_after(nullptr); }
     /// Takes out the one behind `previous`; the oldest if that is null.
     [[nodiscard]] T* take_after(T* previous) noexcept {

@@ -11,9 +11,9 @@ namespace weir::backend {
 
 namespace {
 
-constinit std::array<presence, 64> first_presences;  // so that few threads cost no memory
-constinit std::atomic<presence*> more{nullptr};      // all others, the last one first
-constinit std::atomic<bool> someone_unseen{false};   // no memory was left for a thread
+constinit std::array<presence, 64> first_presences;  // so that a process with few threads allocates nothing
+constinit std::atomic<presence*> more{nullptr};      // presences of further threads, the latest one first
+constinit std::atomic<bool> someone_unseen{false};   // there was no memory for the presence of a thread
 constinit std::atomic<const presence*> forking{nullptr};
 constinit std::uint64_t forks = 0;  // written in a child that has one thread
 
@@ -57,7 +57,7 @@ presence& find_presence() noexcept {
 
 }  // namespace
 
-/// Once, before any thread is in a section.
+/// Runs once, before any thread is in a section.
 void fork_gate::find_barrier() noexcept {
     [[maybe_unused]] static const bool found = [] {
         gate_.fetch_or(has_process_barrier() ? 0 : needs_fences, std::memory_order_seq_cst);
@@ -90,18 +90,18 @@ presence& fork_gate::appear() noexcept {
     return *mine_;
 }
 
-/// Whether the thread, which has just said that it is inside, may stay.
-bool fork_gate::may_stay(const presence& who) noexcept {
-    // No load: either this comes after the gate was closed, or who closes it sees what the thread has said.
+/// Whether the calling thread, which has just raised its depth, may stay inside.
+bool fork_gate::may_stay(const presence& self) noexcept {
+    // Not a load: either this comes after the gate was closed, or the thread that closes it sees the raised depth.
     const int now = gate_.fetch_or(0, std::memory_order_seq_cst);
-    return (now & is_closed) == 0 || forking.load(std::memory_order_relaxed) == &who;
+    return (now & is_closed) == 0 || forking.load(std::memory_order_relaxed) == &self;
 }
 
-void fork_gate::enter_slowly(presence& who) noexcept {
-    while (!may_stay(who)) {
-        who.depth.store(0, std::memory_order_release);
+void fork_gate::enter_slowly(presence& self) noexcept {
+    while (!may_stay(self)) {
+        self.depth.store(0, std::memory_order_release);
         wait_while_closed();
-        who.depth.store(1, std::memory_order_relaxed);
+        self.depth.store(1, std::memory_order_relaxed);
     }
 }
 
@@ -121,7 +121,8 @@ void fork_gate::close() noexcept {
     forking.store(mine_, std::memory_order_relaxed);
     gate_.fetch_or(is_closed, std::memory_order_seq_cst);
     if ((gate_.load(std::memory_order_relaxed) & needs_fences) == 0 && !process_barrier()) {
-        someone_unseen.store(true, std::memory_order_relaxed);  // it was there before: never seen
+        // The barrier existed when threads began to rely on it: this has never been seen.
+        someone_unseen.store(true, std::memory_order_relaxed);
     }
 }
 
@@ -155,7 +156,7 @@ std::uint64_t fork_gate::generation() noexcept { return forks; }
 
 namespace weir::detail {
 
-using namespace backend;  // NOLINT(google-build-using-namespace): the other half of the same thing
+using namespace backend;  // NOLINT(google-build-using-namespace): the other half of the same component
 
 [[gnu::hot]] void fork_section::enter() noexcept {
     fork_gate::enter(fork_gate::mine_ == nullptr ? fork_gate::appear() : *fork_gate::mine_);

@@ -7,21 +7,21 @@
 
 namespace weir::backend {
 
-/// Of one thread at a time. Never freed: a fork may look at any time.
+/// Belongs to one thread at a time. Never freed: a thread that forks may read it at any time.
 struct alignas(64) presence {
-    std::atomic<unsigned> depth{0};  ///< of the thread's sections; pairs with the gate (see fork_gate)
+    std::atomic<unsigned> depth{0};  ///< nesting depth of the thread's sections; pairs with the gate (see fork_gate)
     std::atomic<bool> taken{false};
-    bool is_for_once = false;  ///< the thread ends: it is given back with the last section
+    bool is_for_once = false;  ///< the thread is ending: it gives the presence back when it leaves its last section
     presence* next = nullptr;
 };
 
 /// Keeps threads out of sections (detail::fork_section) while one forks.
 ///
-///     thread:  says that it is inside; reads the gate          (no fence: the other side pays for both)
-///     fork:    closes the gate; membarrier(2); reads who is inside
+///     thread:  sets its depth; reads the gate                  (no fence: the forking thread pays for both)
+///     fork:    closes the gate; membarrier(2); reads all depths
 ///
-/// Either the thread sees the closed gate and goes back, or the fork sees it inside. Where the system has no membarrier,
-/// threads make a fence of their own.
+/// Either the thread sees the closed gate and leaves, or the forking thread sees it inside. Where the system has no membarrier,
+/// each thread executes a fence of its own.
 class fork_gate {
 public:
     /// Whether the calling thread is in a section.
@@ -29,15 +29,15 @@ public:
     /// From now on no thread but the caller enters a section that it is not in. One thread at a time.
     static void close() noexcept;
     static void open() noexcept;
-    /// Whether other threads are in sections. While it is closed.
+    /// Whether other threads are in sections. Call it while the gate is closed.
     [[nodiscard]] static bool others_inside() noexcept;
 
-    /// In the child: there are no other threads.
+    /// Called in the child, where there are no other threads.
     static void begin_child() noexcept;
-    /// How many forks lie between the first process and this one: tells what was made before the last of them.
+    /// The number of forks between the first process and this one: shows whether something was made before the last fork.
     [[nodiscard]] static std::uint64_t generation() noexcept;
 
-    /// A detail::fork_section, for what every operation goes through.
+    /// A detail::fork_section for code that every operation runs through.
     class section {
     public:
         [[gnu::always_inline]] section() noexcept : self_(mine_ == nullptr ? &appear() : mine_) { enter(*self_); }
@@ -70,9 +70,9 @@ private:
         }
     }
     [[gnu::cold]] static presence& appear() noexcept;
-    [[gnu::cold]] static void enter_slowly(presence& who) noexcept;
+    [[gnu::cold]] static void enter_slowly(presence& self) noexcept;
     [[gnu::cold]] static void give_back() noexcept;
-    static bool may_stay(const presence& who) noexcept;
+    static bool may_stay(const presence& self) noexcept;
     static void wait_while_closed() noexcept;
     static void find_barrier() noexcept;
 

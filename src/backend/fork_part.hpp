@@ -6,22 +6,22 @@
 
 namespace weir::backend {
 
-/// What a component that has threads, or work under way, does about forks. Made once, static, and never destroyed; so that
-/// the order of calls does not matter, none relies on another.
+/// Handles forks for a component that has threads, or work in flight. Made once, static, and never destroyed. The order of calls
+/// among parts is undefined, so that none may rely on another.
 class fork_part {
 public:
     fork_part(const fork_part&) = delete;
     fork_part& operator=(const fork_part&) = delete;
 
     enum class finding : unsigned char { quiet, busy, unknown };
-    /// Before a fork, in the thread that forks: whether work is under way that a child would wait for in vain. Takes no lock
-    /// that is not free, and waits for nothing; `unknown` if a lock was not free. Says in `who`, as text, whose work it is.
-    [[nodiscard]] virtual finding look([[maybe_unused]] std::span<char> who) noexcept { return finding::quiet; }
+    /// Before a fork, in the thread that forks: whether work is in flight that a child would wait for in vain. Takes no lock
+    /// that is held, and waits for nothing; `unknown` if a lock was held by another thread. Writes into `owner`, as text, whose work it is.
+    [[nodiscard]] virtual finding look([[maybe_unused]] std::span<char> owner) noexcept { return finding::quiet; }
 
-    /// In a child that may use Weir, while it has one thread: forgets the threads that it does not have.
+    /// In a child that may use Weir, while it has one thread: drops the threads that the child does not have.
     virtual void begin_child() noexcept {}
-    /// Before the first use in that child: what is needed for work that goes on without further calls. May throw what starting
-    /// threads throws; is called again then.
+    /// Before the first use in that child: starts what is needed for work that goes on without further calls. May throw what starting
+    /// a thread throws; is called again then.
     virtual void resume() {}
 
     /// Calls `visit(fork_part&)` for each.

@@ -24,34 +24,34 @@ bool forwarding_queue::can_wait_for(point target) const noexcept {
 }
 
 void forwarding_queue::reserve(std::size_t waits, const detail::task_ref& work) {
-    straight_ = !is_pending();
+    fast_path_ = !is_pending();
     targets_.reserve(waits);
-    // Which of the two ways it takes shows only with its waits.
+    // Only the waits, which follow, decide which of the two paths the operation takes.
     recorded_queue::reserve(waits, work);
-    if (straight_) {
+    if (fast_path_) {
         to_->reserve(waits, work);
     }
 }
 
 void forwarding_queue::submit(epoch at, const operation& what) noexcept {
-    const bool straight =
-        straight_ && std::all_of(targets_.begin(), targets_.end(), [&](point target) { return can_wait_for(target); });
+    const bool fast =
+        fast_path_ && std::all_of(targets_.begin(), targets_.end(), [&](point target) { return can_wait_for(target); });
     for (const point target : targets_) {
-        if (straight) {
+        if (fast) {
             to_->wait(target);
         } else {
             recorded_queue::wait(target);
         }
     }
     targets_.clear();
-    if (straight) {
+    if (fast) {
         to_->submit(at, what);
     } else {
         recorded_queue::submit(at, what);
     }
 }
 
-/// Whether the wait is in the hands of the device, or over; else this is told when it is.
+/// Whether the device carries out the wait, or it is over. Otherwise reached() is called once it is over.
 bool forwarding_queue::pass(point target) noexcept {
     timeline& other = timeline_table::instance().at(target.timeline);
     if (other.completed() >= target.at) {
@@ -69,7 +69,7 @@ bool forwarding_queue::pass(point target) noexcept {
     return true;
 }
 
-/// false: the operation at the front fails, and this is told when its time has come.
+/// false: the operation at the front fails, and reached() is called once all before it is complete.
 bool forwarding_queue::pass_work_on() noexcept {
     if (!failure_) {
         try {

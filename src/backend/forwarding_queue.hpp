@@ -15,19 +15,19 @@ namespace weir::backend {
 
 /// The submission queue of rule O9, in front of a queue whose device cannot wait for the work of every other device.
 ///
-/// As long as nothing needs it, everything goes straight through. From the first wait on that is not over and that the
-/// device cannot do itself, what is submitted is held here, in order, and the caller goes on. Once the wait is over a
-/// thread of Weir's passes on what follows, up to the next such wait; when nothing is left, the way is straight again.
+/// As long as nothing needs it, everything goes to the device's queue at once. From the first incomplete wait on that the
+/// device cannot carry out itself, what is submitted is held back here, in order, and the caller goes on. Once the wait is over, a
+/// thread of Weir's passes on what follows, up to the next such wait; when nothing is left, submissions go to the device at once again.
 ///
 ///     submit --> nothing held, no foreign wait? --yes--> the device's queue
 ///                        |no                                ^
 ///                        +--> held --> foreign wait over ---+   (on a thread that may block)
 ///
-/// What cannot be passed on fails, and completes once everything before it is over: no epoch is lost.
+/// An operation that cannot be passed on fails, and completes once everything before it is complete: no epoch is lost.
 class forwarding_queue final : public recorded_queue, private blocking_work, private waiter {
 public:
-    /// `of` says what `to`, its queue, can wait for; all three of them complete epochs of `line` only. Throws
-    /// std::bad_alloc, device_error.
+    /// `of` reports what its queue `to` can wait for. All three complete epochs of `line` only. Throws std::bad_alloc,
+    /// device_error.
     forwarding_queue(const driver& of, std::unique_ptr<queue> to, timeline& line, queue_events& events);
     ~forwarding_queue() override = default;
 
@@ -46,10 +46,10 @@ private:
 
     const driver* of_;
     std::unique_ptr<queue> to_;
-    // Of the thread that submits.
+    // Owned by the submitting thread.
     std::vector<point> targets_;  ///< what the next operation waits for
-    bool straight_ = true;        ///< nothing was held when room was made for the next operation
-    // Of the thread that passes on.
+    bool fast_path_ = true;       ///< nothing was held when room was made for the next operation
+    // Owned by the thread that passes on.
     std::exception_ptr failure_;  ///< why the next operation cannot be passed on
 };
 

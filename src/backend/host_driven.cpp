@@ -11,15 +11,15 @@
 namespace weir::backend {
 
 driving_hosts& driving_hosts::instance() {
-    static auto* const all = new driving_hosts;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    static auto* const all = new driving_hosts;  // NOLINT(cppcoreguidelines-owning-memory): never destroyed
     return *all;
 }
 
 void driving_hosts::add(host_driven& device) noexcept {
     const std::lock_guard held(mutex_);
     if (std::find(devices_.begin(), devices_.end(), &device) == devices_.end()) {
-        *std::find(devices_.begin(), devices_.end(), nullptr) = &device;  // there are no more devices than places
-        next_ = 0;  // what is chosen later must not depend on what was before
+        *std::find(devices_.begin(), devices_.end(), nullptr) = &device;  // there are never more devices than entries
+        next_ = 0;  // the next choice must not depend on what was before
         ++count_;
     }
 }
@@ -40,7 +40,7 @@ void driving_hosts::news() noexcept {
 }
 
 void driving_hosts::begin_child() noexcept {
-    ::new (&mutex_) detail::mutex;  // made anew, not destroyed: threads that are gone may be inside
+    ::new (&mutex_) detail::mutex;  // constructed anew, not destroyed: a thread of the parent may have held it
     ::new (&changed_) detail::condition_variable;
     devices_.fill(nullptr);
     count_ = 0;
@@ -64,14 +64,15 @@ bool driving_hosts::step(lock& held) noexcept {
     return ran;
 }
 
-/// A thread that waits while it drives. It may go away before it is told.
+/// A thread that waits while it drives. It may end its wait before it is notified.
 struct driving_hosts::waiting final : waiter {
     driving_hosts* of = nullptr;
     bool over = false;
-    std::shared_ptr<waiting> told_owner;  ///< of whoever tells, until it has told; null if it does not go away before
+    /// Keeps this alive for the notifying thread until that is done; null if the wait cannot end before.
+    std::shared_ptr<waiting> notifying_owner;
     void reached() noexcept override {
-        const std::shared_ptr<waiting> self = std::move(told_owner);
-        // Notifies under the lock: the waiting thread may end, and this object with it, as soon as it is free.
+        const std::shared_ptr<waiting> self = std::move(notifying_owner);
+        // Notifies under the lock: once the lock is free, the waiting thread may end, and this object with it.
         const std::lock_guard held(of->mutex_);
         over = true;
         of->changed_.notify_all();
@@ -81,13 +82,13 @@ struct driving_hosts::waiting final : waiter {
 void driving_hosts::wait(timeline& line, point target, detail::interruptible* answers) {
     const detail::fork_section whole;
     const std::thread::id me = std::this_thread::get_id();
-    const std::thread::id nobody;
+    const std::thread::id no_thread;
     waiting staying;
     std::shared_ptr<waiting> leaving;
     if (answers != nullptr) {
         try {
             leaving = std::make_shared<waiting>();
-            leaving->told_owner = leaving;
+            leaving->notifying_owner = leaving;
         } catch (const std::bad_alloc&) {
             answers = nullptr;
         }
@@ -95,12 +96,12 @@ void driving_hosts::wait(timeline& line, point target, detail::interruptible* an
     waiting& self = leaving ? *leaving : staying;
     self.of = this;
     if (!line.wait(self, target.at)) {
-        self.told_owner.reset();
+        self.notifying_owner.reset();
         return;
     }
     lock held(mutex_);
     watched_sleep sleep(target);
-    // An operation that this thread runs as the driver may wait itself: then it drives from here.
+    // An operation that this thread runs while it drives may itself wait: then the thread drives from here.
     const bool within_a_step = driver_ == me;
     if (within_a_step) {
         answers = nullptr;
@@ -109,25 +110,25 @@ void driving_hosts::wait(timeline& line, point target, detail::interruptible* an
         if (answers != nullptr) {
             held.unlock();
             if (!answers->may_go_on()) {
-                news();  // whoever slept because this one drove
+                news();  // wakes threads that slept because this one drove
                 answers->expect_not_ended();
             }
             held.lock();
         }
-        if (driver_ != nobody && driver_ != me) {
+        if (driver_ != no_thread && driver_ != me) {
             sleep.until(
-                held, changed_, [&] { return self.over || driver_ == nobody; }, answers);
+                held, changed_, [&] { return self.over || driver_ == no_thread; }, answers);
             continue;
         }
         const std::uint64_t seen = news_;
         if (!step(held) && !self.over && news_ == seen) {
-            changed_.notify_all();  // whoever slept because this one drove
+            changed_.notify_all();  // wakes threads that slept because this one drove
             sleep.until(
                 held, changed_, [&] { return self.over || news_ != seen; }, answers);
         }
     }
     if (within_a_step) {
-        changed_.wait(held, [&] { return driver_ == nobody; });
+        changed_.wait(held, [&] { return driver_ == no_thread; });
         driver_ = me;
     } else {
         changed_.notify_all();
@@ -157,7 +158,7 @@ class driving_hosts_part final : public fork_part {
 };
 driving_hosts_part hosts_at_fork;
 
-// So that no fork finds them half made.
+// Constructs the instance at start, so that no fork finds it half constructed.
 [[maybe_unused]] const driving_hosts& hosts_at_start = driving_hosts::instance();
 
 }  // namespace

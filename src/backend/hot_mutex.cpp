@@ -15,7 +15,7 @@ namespace {
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t), "futex(2) takes the number itself");
 
-/// Sleeps while `word` is `value`, for `most` at most; for ever if that is null. May return for no reason.
+/// Sleeps while `word` is `value`, for `most` at most; without a limit if that is null. May return for no reason.
 void sleep_while(std::atomic<std::uint32_t>& word, std::uint32_t value, const std::timespec* most) noexcept {
     ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, most, nullptr, 0);
 }

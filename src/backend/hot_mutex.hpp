@@ -7,14 +7,14 @@
 
 namespace weir::backend {
 
-/// A lock for stretches of some 100 ns that every operation goes through, where nobody else is as a rule: taking it is one
-/// atomic change, letting it go is a plain write.
+/// A lock for short critical sections (some 100 ns) on the path of every operation, usually without contention: taking it is one
+/// atomic read-modify-write, releasing it is a plain store.
 ///
-///     who lets go:  writes that it is free; reads whether anybody sleeps        (no fence: the other side pays for both)
-///     who sleeps:   says so; membarrier(2); tries once more; sleeps while it is held
+///     releasing thread:  stores that it is free; loads the number of sleepers     (no fence: the sleeper pays for both)
+///     sleeping thread:   raises the number of sleepers; membarrier(2); tries once more; sleeps while it is held
 ///
-/// Either the sleeper finds the lock free, or who lets go sees the sleeper and wakes it. Where the system has no membarrier,
-/// sleepers look again each millisecond. Not fair.
+/// Either the sleeping thread finds the lock free, or the releasing thread sees the sleeper and wakes it. Where the system has no
+/// membarrier, sleeping threads try again each millisecond. Not fair.
 class raw_hot_mutex {
 public:
     constexpr raw_hot_mutex() noexcept = default;
@@ -23,7 +23,7 @@ public:
     ~raw_hot_mutex() = default;
 
     [[nodiscard]] bool try_lock() noexcept {
-        // The exchange of a lock that is held would take its line from who holds it.
+        // Load first: exchanging a held lock would take the cache line from the thread that holds it.
         return state_.load(std::memory_order_relaxed) == 0 && state_.exchange(1, std::memory_order_acquire) == 0;
     }
     [[gnu::always_inline]] void lock() noexcept {
@@ -37,7 +37,7 @@ public:
         }
     }
     /// @{
-    /// `unlock` in two steps: whether somebody sleeps, whom the caller wakes then.
+    /// `unlock` in two steps. `let_go` returns whether a thread sleeps; the caller then calls `wake_one`.
     [[nodiscard, gnu::always_inline]] bool let_go() noexcept {
         state_.store(0, std::memory_order_release);
         std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -53,7 +53,7 @@ private:
     std::atomic<std::uint32_t> sleepers_{0};
 };
 
-/// The same as all locks of Weir are: who holds it, or waits for it, is in a fork_section.
+/// The same for general use. As with all locks of Weir, a thread that holds it, or waits for it, is in a fork_section.
 class hot_mutex {
 public:
     constexpr hot_mutex() noexcept = default;
@@ -75,7 +75,7 @@ public:
         detail::fork_section::leave();
     }
 
-    /// The same lock for who is in a section for all of the time anyway.
+    /// The same lock for a caller that is in a fork_section throughout.
     [[nodiscard]] raw_hot_mutex& within_section() noexcept { return mutex_; }
 
 private:

@@ -23,6 +23,8 @@ std::unique_ptr<queue> driver::adopt_queue(void* /*handle*/, timeline& /*line*/,
     refuse(*this);
 }
 
+void driver::wait_for_event(void* /*event*/, void* /*queue*/) const { refuse(*this); }
+
 std::uint64_t driver::identify(void* /*handle*/) const { refuse(*this); }
 
 }  // namespace backend

@@ -6,9 +6,9 @@
 
 namespace weir::backend {
 
-/// Into which queue of the device's own the calling thread puts work, while it lives. The body of a *native* operation
-/// (detail::task_type::native) does not do the work on an accelerator: it is called once, when its turn to be submitted
-/// has come, and puts the work into that queue.
+/// While it lives, names the device queue into which the calling thread puts work. The body of a *native* operation
+/// (detail::task_type::native) does not do the work on an accelerator itself: it is called once, when it is its turn to be
+/// submitted, and puts the work into that queue.
 class submitting_to {
 public:
     explicit submitting_to(void* queue) noexcept

@@ -2,12 +2,12 @@
 
 namespace weir::backend {
 
-/// A variable of the thread's own, found once: in a shared library each look is a call, and compilers make it again at every
-/// use, since the address never changes.
+/// Returns a thread-local variable whose address is computed once: in a shared library each access is a call, and compilers repeat
+/// it at every use, since they know that the address never changes.
 template <class T>
 [[nodiscard]] T& found_once(T& of_thread) noexcept {
     T* place = &of_thread;
-    asm("" : "+r"(place));  // may be any address from here on
+    asm("" : "+r"(place));  // hides from the compiler which address it is
     return *place;
 }
 

@@ -2,12 +2,12 @@
 
 namespace weir::backend {
 
-/// What all other threads of the process wrote before, the caller sees from here on, and they see what it wrote before: a
-/// fence in each of them, which costs them nothing while nobody asks. Some microseconds. Says so by true; false where the
-/// system has no membarrier(2): then nothing has happened. Any thread.
+/// A full fence in every thread of the process: the caller sees everything that other threads wrote before, and they see what it wrote
+/// before. Costs other threads nothing unless it is called; takes some microseconds. True if done; false, with no effect, where the
+/// system has no membarrier(2). Any thread.
 [[nodiscard]] bool process_barrier() noexcept;
 
-/// Whether there is one. The first call of either makes the process known to the system.
+/// Whether the system has such a barrier. The first call of either function registers the process with the system.
 [[nodiscard]] bool has_process_barrier() noexcept;
 
 }  // namespace weir::backend

@@ -39,7 +39,7 @@ void record_ring::add_segment(std::size_t bytes) {
         fresh->committed.store(0, std::memory_order_relaxed);
         fresh->next.store(nullptr, std::memory_order_relaxed);
     } else {
-        // Larger ones only where the consumer lags behind: else what is used again and again stays in the caches.
+        // Larger segments only where the consumer lags behind: otherwise a small one that is used again and again stays in the caches.
         fresh = make(std::max(rounded(bytes), next_capacity_));
         next_capacity_ = std::min(next_capacity_ * 2, largest_capacity);
     }

@@ -8,8 +8,8 @@
 
 namespace weir::backend {
 
-/// An unbounded first-in-first-out of records of different sizes, for one producer and one consumer at a time. Records
-/// lie one behind the other in segments that are used again, so that in the steady state nothing is allocated.
+/// An unbounded first-in-first-out list of records of different sizes, for one producer and one consumer at a time. Records
+/// lie one behind the other in segments that are reused, so that in the steady state nothing is allocated.
 ///
 /// The producer calls reserve, then push for each record, then commit: the consumer sees records from commit on.
 class record_ring {
@@ -36,7 +36,7 @@ public:
     [[nodiscard]] void* push(std::size_t bytes) noexcept {
         std::byte* const at = data(tail_) + written_;
         if (written_ + fetched_ahead + bytes <= tail_->capacity) {
-            // The consumer has read what lies there now, and its processor has to give it up.
+            // The consumer has read these bytes, so that they are in the cache of its processor, which has to give them up.
             for (std::size_t i = 0; i < bytes; i += cache_line) {
                 fetch_for_writing(at + fetched_ahead + i);
             }
@@ -49,10 +49,10 @@ public:
 
     /// Consumer: the oldest record, or null.
     [[nodiscard]] void* front() noexcept {
-        // Looks at what the producer writes only when all it saw is used up: each look costs both of them.
+        // Loads what the producer writes only when all records seen so far are used up: each such load costs both threads.
         return read_ < seen_ ? data(head_) + read_ : look();
     }
-    /// Consumer: whether there is one that `front` gives without a look at what the producer writes.
+    /// Consumer: whether `front` can return a record without loading what the producer writes.
     [[nodiscard]] bool has_seen() const noexcept { return read_ < seen_; }
     /// Consumer: drops the oldest record, which took `bytes`.
     void pop(std::size_t bytes) noexcept { read_ += static_cast<std::uint32_t>(rounded(bytes)); }
@@ -71,7 +71,8 @@ private:
     static std::byte* data(segment* one) noexcept { return one->data; }
 
     static constexpr std::size_t cache_line = 64;
-    static constexpr std::size_t fetched_ahead = 512;  ///< some records: as long as it takes the other one to answer
+    /// Some records: covers the time that the other processor takes to give up a line.
+    static constexpr std::size_t fetched_ahead = 512;
     static constexpr std::size_t first_capacity = 1024;
     static constexpr std::size_t largest_capacity = 32768;
 
@@ -84,7 +85,7 @@ private:
     alignas(64) segment* head_ = nullptr;
     std::uint32_t read_ = 0;
     std::uint32_t seen_ = 0;  ///< head_->committed when last looked at
-    // Handed from consumer to producer: a segment to use again.
+    // Handed from consumer to producer: a segment for reuse.
     alignas(64) std::atomic<segment*> spare_{nullptr};
 };
 

@@ -10,8 +10,8 @@
 
 namespace weir::backend {
 
-/// A first-in-first-out whose elements are numbered in the order in which they came, and can be looked at by number.
-/// Allocates only where it grows.
+/// A first-in-first-out list whose elements are numbered in the order of arrival, and can be accessed by number.
+/// Allocates only when it grows.
 template <class T>
     requires std::is_nothrow_move_assignable_v<T>
 class ring {
@@ -29,10 +29,10 @@ public:
         return elements_[number & (capacity_ - 1)];
     }
 
-    /// Where the next one will lie, unless it grows; null if it has no room yet.
+    /// Where the next element will be, unless the ring grows; null if it has no room yet.
     [[nodiscard]] const T* next_place() const noexcept { return elements_.get() + (end_ & (capacity_ - 1)); }
 
-    /// Makes it as large as the next power of two that holds `wanted` elements, and those it has. Throws std::bad_alloc;
+    /// Sets the capacity to the next power of two that holds `wanted` elements, and those present. Throws std::bad_alloc;
     /// nothing has changed then.
     void resize(std::size_t wanted) {
         const std::size_t capacity = std::bit_ceil(std::max({wanted, size(), std::size_t{8}}));
@@ -47,11 +47,11 @@ public:
         capacity_ = capacity;
     }
 
-    /// Adds an element: what was in its place before, to be assigned to. There must be room.
+    /// Adds an element and returns its slot, which holds the value of a former element, to be assigned to. There must be room.
     [[nodiscard]] T& push() noexcept { return (*this)[end_++]; }
-    /// Adds all before `number`, for which there is room: their places were written to by their numbers.
+    /// Adds all elements before `number`, for which there is room: their slots were written to by their numbers.
     void push_until(std::uint64_t number) noexcept { end_ = number; }
-    /// Drops all elements before `number`. What they held is let go of when their places are used again.
+    /// Drops all elements before `number`. Their values are released only when their slots are used again.
     void drop_before(std::uint64_t number) noexcept { first_ = number; }
 
 private:

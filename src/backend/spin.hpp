@@ -5,11 +5,11 @@
 
 namespace weir::backend {
 
-/// How long a thread looks for what it waits for before it sleeps: less than a sleep and a wake cost, since what it waits
-/// for may be up to a thread that it keeps from running.
+/// How long a thread polls before it sleeps: less than a sleep and a wake cost, since the awaited event may depend on a thread
+/// that cannot run because this one occupies the processor.
 inline constexpr std::chrono::microseconds patience{5};
 
-/// Whether what is waited for can come about while this thread looks for it.
+/// Whether the awaited event can happen while this thread polls.
 [[nodiscard]] inline bool worth_spinning() noexcept {
     static const bool several_processors = std::thread::hardware_concurrency() > 1;  // reads a file
     return several_processors;
@@ -23,14 +23,14 @@ inline void relax() noexcept {
 #endif
 }
 
-/// Calls `found()` until it is true or the patience is over. Gives its last answer.
+/// Calls `found()` until it returns true or the patience is over. Returns its last answer.
 ///
-/// Looks less and less often: each look takes the memory from the thread that is to write to it, and where that thread
-/// writes often, a look that comes later finds more.
+/// Polls less and less often: each poll takes the cache line from the thread that is to write to it, and where that thread
+/// writes often, a later poll finds more.
 ///
 /// `gives_way`: lets other threads run in between. Good for a thread with nothing to do, beside one on the same processor
-/// that fills its queue: it comes back to more work at once. Bad for one that is in a hurry: where the machine is busy
-/// with other things, each time may cost it a time slice.
+/// that fills its queue: it comes back to more work at once. Bad for a thread that must react fast: on a machine that is busy
+/// with other programs, each yield may cost it a time slice.
 template <class Found>
 [[nodiscard]] bool spin_until(Found&& found, bool gives_way) noexcept {
     constexpr int most_pauses = 16;

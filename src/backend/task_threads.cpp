@@ -11,26 +11,26 @@ namespace weir::backend {
 
 namespace {
 
-/// How long a thread stays without any task.
+/// How long an idle thread stays before it ends.
 constexpr std::chrono::seconds patience_of_threads{2};
 
 }  // namespace
 
 task_threads& task_threads::instance() {
-    // Lives for ever, in memory that cannot run out: those who ask must not fail.
+    // Never destroyed, in static memory, so that access cannot fail.
     alignas(task_threads) static std::byte room[sizeof(task_threads)];
     static auto* const all = ::new (room) task_threads;
     return *all;
 }
 
-/// Whether there is, or was just started, a thread for one more. Under the lock.
+/// Whether there is an idle thread for one more task; starts one if necessary. Under the lock.
 bool task_threads::have_one_idle() noexcept {
     if (waiting_.size() >= idle_) {
         try {
             std::thread([this] { work(false); }).detach();
             ++idle_;
         } catch (const std::exception&) {
-            return false;  // no thread, or no memory for one
+            return false;  // no thread can be started, or there is no memory for one
         }
     }
     return true;
@@ -66,7 +66,7 @@ void task_threads::schedule_surely(blocking_work& one) noexcept {
 }
 
 void task_threads::begin_child() noexcept {
-    // Made anew, not destroyed: a thread that is gone may have held the lock for a look, or waits at the condition.
+    // Constructed anew, not destroyed: a thread of the parent may have held the lock at the fork, or waited at the condition.
     ::new (&mutex_) detail::mutex;
     ::new (&wake_) detail::condition_variable;
     idle_ = 0;
@@ -108,7 +108,7 @@ class task_threads_part final : public fork_part {
 };
 task_threads_part threads_at_fork;
 
-// So that no fork finds them half made.
+// Constructs the instance at start, so that no fork finds it half constructed.
 [[maybe_unused]] const task_threads& threads_at_start = task_threads::instance();
 
 }  // namespace

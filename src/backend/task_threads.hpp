@@ -8,37 +8,37 @@
 
 namespace weir::backend {
 
-/// Something that has work which may block. Intrusive: being scheduled costs no allocation.
+/// An object with work that may block. Intrusive: scheduling it costs no allocation.
 class blocking_work {
 public:
-    /// Runs one piece of work that may block. `self` may be gone, or scheduled again, when this returns.
+    /// Runs one task that may block. The object may be destroyed, or scheduled again, when this returns.
     virtual void run_blocking() noexcept = 0;
 
-    blocking_work* next = nullptr;  ///< fifo's own
+    blocking_work* next = nullptr;  ///< used by fifo
 
 protected:
     blocking_work() = default;
     ~blocking_work() = default;
 };
 
-/// The threads that run host tasks, on whatever device: as many as it takes, so that a task that blocks holds up nothing
-/// but its stream (DESIGN, Decisions).
+/// The threads that run host tasks, of all devices: as many as needed, so that a task that blocks holds up only its own
+/// stream (DESIGN, Decisions).
 class task_threads {
 public:
-    /// The ones of the process; never destroyed, so that streams may be used until the very end.
+    /// The instance of the process; never destroyed, so that streams may be used until the process ends.
     static task_threads& instance();
 
-    /// Has `one.run_blocking()` run on a thread of its own. false if no thread could be started.
+    /// Has a thread of its own run `one.run_blocking()`. False if no thread could be started.
     [[nodiscard]] bool schedule(blocking_work& one) noexcept;
 
-    /// Makes sure that there is a thread for what must run in any case. Throws std::system_error.
+    /// Makes sure that there is a thread for work that must run in any case. Throws std::system_error.
     void keep_one();
-    /// The same as `schedule`; if no thread can be started, it runs later, on one that there is. After `keep_one`.
+    /// The same as `schedule`; if no thread can be started, the work runs later, on an existing one. Requires `keep_one`.
     void schedule_surely(blocking_work& one) noexcept;
 
-    /// In the child of a fork, which has none of the threads.
+    /// Called in the child of a fork, which has none of the threads.
     void begin_child() noexcept;
-    /// Starts again the one that stays, if there was one. Throws std::system_error.
+    /// Starts the permanent thread again, if there was one. Throws std::system_error.
     void resume();
 
 private:

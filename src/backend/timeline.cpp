@@ -22,7 +22,7 @@ namespace {
 void tell_all(waiter* list) noexcept {
     while (list != nullptr) {
         waiter* const one = list;
-        list = one->next;  // `one` may be gone once it is told
+        list = one->next;  // `one` may be destroyed once it is notified
         one->reached();
     }
 }
@@ -43,23 +43,24 @@ void timeline::add(waiter& first, waiter& last) noexcept {
     }
 }
 
-bool timeline::wait(waiter& who, epoch at) noexcept {
+bool timeline::wait(waiter& one, epoch at) noexcept {
     if (completed() >= at) {
         return false;
     }
     const detail::fork_section whole;
-    who.wanted = at;
-    add(who, who);  // before the look at completed_: see complete(). From here on `who` may be gone.
+    one.wanted = at;
+    // Before the load of completed_: see complete(). From here on `one` may be destroyed.
+    add(one, one);
     if (completed_.load(std::memory_order_seq_cst) >= at) {
-        tell_newcomers();
-    } else if (const driver* const asked = whom_to_ask()) {
+        notify_newcomers();
+    } else if (const driver* const asked = driver_to_poll()) {
         asked->hurry({number_, at});
     }
     return true;
 }
 
-/// For a newcomer whose epoch was completed while it came: perhaps nobody has seen it.
-void timeline::tell_newcomers() noexcept {
+/// For a newcomer whose epoch was completed while it was added: perhaps no completing thread has seen it.
+void timeline::notify_newcomers() noexcept {
     for (;;) {
         waiter* rest = newcomers_.exchange(nullptr, std::memory_order_seq_cst);
         const epoch at = completed_.load(std::memory_order_seq_cst);
@@ -80,29 +81,29 @@ void timeline::tell_newcomers() noexcept {
             add(*rest, last_of(*rest));
         }
         tell_all(reached);
-        // A completion that came while the rest was in our hands has not seen it.
+        // A completion during this call has not seen the waiters that were taken out here and added again.
         if (completed_.load(std::memory_order_seq_cst) < earliest) {
             return;
         }
     }
 }
 
-/// Puts a newcomer in its place among those who wait: usually it wants more than all others, and joins at the end.
-void timeline::insert(waiter& who) noexcept {
+/// Inserts a newcomer into the ordered list of waiters: usually its epoch is later than all others, and it joins at the end.
+void timeline::insert(waiter& one) noexcept {
     waiter* before = last_;
-    while (before != nullptr && before->wanted > who.wanted) {
+    while (before != nullptr && before->wanted > one.wanted) {
         before = before->previous;
     }
     waiter*& link = before == nullptr ? first_ : before->next;
-    who.previous = before;
-    who.next = link;
-    (who.next == nullptr ? last_ : who.next->previous) = &who;
-    link = &who;
+    one.previous = before;
+    one.next = link;
+    (one.next == nullptr ? last_ : one.next->previous) = &one;
+    link = &one;
 }
 
-void timeline::tell(epoch at) noexcept {
-    const detail::fork_section whole;  // those who are told are in nobody else's hands
-    // Those who came last are first in the list.
+void timeline::notify(epoch at) noexcept {
+    const detail::fork_section whole;  // no fork may come between: the waiters to notify are in no list any more
+    // The latest newcomers are first in the list.
     waiter* in_order = nullptr;
     for (waiter* one = newcomers_.exchange(nullptr, std::memory_order_seq_cst); one != nullptr;) {
         waiter* const next = one->next;
@@ -158,8 +159,8 @@ void timeline_table::release(timeline_id id) noexcept {
     std::push_heap(free_.begin(), free_.end(), std::greater<>());
 }
 
-/// The device of the timeline, if somebody has to look how far it is.
-const driver* timeline::whom_to_ask() const noexcept {
+/// The device of the timeline, if a host thread has to look for its progress (driver::is_asked); else null.
+const driver* timeline::driver_to_poll() const noexcept {
     const driver* const of = this->of();
     return of != nullptr && of->is_asked() ? of : nullptr;
 }
@@ -171,7 +172,7 @@ bool timeline_table::has_own_end(point p) const noexcept {
 
 bool timeline_table::host_ask(point p) const {
     if (!is_complete(p)) {
-        if (const driver* const asked = at(p.timeline).whom_to_ask()) {
+        if (const driver* const asked = at(p.timeline).driver_to_poll()) {
             asked->look(p);
         }
     }
@@ -183,7 +184,8 @@ bool timeline_table::host_ask(point p) const {
 
 void timeline_table::watch(const wait_watch& by) noexcept {
     watch_make_.store(by.make, std::memory_order_relaxed);
-    watch_every_.store(by.every, std::memory_order_release);  // whoever sees it sees whom to tell
+    // A thread that reads this value reads the new watch_make_, too.
+    watch_every_.store(by.every, std::memory_order_release);
 }
 
 wait_watch timeline_table::watch() const noexcept {
@@ -193,51 +195,79 @@ wait_watch timeline_table::watch() const noexcept {
 
 namespace {
 
-/// A thread that sleeps until it is told.
+/// A thread that sleeps until it is notified.
 struct blocked : waiter {
     detail::mutex mutex;
     detail::condition_variable over;
     bool is_over = false;
     virtual ~blocked() = default;
     void reached() noexcept override {
-        // Notifies under the lock: the waiting thread may end, and this object with it, as soon as it is free.
+        // Notifies under the lock: once the lock is free, the waiting thread may end, and this object with it.
         const std::lock_guard lock(mutex);
         is_over = true;
         over.notify_one();
     }
 };
 
-/// The same for a thread that may go away before it is told.
+/// The same for a thread that may end its wait before it is notified.
 struct abandonable final : blocked {
-    std::shared_ptr<abandonable> told_owner;  ///< of whoever tells, until it has told
+    std::shared_ptr<abandonable> notifying_owner;  ///< keeps this alive for the notifying thread until it is done
     void reached() noexcept override {
-        const std::shared_ptr<abandonable> self = std::move(told_owner);
+        const std::shared_ptr<abandonable> self = std::move(notifying_owner);
         blocked::reached();
     }
 
-    /// False if there is no memory for one.
-    static bool wait(timeline& line, point target, detail::interruptible& answers) {
-        std::shared_ptr<abandonable> self;
-        try {
-            self = std::make_shared<abandonable>();
-        } catch (const std::bad_alloc&) {
-            return false;
-        }
-        self->told_owner = self;
-        if (!line.wait(*self, target.at)) {
-            self->told_owner.reset();
-            return true;
-        }
-        std::unique_lock lock(self->mutex);
+    /// Returns false if there is no memory for the object.
+    static bool wait(timeline& line, point target, detail::interruptible& answers);
+
+private:
+    static void sleep(const std::shared_ptr<abandonable>& self, point target, detail::interruptible& answers);
+};
+
+/// The wait that a thread ended last. The timeline still has its waiter, which the next wait for the same point uses: a thread that waits
+/// again and again with a short deadline adds one waiter, not one for each wait.
+struct abandoned_wait {
+    point target;
+    std::weak_ptr<abandonable> by;
+};
+thread_local abandoned_wait last_abandoned;
+
+void abandonable::sleep(const std::shared_ptr<abandonable>& self, point target, detail::interruptible& answers) {
+    std::unique_lock lock(self->mutex);
+    try {
         watched_sleep(target).until(
             lock, self->over, [&] { return self->is_over; }, &answers);
+    } catch (...) {
+        last_abandoned = {target, self};
+        throw;
+    }
+}
+
+bool abandonable::wait(timeline& line, point target, detail::interruptible& answers) {
+    if (last_abandoned.target == target) {
+        if (const std::shared_ptr<abandonable> known = last_abandoned.by.lock()) {
+            sleep(known, target, answers);
+            return true;
+        }
+    }
+    std::shared_ptr<abandonable> self;
+    try {
+        self = std::make_shared<abandonable>();
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+    self->notifying_owner = self;
+    if (!line.wait(*self, target.at)) {
+        self->notifying_owner.reset();
         return true;
     }
-};
+    sleep(self, target, answers);
+    return true;
+}
 
 thread_local detail::interruptible* innermost = nullptr;
 
-// So that no fork finds them half made.
+// Initialized at start, so that no fork finds it half initialized.
 [[maybe_unused]] const bool spins_at_start = worth_spinning();
 
 }  // namespace
@@ -247,7 +277,7 @@ void timeline_table::host_wait(point p) const {
     if (line.completed() >= p.at) {
         return;
     }
-    const detail::fork_section whole;  // who waits is known to the timeline
+    const detail::fork_section whole;  // no fork may come between: the timeline points to this thread's waiter
     detail::interruptible* const answers = detail::interruptible::current();
     if (answers != nullptr) {
         answers->expect_not_ended();
@@ -256,7 +286,7 @@ void timeline_table::host_wait(point p) const {
         driving_hosts::instance().wait(line, p, answers);
         return;
     }
-    if (const driver* const asked = line.whom_to_ask(); asked != nullptr && asked->await(p)) {
+    if (const driver* const asked = line.driver_to_poll(); asked != nullptr && asked->await(p)) {
         return;
     }
     const waiting_host self_waits;
@@ -279,7 +309,7 @@ bool timeline_table::host_wait_or_end(point p) const noexcept {
         host_wait(p);
         return true;
     } catch (...) {
-        return false;  // the thread's interruptible knows
+        return false;  // the thread's interruptible keeps the exception
     }
 }
 
@@ -289,6 +319,11 @@ namespace weir::detail {
 
 interruptible::interruptible(question asked) noexcept
     : asked_(asked), of_thread_(&backend::found_once(backend::innermost)), before_(std::exchange(*of_thread_, this)) {}
+
+interruptible::interruptible(question asked, std::chrono::steady_clock::time_point deadline) noexcept
+    : interruptible(asked) {
+    deadline_ = deadline;
+}
 
 interruptible::~interruptible() { *of_thread_ = before_; }
 
@@ -301,21 +336,34 @@ void interruptible::ask() {
     expect_not_ended();
     try {
         asked_();
+        if (deadline_ && std::chrono::steady_clock::now() >= *deadline_) {
+            throw deadline_passed();
+        }
     } catch (...) {
         ended_ = std::current_exception();
         throw;
     }
 }
 
+std::chrono::nanoseconds interruptible::longest_sleep() const noexcept {
+    if (!deadline_) {
+        return backend::between_questions;
+    }
+    const std::chrono::nanoseconds left = *deadline_ - std::chrono::steady_clock::now();
+    return std::clamp(left, std::chrono::nanoseconds(0), backend::between_questions);
+}
+
 bool interruptible::may_go_on() noexcept {
     if (ended_) {
         return false;
     }
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    if (now - std::chrono::nanoseconds(asked_at_) < backend::between_questions) {
+    const auto now = std::chrono::steady_clock::now();
+    const std::chrono::nanoseconds since_start = now.time_since_epoch();
+    if (since_start - std::chrono::nanoseconds(asked_at_) < backend::between_questions &&
+        (!deadline_ || now < *deadline_)) {
         return true;
     }
-    asked_at_ = std::chrono::nanoseconds(now).count();
+    asked_at_ = since_start.count();
     try {
         ask();
     } catch (...) {

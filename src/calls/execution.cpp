@@ -2,7 +2,8 @@
 
 #include <string>
 
-#include "runtime/device_state.hpp"
+#include "runtime/devices/device_state.hpp"
+#include "weir/detail/passkey.hpp"
 #include "weir/error.hpp"
 
 namespace weir::calls {
@@ -10,7 +11,7 @@ namespace weir::calls {
 namespace {
 
 bool is_of_kind(device one, device_kind kind) noexcept {
-    return one.kind() == kind || (kind == device_kind::cuda && one.state().stands_for_cuda());
+    return one.kind() == kind || (kind == device_kind::cuda && one.state(detail::key).stands_for_cuda());
 }
 
 device first_of(device_kind kind) {
@@ -18,12 +19,16 @@ device first_of(device_kind kind) {
         return sim(0);
     }
     if (kind == device_kind::cuda) {
-        return cuda();  // throws where there is none
+        return cuda();  // throws if there is none
+    }
+    if (kind == device_kind::registered) {
+        throw argument_error(
+            "execution on a registered device: pass the device, since its kind says not which one is meant");
     }
     return kind == device_kind::cpu_inline ? cpu_inline() : cpu();
 }
 
-/// What is wanted, where the operand lies on `home` and a stream, if there is one, belongs to `of_stream`.
+/// The device to compute on, for an operand on `home` and a stream, if there is one, of the device `of_stream`.
 device resolve(const execution_target& wanted, device home, device of_stream) {
     if (const device* const named = std::get_if<device>(&wanted)) {
         return *named;
@@ -37,11 +42,15 @@ device resolve(const execution_target& wanted, device home, device of_stream) {
 
 }  // namespace
 
-bool share_memory(device a, device b) noexcept { return &a.state().memory_space() == &b.state().memory_space(); }
+bool share_memory(device a, device b) noexcept {
+    return &a.state(detail::key).memory_space() == &b.state(detail::key).memory_space();
+}
 
 device device_of(const array& operand, device of_stream) noexcept {
     return operand.size() > 0 ? operand.device() : of_stream;
 }
+
+device computing_device(const execution_target& wanted, device home) { return resolve(wanted, home, home); }
 
 device computing_device(const execution_target& wanted, const array& operand) {
     const device home = device_of(operand, cpu());

@@ -8,13 +8,15 @@ namespace weir::calls {
 /// Whether operations of one of the devices can use memory of the other.
 [[nodiscard]] bool share_memory(device a, device b) noexcept;
 
-/// The device whose memory an operand is; that of `stream` if it has no elements, and so none.
+/// The device of an operand's memory; that of `stream` if it has no elements, and so no memory.
 [[nodiscard]] device device_of(const array& operand, device of_stream) noexcept;
 
-/// Where a call computes on whose stream is said nothing.
+/// The device on which a call computes if no stream is given, for operands on `home`.
+[[nodiscard]] device computing_device(const execution_target& wanted, device home);
+/// The same for an operand.
 [[nodiscard]] device computing_device(const execution_target& wanted, const array& operand);
 
-/// Where a call computes that is given a stream. Throws argument_error if the stream is one of another device.
+/// The device on which a call computes if a stream is given. Throws argument_error if the stream belongs to another device.
 [[nodiscard]] device computing_device(const char* call, const execution_target& wanted, const array& operand,
                                       const stream_ref& stream);
 

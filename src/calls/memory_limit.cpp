@@ -13,7 +13,7 @@ namespace weir {
 namespace {
 
 struct unit {
-    std::string_view name;  ///< in small letters
+    std::string_view name;  ///< in lower case
     double bytes;
 };
 
@@ -34,7 +34,7 @@ constexpr std::array<unit, 10> units = {{{"", 1},
                          "\"512 MB\" or \"1.5 GiB\"");
 }
 
-/// In small letters, without blanks at its ends.
+/// In lower case, without blanks at its ends.
 std::string plain(std::string_view text) {
     const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
     while (!text.empty() && is_blank(text.front())) {
@@ -82,7 +82,7 @@ memory_limit::memory_limit(std::string_view text) {
         if (one.name == name) {
             const double bytes = std::floor(number * one.bytes);
             if (one.bytes == 1 && bytes != number) {
-                refuse(text);  // a part of a byte: meant as a part of the memory, perhaps
+                refuse(text);  // a fraction of a byte: perhaps meant as a fraction of the memory
             }
             is_part_ = false;
             bytes_ = bytes < 0x1p63 ? static_cast<std::uint64_t>(bytes) : std::numeric_limits<std::uint64_t>::max();

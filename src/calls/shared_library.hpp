@@ -2,24 +2,24 @@
 
 #include <string>
 
-#include "backend/setting.hpp"
+#include "base/setting.hpp"
 
 namespace weir::calls {
 
-/// A shared library that is opened at run time, and never closed: what it made may live until the process ends.
+/// A shared library that is opened at run time, and never closed: objects that it made may live until the process ends.
 class shared_library {
 public:
-    /// Which library, and how a user comes by it.
+    /// Which library, and how a user can install it.
     struct name {
-        const char* file;           ///< "libfftw3.so.3"
-        backend::setting variable;  ///< names another file
-        const char* package;        ///< the package of Debian and Ubuntu that has it
+        const char* file;          ///< "libfftw3.so.3"
+        detail::setting variable;  ///< environment variable that names another file
+        const char* package;       ///< the package of Debian and Ubuntu that contains it
     };
 
-    /// Throws missing_library, which says what to install.
+    /// Throws missing_library, with what to install.
     explicit shared_library(const name& which);
 
-    /// What was opened: the file's name, or what the environment variable said.
+    /// The file that was opened: its usual name, or the value of the environment variable.
     [[nodiscard]] const std::string& file() const noexcept { return file_; }
 
     /// Sets `function` to the library's function of that name. Throws missing_library if it has none.

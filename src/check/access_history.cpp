@@ -10,9 +10,9 @@ void access_history::cut(past_access& past, const order::footprint& where, std::
         return;
     }
     if (where.shape || past.where.shape) {
-        return;  // what is left of it would be no simple range
+        return;  // the rest would not be a simple range
     }
-    // Most programs use the same ranges again: then nothing is cut in two and nothing moves.
+    // Most programs use the same ranges again: then nothing is split and nothing moves.
     past_access before = past;
     before.where.end = std::min(past.where.end, where.begin);
     past.where.begin = std::max(past.where.begin, where.end);

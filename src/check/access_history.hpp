@@ -16,13 +16,13 @@ struct past_access {
     order::access_mode mode = order::access_mode::read;
     moment when;
     runtime::site from;
-    bool left_to_weir = false;  ///< Weir orders it, and that counts
-    bool is_exact = true;       ///< `where` is no more than what it touches
+    bool left_to_weir = false;                                  ///< Weir orders it, and options let that count
+    observe::certainty touches = observe::certainty::definite;  ///< `possible` if it may touch less than `where`, too
 };
 
-/// The accesses to one resource that later ones may race with. Never pruned by completion (rule O10). What a later access
-/// covers is cut away if the program orders the two: whoever is ordered after the later one is ordered after both, and
-/// whoever is not races with the later one.
+/// The accesses to one resource that later ones may race with. Never pruned by completion (rule O10). Parts that a later access covers
+/// are cut away if the program orders the two: what is ordered after the later access is ordered after both, and what is not races with
+/// the later access.
 class access_history {
 public:
     /// Calls `visit(past_access)` for each access that conflicts with one to `where`.
@@ -37,13 +37,16 @@ public:
     }
     [[nodiscard]] const std::vector<past_access>& all() const noexcept { return accesses_; }
 
-    /// Cuts away what an access to `where` replaces, of the accesses for which `is_before(past_access)` holds.
+    /// Of the accesses for which `is_before(past_access)` is true, cuts away what an access to `where` replaces. An access that may not
+    /// happen does not replace a definite one: a later race with the definite one is definite.
     template <class IsBefore>
-    void replace(const order::footprint& where, order::access_mode mode, IsBefore&& is_before) {
+    void replace(const order::footprint& where, order::access_mode mode, observe::certainty touches,
+                 IsBefore&& is_before) {
         std::vector<past_access> rests;
         for (past_access& past : accesses_) {
             const bool same_kind = mode == order::access_mode::write || past.mode == order::access_mode::read;
-            if (same_kind && overlap(where, past.where) && is_before(past)) {
+            const bool is_as_certain = touches == observe::certainty::definite || past.touches == touches;
+            if (same_kind && is_as_certain && overlap(where, past.where) && is_before(past)) {
                 cut(past, where, rests);
             }
         }
@@ -58,7 +61,7 @@ public:
     }
 
 private:
-    /// Leaves of `past` what lies outside `where`; if that is in two parts, the second goes to `rests`.
+    /// Leaves of `past` the part outside `where`; if there are two parts, the second goes to `rests`.
     static void cut(past_access& past, const order::footprint& where, std::vector<past_access>& rests);
     void drop_empty();
 

@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "check/wording.hpp"
-#include "weir/completion.hpp"
+#include "observe/acting.hpp"
+#include "observe/deferred_reports.hpp"
 #include "weir/error.hpp"
 
 namespace weir::check {
@@ -29,18 +30,18 @@ template <class Act>
 void detector::note(Act&& act) noexcept {
     const std::lock_guard lock(mutex_);
     try {
-        order_.act_for(runtime::acting());
+        order_.act_for(observe::acting_for::current());
         act();
     } catch (const std::bad_alloc&) {
         ++lost_;
     }
 }
 
-bool detector::left_to_weir(const runtime::observed_access& access) const noexcept {
+bool detector::left_to_weir(const observe::observed_access& access) const noexcept {
     return access.is_internal || (access.ordering == ordering_mode::automatic && !options_.assume_manual);
 }
 
-void detector::join_packages(agent self, const runtime::observed_operation& what) {
+void detector::join_packages(agent self, const observe::observed_operation& what) {
     if (options_.assume_manual) {
         return;
     }
@@ -52,7 +53,7 @@ void detector::join_packages(agent self, const runtime::observed_operation& what
     for (const frontiers::point entry : what.entries) {
         join(entry);
     }
-    for (const runtime::observed_wait& wait : what.waits) {
+    for (const observe::observed_wait& wait : what.waits) {
         if (wait.why == order::reason::exit && !wait.hazard_of_manual) {
             join(wait.target);
         }
@@ -60,7 +61,7 @@ void detector::join_packages(agent self, const runtime::observed_operation& what
 }
 
 template <class Join>
-void detector::join_conflicts(const runtime::observed_access& access, Join&& join) {
+void detector::join_conflicts(const observe::observed_access& access, Join&& join) {
     if (left_to_weir(access)) {
         const memory& one = memory_[access.resource];
         one.history.conflicts(access.where, access.mode, [&](const past_access& past) { join(past.when); });
@@ -68,52 +69,52 @@ void detector::join_conflicts(const runtime::observed_access& access, Join&& joi
     }
 }
 
-void detector::stream_made(const runtime::stream_info& stream) {
+void detector::stream_made(const observe::stream_info& stream) {
     note([&] { order_.of(stream); });
 }
 
-void detector::stream_gone(const runtime::stream_info& stream, frontiers::point last) {
+void detector::stream_gone(const observe::stream_info& stream, frontiers::point last) {
     note([&] { gone_.add(stream, last); });
 }
 
-void detector::operation(const runtime::observed_operation& what) {
+void detector::operation(const observe::observed_operation& what) {
     note([&] {
         const agent self = order_.of(*what.stream);
         const moment now{self, what.epoch};
         order_.join_actor(self);
-        for (const completion& one : what.after) {
-            const frontiers::point target{one.timeline(), one.epoch()};
+        for (const frontiers::point target : what.after) {
             events_.waited(now, target, order_, what.from.where);
             if (const auto past = order_.find(target)) {
                 order_.join(self, *past);
             }
         }
         join_packages(self, what);
-        // What Weir orders comes first: its waits hold the whole operation back, so they order its other accesses, too.
-        // What counts is that Weir orders the two, not which waits it found to be missing at that moment.
+        // Accesses that Weir orders come first: their waits hold the whole operation back, so they order its other accesses, too. It counts
+        // that Weir orders the two, and not which waits Weir issued at that moment.
         for (const auto& access : what.accesses) {
             join_conflicts(access, [&](moment past) { order_.join(self, past); });
         }
         order_.reach(self, what.epoch);
         const auto is_before = [&](const past_access& past) { return order_.ordered(self, past.when); };
         for (const auto& access : what.accesses) {
-            look_back(access, {access.where, access.mode, self, what.from}, is_before);
+            look_back(access, {access.where, access.mode, self, what.from, access.touches}, is_before);
         }
         for (const auto& access : what.accesses) {
             access_history& history = memory_[access.resource].history;
-            history.replace(access.where, access.mode, is_before);
-            history.add({access.resource, access.where, access.mode, now, what.from, left_to_weir(access)});
+            history.replace(access.where, access.mode, access.touches, is_before);
+            history.add(
+                {access.resource, access.where, access.mode, now, what.from, left_to_weir(access), access.touches});
         }
     });
 }
 
-void detector::event_recorded(std::uint64_t event, const runtime::stream_info& stream, frontiers::point at,
+void detector::event_recorded(std::uint64_t event, const observe::stream_info& stream, frontiers::point at,
                               const source_location& where) {
     note([&] { events_.recorded(event, {order_.of(stream), at.at}, at, where); });
 }
 
-void detector::stream_waits(const runtime::stream_info& stream, frontiers::epoch at, frontiers::point target,
-                            std::uint64_t event, runtime::wait_made /*how*/, const source_location& where) {
+void detector::stream_waits(const observe::stream_info& stream, frontiers::epoch at, frontiers::point target,
+                            std::uint64_t event, observe::wait_made /*how*/, const source_location& where) {
     note([&] {
         const agent self = order_.of(stream);
         order_.join_actor(self);
@@ -145,13 +146,23 @@ void detector::device_waited(std::string_view device, const source_location& /*w
     });
 }
 
-void detector::host_access(const runtime::observed_access& what, const source_location& where) {
+void detector::host_access(const observe::observed_access& what, const source_location& where) {
     note([&] {
         join_conflicts(what, [&](moment past) { order_.actor_joins(past); });
-        look_back(what, {what.where, what.mode, std::nullopt, {nullptr, where}},
+        look_back(what, {what.where, what.mode, std::nullopt, {nullptr, where}, what.touches},
                   [&](const past_access& past) { return order_.ordered_for_actor(past.when); });
-        // Not kept: what is enqueued later comes after it, since the host does one thing after the other, and a view that
-        // lives on holds back what conflicts with it (rule X7).
+        // Not kept: what is enqueued later comes after it, because the host does one thing after the other, and a view that lives on holds
+        // back what conflicts with it (rule X7).
+    });
+}
+
+void detector::host_found_ready(const observe::observed_access& what) {
+    note([&] {
+        if (const auto found = memory_.find(what.resource); found != memory_.end()) {
+            const auto join = [&](const past_access& past) { order_.actor_joins(past.when); };
+            found->second.history.conflicts(what.where, what.mode, join);
+            found->second.packages.conflicts(what.where, what.mode, join);
+        }
     });
 }
 
@@ -169,32 +180,37 @@ void detector::package_used(std::uint64_t resource, const order::footprint& wher
     note([&] {
         if (const auto when = order_.find(at)) {
             access_history& packages = memory_[resource].packages;
-            packages.replace(where, mode, [&](const past_access& past) { return order_.ordered(past.when, *when); });
+            packages.replace(where, mode, observe::certainty::definite,
+                             [&](const past_access& past) { return order_.ordered(past.when, *when); });
             packages.add({resource, where, mode, *when, {}});
         }
     });
 }
 
 template <class IsBefore>
-void detector::look_back(const runtime::observed_access& access, const present& second, IsBefore&& is_before) {
+void detector::look_back(const observe::observed_access& access, const present& second, IsBefore&& is_before) {
     memory& one = memory_[access.resource];
     one.size = access.bytes;
+    if (access.token != nullptr && !one.token) {
+        one.token = access.token;
+    }
     one.history.conflicts(access.where, access.mode, [&](const past_access& past) {
         if (!is_before(past)) {
             found(fault::unordered, past, second, access.resource, one);
         }
     });
-    // Weir's waits for former owners order nothing here: which memory an owner is given is luck.
+    // Weir's waits for former owners order nothing here: which memory an owner gets depends on timing.
     const bool is_safe = left_to_weir(access);
     one.former.conflicts(access.where, access.mode, [&](const past_access& past) {
         if (!is_safe && !is_before(past)) {
             found(fault::early_reuse, past, second, access.resource, one);
         }
     });
-    one.former.replace(access.where, access.mode, [&](const past_access& past) { return is_safe || is_before(past); });
+    one.former.replace(access.where, access.mode, access.touches,
+                       [&](const past_access& past) { return is_safe || is_before(past); });
 }
 
-void detector::allocated(const runtime::observed_allocation& what) {
+void detector::allocated(const observe::observed_allocation& what) {
     note([&] {
         memory& one = memory_[what.resource];
         one.bytes = what.bytes;
@@ -223,12 +239,15 @@ void detector::dropped(std::uint64_t resource) {
         const auto found = memory_.find(resource);
         if (found != memory_.end()) {
             judge_end(resource, found->second);
-            memory_.erase(found);  // nobody can use it any more under this number
+            memory_.erase(found);  // this number is never used again
         }
     });
 }
 
 void detector::judge_end(std::uint64_t resource, const memory& one) {
+    if (one.token.has_value()) {
+        return;  // nothing is freed that others could use
+    }
     std::vector<past_access> strays = one.former.all();
     for (const past_access& past : one.history.all()) {
         if (past.left_to_weir) {
@@ -237,10 +256,11 @@ void detector::judge_end(std::uint64_t resource, const memory& one) {
         if (one.bytes == 0) {
             unjudged_drops_ += order_.ordered_for_actor(past.when) ? 0U : 1U;
         } else if (!one.allocator) {
-            break;  // others own it, and let go of it when the last access is over (rule L4)
-        } else if (past.when.who != *one.allocator && !one.end.comes_after(past.when, order_.known(*one.allocator))) {
-            const present drop{
-                {0, one.bytes}, order::access_mode::write, one.allocator, {nullptr, one.allocated}, true};
+            break;  // another owner's memory, which is given back when the last access is complete (rule L4)
+        } else if (past.when.stream != *one.allocator &&
+                   !one.end.comes_after(past.when, order_.known(*one.allocator))) {
+            const present drop{{0, one.bytes},           order::access_mode::write,    one.allocator,
+                               {nullptr, one.allocated}, observe::certainty::definite, true};
             found(fault::use_after_free, past, drop, resource, one);
             strays.push_back(past);
         }
@@ -253,11 +273,13 @@ void detector::judge_end(std::uint64_t resource, const memory& one) {
 void detector::found(fault what, const past_access& first, const present& second, std::uint64_t resource,
                      const memory& of) {
     race one;
-    one.first = describe(first.from, first.when.who);
-    one.second = describe(second.from, second.who);
+    one.first = describe(first.from, first.when.stream);
+    one.second = describe(second.from, second.stream);
     one.second.is_drop = second.is_drop;
+    // A drop frees all of the memory, so the first access may happen anywhere in it.
+    const bool shares_bytes = second.is_drop || compare(first.where, second.where) == order::overlap_kind::certain;
     const bool is_certain =
-        second.is_drop || (first.is_exact && compare(first.where, second.where) == order::overlap_kind::certain);
+        shares_bytes && first.touches == observe::certainty::definite && second.touches == observe::certainty::definite;
     one.certainty = is_certain ? "definite" : "possible";
     std::string key = key_of(one.first, one.second);
     const auto known = by_lines_.find(key);
@@ -268,39 +290,75 @@ void detector::found(fault what, const past_access& first, const present& second
             before.certainty = one.certainty;
         }
         if (options_.mode == check_mode::raise) {
-            raise(before);
+            raise(before, second.is_drop);
         }
         return;
     }
     complete(one, what, first, second, resource, of);
     if (options_.mode == check_mode::raise) {
-        raise(one);
+        raise(one, second.is_drop);
     } else if (options_.mode == check_mode::warn) {
-        runtime::verdicts::tell_later(warn_, "weir check: " + text_of(one));
+        leave(std::make_shared<observe::deferred_report>(warn_, "weir check: " + text_of(one)), second.is_drop);
     }
     races_.push_back(std::move(one));
     by_lines_.emplace(std::move(key), races_.size() - 1);
 }
 
-void detector::raise(const race& one) const {
-    runtime::verdicts::raise_later(std::make_exception_ptr(race_error("weir check: " + text_of(one))));
+void detector::leave(std::shared_ptr<observe::deferred_report> one, bool is_drop) {
+    std::erase_if(left_, [](const auto& each) { return !each->is_left(); });
+    // What an operation drops at its end has no call: its thread may run other operations next, which have no part in the race.
+    if (!order_.body() || !is_drop) {
+        observe::deferred_reports::leave(one);
+    }
+    left_.push_back(std::move(one));
+}
+
+void detector::raise(const race& one, bool is_drop) {
+    const bool is_left =
+        std::any_of(left_.begin(), left_.end(), [](const auto& each) { return each->is_error() && each->is_left(); });
+    if (!is_left || !is_drop) {  // one error is enough for any number of drops
+        std::string text = "weir check: " + text_of(one);
+        auto error = std::make_exception_ptr(race_error(text));
+        leave(std::make_shared<observe::deferred_report>(std::move(error), std::move(text)), is_drop);
+    }
+}
+
+void detector::settle(bool may_throw) {
+    std::vector<std::shared_ptr<observe::deferred_report>> all;
+    {
+        const std::lock_guard lock(mutex_);
+        all.swap(left_);
+    }
+    if (!may_throw) {
+        for (const auto& one : all) {
+            if (one->take()) {
+                one->say();
+            }
+        }
+        return;
+    }
+    observe::deferred_reports::settle_now(all);
 }
 
 void detector::complete(race& one, fault what, const past_access& first, const present& second, std::uint64_t resource,
                         const memory& of) const {
     const auto touches = [](race_access& access, const order::footprint& where, order::access_mode mode) {
-        access.range = where;
+        access.range = {where.begin, where.end};
         access.mode = mode;
     };
     touches(one.first, first.where, first.mode);
     touches(one.second, second.where, second.mode);
     one.first.resource = first.resource;
     one.second.resource = resource;
-    one.second.array =
-        "memory #" + std::to_string(resource) + " of " + std::to_string(of.bytes == 0 ? of.size : of.bytes) + " bytes";
+    one.second.array = of.token
+                           ? (of.token->empty() ? "token #" + std::to_string(resource) : "token \"" + *of.token + "\"")
+                           : "memory #" + std::to_string(resource) + " of " +
+                                 std::to_string(of.bytes == 0 ? of.size : of.bytes) + " bytes";
+    one.first.is_token = of.token.has_value();
+    one.second.is_token = of.token.has_value();
     if (of.allocated.line != 0) {
-        one.second.array +=
-            std::string(", allocated at ") + of.allocated.file + ":" + std::to_string(of.allocated.line);
+        one.second.array += std::string(of.token ? ", made at " : ", allocated at ") + of.allocated.file + ":" +
+                            std::to_string(of.allocated.line);
     }
     one.first.array = first.resource == resource
                           ? one.second.array
@@ -312,29 +370,29 @@ void detector::complete(race& one, fault what, const past_access& first, const p
     } else if (const auto stale = stale_wait_before(first, second)) {
         one.kind = "stale-event";
         one.reason = reason_of(*stale);
-    } else if (second.who && order_.default_of(first.when.who) != order_.default_of(*second.who)) {
+    } else if (second.stream && order_.default_of(first.when.stream) != order_.default_of(*second.stream)) {
         one.kind = "default-stream";
-        one.reason = reason_of(one, order_.default_of(first.when.who), order_.default_of(*second.who));
+        one.reason = reason_of(one, order_.default_of(first.when.stream), order_.default_of(*second.stream));
     } else {
-        one.kind = second.who ? kind_of(first.mode, second.mode) : "host";
+        one.kind = second.stream ? kind_of(first.mode, second.mode) : "host";
     }
     one.mend = mend_of(one);
 }
 
 std::optional<stale_wait> detector::stale_wait_before(const past_access& first, const present& second) const {
     return events_.find(first.when, order_, [&](moment wait) {
-        return second.who ? order_.ordered(*second.who, wait) : order_.ordered_for_actor(wait);
+        return second.stream ? order_.ordered(*second.stream, wait) : order_.ordered_for_actor(wait);
     });
 }
 
-race_access detector::describe(const runtime::site& from, const std::optional<agent>& who) const {
+race_access detector::describe(const runtime::site& from, const std::optional<agent>& stream) const {
     race_access one;
     one.where = from.where;
     one.file = from.where.file;
     one.line = from.where.line;
     one.function = from.where.function;
-    one.stream = who ? order_.name(*who) : "host";
-    one.stream_id = who ? order_.id(*who) : 0;
+    one.stream = stream ? order_.name(*stream) : "host";
+    one.stream_id = stream ? order_.id(*stream) : 0;
     one.label = from.label == nullptr ? "" : from.label;
     return one;
 }

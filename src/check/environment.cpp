@@ -1,4 +1,4 @@
-// WEIR_CHECK=1 watches the whole process, from its start to its exit.
+// WEIR_CHECK=1 checks the whole process, from its start to its exit.
 #include <unistd.h>
 
 #include <cstdio>
@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "backend/setting.hpp"
+#include "base/setting.hpp"
 #include "weir/check.hpp"
 
 namespace weir::check {
@@ -17,12 +17,12 @@ namespace {
 const check_scope* scope = nullptr;
 pid_t watched = 0;
 
-/// In one piece, so that nothing of the program's mixes with it.
+/// Prints in one call, so that the program's own output does not mix with it.
 void print(const std::string& text) noexcept { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 void finish() {
     if (getpid() != watched) {
-        return;  // a child of the watched process, which will report itself
+        return;  // a child of the checked process: the process itself writes the report
     }
     try {
         print(scope->report().to_string());
@@ -31,9 +31,9 @@ void finish() {
     }
 }
 
-/// A process that cannot be watched runs all the same.
+/// If checking cannot start, the process runs unchecked.
 bool start() {
-    const char* const wanted = backend::setting("WEIR_CHECK").value();
+    const char* const wanted = detail::setting("WEIR_CHECK").value();
     const std::string_view how = wanted == nullptr ? "" : wanted;
     if (how.empty() || how == "0") {
         return false;
@@ -65,7 +65,7 @@ bool start() {
 
 }  // namespace weir::check
 
-// runtime/devices.cpp refers to it, so that every program has this file.
+// runtime/devices/devices.cpp refers to this variable, so that every program includes this file.
 extern "C" {
 extern const bool weir_check_environment;
 const bool weir_check_environment = weir::check::start();

@@ -17,7 +17,7 @@ void event_history::waited(std::uint64_t event, moment at, frontiers::point targ
         waits_.pop_front();
     }
     const std::optional<moment> taken = order.find(target);
-    waits_.push_back({event, at, target, taken, taken ? order.tail(taken->who) : 0, where});
+    waits_.push_back({event, at, target, taken, taken ? order.tail(taken->stream) : 0, where});
 }
 
 void event_history::waited(moment at, frontiers::point target, const program_order& order,
@@ -41,7 +41,8 @@ std::optional<stale_wait> event_history::would_order(const wait& one, moment fir
             found.better = other.where;
         }
     }
-    const bool too_early = one.taken && one.taken->who == first.who && one.taken->at < first.at && first.at <= one.tail;
+    const bool too_early =
+        one.taken && one.taken->stream == first.stream && one.taken->at < first.at && first.at <= one.tail;
     return found.better || too_early ? std::optional(found) : std::nullopt;
 }
 

@@ -19,14 +19,14 @@ void owners_end::release(const program_order& order, const clock& allocating) {
     if (knows) {
         operations_.merge(*knows);
     }
-    operations_.merge(frontiers::point{order.body()->who, order.body()->at});
+    operations_.merge(frontiers::point{order.body()->stream, order.body()->at});
 }
 
 bool owners_end::comes_after(moment past, const clock& allocating_now) const noexcept {
-    // When an operation lets go is luck; when the program does is not: what the allocating stream is given later counts
-    // only where the program never owned the memory.
+    // When an operation lets go depends on timing; when the program lets go does not. So what the allocating stream is given later counts
+    // only if the program never owned the memory.
     const clock& allocating = by_program_ ? allocating_ : allocating_now;
-    return covers(program_, past) || covers(allocating, past) || operations_.covers({past.who, past.at});
+    return covers(program_, past) || covers(allocating, past) || operations_.covers({past.stream, past.at});
 }
 
 void freed_memory::add(const memory_place& place, const std::vector<past_access>& accesses) {
@@ -56,17 +56,17 @@ access_history freed_memory::take(const memory_place& place) {
             if (from >= place.address && to <= end) {
                 access.where.shape = one.access.where.shape;
             } else {
-                access.is_exact = false;  // of a shape that is cut in two, the whole range
+                access.touches = observe::certainty::possible;  // if a shape is cut in two, the whole range counts
             }
         }
         taken.add(std::move(access));
-        // What lies beside the new owner's memory stays for others.
+        // The parts outside the new owner's memory stay for later owners.
         for (const auto& [first, last] :
              {std::pair(from, std::min(to, place.address)), std::pair(std::max(from, end), to)}) {
             if (first < last) {
                 stray rest = one;
                 rest.access.where = {first - one.base, last - one.base};
-                rest.access.is_exact = one.access.is_exact && !one.access.where.shape;
+                rest.access.touches = one.access.where.shape ? observe::certainty::possible : one.access.touches;
                 left.push_back(std::move(rest));
             }
         }

@@ -8,19 +8,25 @@ namespace weir::check {
 
 namespace {
 
-/// `known`, and `past`, and what `past` comes after.
+/// The union of `known`, `past`, and what `past` comes after.
 clock merged(const clock& known, moment past, const clock& before) {
     auto all = known ? *known : frontiers::frontier();
-    all.merge(frontiers::point{past.who, past.at});
+    all.merge(frontiers::point{past.stream, past.at});
     if (before) {
         all.merge(*before);
     }
     return std::make_shared<const frontiers::frontier>(std::move(all));
 }
 
+clock merged(const clock& known, const clock& more) {
+    auto all = known ? *known : frontiers::frontier();
+    all.merge(*more);
+    return std::make_shared<const frontiers::frontier>(std::move(all));
+}
+
 }  // namespace
 
-agent program_order::of(const runtime::stream_info& stream) {
+agent program_order::of(const observe::stream_info& stream) {
     const auto found = by_id_.find(stream.id);
     if (found != by_id_.end()) {
         return found->second;
@@ -53,12 +59,12 @@ clock program_order::actor_knows() const {
     if (!body_) {
         return host_;
     }
-    const stream_clock& stream = streams_[body_->who];
-    if (stream.body == body_->at) {
-        return stream.body_knows;
+    const stream_clock& its = streams_[body_->stream];
+    if (its.body == body_->at) {
+        return its.body_knows;
     }
-    // What it does is done before its own operation is over, but after all that the operation waited for.
-    return merged(nullptr, {body_->who, body_->at - 1}, known_at(*body_));
+    // The body acts before its own operation is complete, but after everything that the operation waited for.
+    return merged(nullptr, {body_->stream, body_->at - 1}, known_at(*body_));
 }
 
 void program_order::actor_joins(moment past) {
@@ -71,40 +77,66 @@ void program_order::actor_joins(moment past) {
         host_ = std::move(all);
         return;
     }
-    streams_[body_->who].body = body_->at;
-    streams_[body_->who].body_knows = std::move(all);
+    streams_[body_->stream].body = body_->at;
+    streams_[body_->stream].body_knows = all;
+    body_joins(*body_, all);
 }
 
-void program_order::join_actor(agent who) {
-    stream_clock& stream = streams_[who];
+void program_order::body_joins(moment operation, const clock& knows) {
+    const auto join = [&](clock& one) {
+        if (one && one->covers({operation.stream, operation.at})) {
+            one = merged(one, knows);
+        }
+    };
+    join(host_);
+    for (stream_clock& other : streams_) {
+        join(other.now);
+        join(other.body_knows);
+        // Each version covers what the former one covers.
+        const auto first = std::find_if(other.versions.rbegin(), other.versions.rend(), [&](const version& v) {
+                               return !v.known->covers({operation.stream, operation.at});
+                           }).base();
+        std::for_each(first, other.versions.end(), [&](version& v) { join(v.known); });
+    }
+    // The clocks of a stream do not cover the stream itself.
+    stream_clock& its = streams_[operation.stream];
+    auto from = std::lower_bound(its.versions.begin(), its.versions.end(), operation.at,
+                                 [](const version& v, frontiers::epoch at) { return v.from < at; });
+    if (from == its.versions.end() || from->from != operation.at) {
+        from = its.versions.insert(from, {operation.at, known_at(operation)});
+    }
+    std::for_each(from, its.versions.end(), [&](version& v) { v.known = merged(v.known, knows); });
+    its.now = merged(its.now, knows);
+}
+
+void program_order::join_actor(agent stream) {
+    stream_clock& its = streams_[stream];
     const clock knows = actor_knows();
-    if (!knows || stream.host == knows) {
+    if (!knows || its.host == knows) {
         return;
     }
-    auto all = stream.now ? *stream.now : frontiers::frontier();
-    all.merge(*knows);
-    stream.now = std::make_shared<const frontiers::frontier>(std::move(all));
+    its.now = merged(its.now, knows);
     if (!body_) {
-        stream.host = knows;
+        its.host = knows;
     }
 }
 
-void program_order::join(agent who, moment past) {
-    if (!ordered(who, past)) {  // whoever knows a moment knows all that it comes after
-        streams_[who].now = merged(streams_[who].now, past, known_at(past));
+void program_order::join(agent stream, moment past) {
+    if (!ordered(stream, past)) {  // what is ordered after a moment is ordered after everything before it
+        streams_[stream].now = merged(streams_[stream].now, past, known_at(past));
     }
 }
 
-void program_order::reach(agent who, frontiers::epoch at) {
-    stream_clock& stream = streams_[who];
-    stream.tail = at;
-    if (stream.now && (stream.versions.empty() || stream.versions.back().known != stream.now)) {
-        stream.versions.push_back({at, stream.now});
+void program_order::reach(agent stream, frontiers::epoch at) {
+    stream_clock& its = streams_[stream];
+    its.tail = at;
+    if (its.now && (its.versions.empty() || its.versions.back().known != its.now)) {
+        its.versions.push_back({at, its.now});
     }
 }
 
 clock program_order::known_at(moment m) const {
-    const auto& versions = streams_[m.who].versions;
+    const auto& versions = streams_[m.stream].versions;
     const auto next = std::upper_bound(versions.begin(), versions.end(), m.at,
                                        [](frontiers::epoch at, const version& v) { return at < v.from; });
     return next == versions.begin() ? nullptr : std::prev(next)->known;

@@ -1,5 +1,5 @@
-// The folder check/ finds races: it observes what is enqueued, and knows nothing of how Weir orders work. Its clocks and
-// histories are its own; it includes the observers' interface and frontiers.
+// The folder check/ finds races: it observes what is enqueued, and knows nothing of how Weir orders work. It has its own clocks and
+// histories; it includes the observers' interface and frontiers.
 #pragma once
 
 #include <cstdint>
@@ -10,80 +10,84 @@
 #include <vector>
 
 #include "frontier/frontier.hpp"
-#include "runtime/observer.hpp"
-#include "runtime/stream_directory.hpp"
+#include "observe/observer.hpp"
+#include "observe/stream_directory.hpp"
 
 namespace weir::check {
 
-/// Names one stream. Dense, and never used again, which timelines are: that the former stream of a timeline was over
-/// when the next one began is luck, and luck orders nothing.
+/// Identifies one stream. Dense, and never reused, unlike timelines: that the former stream of a timeline was complete when the next one
+/// began depends on timing, and timing orders nothing.
 using agent = frontiers::timeline_id;
 
 /// A position in a stream.
 struct moment {
-    agent who = 0;
+    agent stream = 0;
     frontiers::epoch at = 0;
 };
 
-/// What somebody comes after, by the numbers of agents. Null is nothing.
+/// What a stream or an actor comes after, by the numbers of agents. Null is nothing.
 using clock = std::shared_ptr<const frontiers::frontier>;
 
 [[nodiscard]] inline bool covers(const clock& known, moment past) noexcept {
-    return known && known->covers({past.who, past.at});
+    return known && known->covers({past.stream, past.at});
 }
 
-/// The order that the program itself asks for: vector clocks of the streams and of whoever enqueues. Whatever is joined
-/// stays (rule V1: verdicts do not depend on what was over when). Not synchronised.
+/// The order that the program itself asks for: vector clocks of the streams and of the actor. What is joined is never dropped (rule V1:
+/// results do not depend on what was complete when). Not synchronized.
 ///
-/// Who enqueues and waits is the *actor*: the program's threads, which count as one, since nobody sees its locks; or the
-/// body of an operation, which comes after what the operation comes after, and after what it waits for itself. Nothing is
-/// known of how the two run beside each other.
+/// The *actor* enqueues and waits. It is either the program's threads, which count as one, because the program's locks cannot be seen; or
+/// the body of an operation, which comes after what the operation comes after, and after what the body itself waits for; what the body has
+/// waited for comes before the end of the operation. The order between the two is not known.
 class program_order {
 public:
-    /// The number of a stream; a new one at first sight. A queue that was adopted before goes on where it was.
-    agent of(const runtime::stream_info& stream);
-    [[nodiscard]] const std::string& name(agent who) const noexcept { return streams_[who].name; }
-    [[nodiscard]] runtime::default_kind default_of(agent who) const noexcept { return streams_[who].default_of; }
-    [[nodiscard]] std::uint64_t id(agent who) const noexcept { return streams_[who].id; }
+    /// The number of a stream; a new one if it was not seen before. A queue that was adopted before continues where it was.
+    agent of(const observe::stream_info& stream);
+    [[nodiscard]] const std::string& name(agent stream) const noexcept { return streams_[stream].name; }
+    [[nodiscard]] observe::default_kind default_of(agent stream) const noexcept { return streams_[stream].default_of; }
+    [[nodiscard]] std::uint64_t id(agent stream) const noexcept { return streams_[stream].id; }
 
-    /// Which stream's moment a point is. None if that stream was never seen.
+    /// The moment that a point is. None if its stream was never seen.
     [[nodiscard]] std::optional<moment> find(frontiers::point p) const;
 
-    /// Who acts from now on: the body of the operation at `operation`, or, with epoch 0, the program's threads.
+    /// Sets the actor: the body of the operation at `operation`, or, with epoch 0, the program's threads.
     void act_for(frontiers::point operation) { body_ = operation.at == 0 ? std::nullopt : find(operation); }
-    /// The operation whose body acts, if it is one.
+    /// The operation whose body is the actor, if it is one.
     [[nodiscard]] const std::optional<moment>& body() const noexcept { return body_; }
     /// What the actor comes after.
     [[nodiscard]] clock actor_knows() const;
-    /// What the actor does from now on comes after `past`.
+    /// The actor's later actions come after `past`.
     void actor_joins(moment past);
 
-    /// What `who` does from now on comes after what the actor knows.
-    void join_actor(agent who);
-    /// What `who` does from now on comes after `past` and all that `past` comes after.
-    void join(agent who, moment past);
-    /// `who` has reached `at`: an operation or a wait of its, which comes after all that was joined before.
-    void reach(agent who, frontiers::epoch at);
+    /// Later work of `stream` comes after what the actor comes after.
+    void join_actor(agent stream);
+    /// Later work of `stream` comes after `past` and everything that `past` comes after.
+    void join(agent stream, moment past);
+    /// `stream` has reached `at`: an operation or a wait, which comes after everything that was joined before.
+    void reach(agent stream, frontiers::epoch at);
 
-    /// What `who` has reached last, or known to have.
-    [[nodiscard]] frontiers::epoch tail(agent who) const noexcept { return streams_[who].tail; }
-    /// What `who` comes after now, other streams than itself.
-    [[nodiscard]] const clock& known(agent who) const noexcept { return streams_[who].now; }
-    /// What a moment comes after, other streams than its own.
+    /// The last moment that `stream` has reached, as far as known.
+    [[nodiscard]] frontiers::epoch tail(agent stream) const noexcept { return streams_[stream].tail; }
+    /// What `stream` comes after now, on other streams than its own.
+    [[nodiscard]] const clock& known(agent stream) const noexcept { return streams_[stream].now; }
+    /// What a moment comes after, on other streams than its own.
     [[nodiscard]] clock known_at(moment m) const;
 
-    /// Whether what `who` does now comes after `past`.
-    [[nodiscard]] bool ordered(agent who, moment past) const noexcept {
-        return past.who == who || covers(streams_[who].now, past);
+    /// Whether work that `stream` gets now comes after `past`.
+    [[nodiscard]] bool ordered(agent stream, moment past) const noexcept {
+        return past.stream == stream || covers(streams_[stream].now, past);
     }
-    /// Whether what the actor does now comes after `past`.
+    /// Whether the actor's next action comes after `past`.
     [[nodiscard]] bool ordered_for_actor(moment past) const { return covers(actor_knows(), past); }
     /// Whether `later` is `past`, or comes after it.
     [[nodiscard]] bool ordered(moment past, moment later) const {
-        return past.who == later.who ? past.at <= later.at : covers(known_at(later), past);
+        return past.stream == later.stream ? past.at <= later.at : covers(known_at(later), past);
     }
 
 private:
+    /// The body of `operation` has waited for what `knows` covers: everything after the end of the operation comes after that, including
+    /// what was ordered after the operation before its body ran.
+    void body_joins(moment operation, const clock& knows);
+
     struct version {
         frontiers::epoch from = 0;  ///< the first moment that has this clock
         clock known;
@@ -91,20 +95,20 @@ private:
     struct stream_clock {
         std::uint64_t id = 0;
         std::string name;
-        runtime::default_kind default_of = runtime::default_kind::none;
+        observe::default_kind default_of = observe::default_kind::none;
         frontiers::epoch tail = 0;
-        clock now;                      ///< what comes next is ordered after this
+        clock now;                      ///< what the next operation is ordered after
         std::vector<version> versions;  ///< increasing `from`
         clock host;                     ///< the host's clock when it was last joined
-        // A stream runs one body at a time: what the last one that waited itself has learned.
+        // A stream runs one body at a time. These two are of the last body that waited for something itself.
         frontiers::epoch body = 0;
         clock body_knows;
     };
 
     std::vector<stream_clock> streams_;
     std::unordered_map<std::uint64_t, agent> by_id_;
-    std::unordered_map<std::uint64_t, agent> by_queue_;  ///< the last stream that an adopted queue was
-    runtime::stream_directory directory_;
+    std::unordered_map<std::uint64_t, agent> by_queue_;  ///< the last stream that each adopted queue was
+    observe::stream_directory directory_;
     clock host_;
     std::optional<moment> body_;
 };

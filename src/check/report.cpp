@@ -1,7 +1,11 @@
+#include <algorithm>
+#include <vector>
+
 #include <nlohmann/json.hpp>
 
 #include "check/wording.hpp"
 #include "weir/check.hpp"
+#include "weir/detail/footprint.hpp"
 
 namespace weir {
 
@@ -20,7 +24,17 @@ ordered_json to_object(const race_access& access) {
             {"resource", access.resource},
             {"array", access.array},
             {"range", {access.range.begin, access.range.end}},
-            {"is_drop", access.is_drop}};
+            {"is_drop", access.is_drop},
+            {"is_token", access.is_token}};
+}
+
+/// What the two accesses of each race have in common.
+std::string shared_by(const std::vector<race>& races) {
+    const auto is_on_token = [](const race& one) { return one.second.is_token; };
+    if (std::none_of(races.begin(), races.end(), is_on_token)) {
+        return "memory";
+    }
+    return std::all_of(races.begin(), races.end(), is_on_token) ? "token" : "memory or token";
 }
 
 }  // namespace
@@ -30,10 +44,11 @@ std::string report::to_string() const {
     if (races_.empty()) {
         text = "weir check: no races found\n";
     } else if (races_.size() == 1) {
-        text = "weir check: 1 race found: two operations use the same memory, and nothing orders them\n";
+        text = "weir check: 1 race found: two operations use the same " + shared_by(races_) +
+               ", and nothing orders them\n";
     } else {
-        text = "weir check: " + std::to_string(races_.size()) +
-               " races found: in each, two operations use the same memory, and nothing orders them\n";
+        text = "weir check: " + std::to_string(races_.size()) + " races found: in each, two operations use the same " +
+               shared_by(races_) + ", and nothing orders them\n";
     }
     std::size_t number = 0;
     for (const race& one : races_) {
@@ -57,7 +72,7 @@ std::string report::to_json() const {
                          {"times", one.times}});
     }
     const ordered_json all = {{"races", std::move(races)}, {"unseen", unseen_}};
-    // Names are the user's and need not be UTF-8.
+    // Names are the user's and need not be valid UTF-8.
     return all.dump(2, ' ', false, ordered_json::error_handler_t::replace);
 }
 

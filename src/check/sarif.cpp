@@ -1,5 +1,5 @@
-// SARIF 2.1.0, the Static Analysis Results Interchange Format of OASIS: one run, one rule for each kind of race, one result
-// for each race. The second access is where the result stands, the first one is related to it.
+// SARIF 2.1.0, the Static Analysis Results Interchange Format of OASIS: one run, one rule for each kind of race, one result for each
+// race. The result's location is that of the second access; the first access is a related location.
 #include <array>
 #include <cctype>
 #include <nlohmann/json.hpp>
@@ -30,7 +30,7 @@ constexpr std::array<rule, 8> rules = {{
     {"early-reuse", "Memory has a new owner while an operation of the former one may still use it"},
 }};
 
-/// A path as a URI reference: absolute ones get a scheme, what is no plain character is escaped.
+/// A path as a URI reference: an absolute path gets a scheme, and special characters are escaped.
 std::string uri_of(std::string_view path) {
     constexpr std::string_view digits = "0123456789ABCDEF";
     std::string uri = path.starts_with('/') ? "file://" : "";
@@ -47,7 +47,7 @@ std::string uri_of(std::string_view path) {
 
 ordered_json location_of(const race_access& access, std::string_view what) {
     ordered_json physical = {{"artifactLocation", {{"uri", uri_of(access.file)}}}};
-    if (access.line != 0) {  // a region begins with line 1
+    if (access.line != 0) {  // line numbers of a region begin with 1
         physical["region"] = {{"startLine", access.line}};
     }
     ordered_json location = {{"physicalLocation", std::move(physical)}, {"message", {{"text", what}}}};

@@ -1,5 +1,5 @@
 #include "check/detector.hpp"
-#include "runtime/observer.hpp"
+#include "observe/observers.hpp"
 #include "weir/check.hpp"
 
 #include <utility>
@@ -7,10 +7,23 @@
 namespace weir {
 
 check_scope::check_scope(check_options options) : detector_(std::make_unique<check::detector>(std::move(options))) {
-    runtime::observers::add(*detector_);
+    observe::observers::add(*detector_);
 }
 
-check_scope::~check_scope() { runtime::observers::remove(*detector_); }
+check_scope::~check_scope() {
+    if (!has_ended_) {
+        observe::observers::remove(*detector_);
+        detector_->settle(false);
+    }
+}
+
+void check_scope::end() {
+    if (!has_ended_) {
+        has_ended_ = true;
+        observe::observers::remove(*detector_);
+        detector_->settle(true);
+    }
+}
 
 report check_scope::report() const { return detector_->report(); }
 

@@ -23,24 +23,24 @@ std::string short_place(std::string_view file, std::uint32_t line) {
 std::string short_place(const race_access& access) { return short_place(access.file, access.line); }
 std::string short_place(const source_location& where) { return short_place(where.file, where.line); }
 
-/// Whether a line of the program belongs to Python: to a file by its ending, or to a prompt such as <stdin>.
+/// Whether a place in the program is Python: a file by its ending, or a prompt such as <stdin>.
 bool is_python(const race_access& access) {
     const std::string_view name = base_name(access.file);
     const auto dot = name.find_last_of('.');
     if (name.empty() || name.starts_with('<')) {
         return !name.empty();
     }
-    // Programs have no ending. Sources of C++ do.
+    // Python programs may have no ending; C++ sources have one.
     return dot == std::string_view::npos || name.substr(dot) == ".py" || name.substr(dot) == ".pyw";
 }
 
-/// The stream's name as a variable: "load" stays, "stream 3" becomes stream_3. Names need not be unique.
+/// The stream's name as a variable: "load" stays, "stream 3" becomes stream_3. `with_number`: names need not be unique.
 std::string variable(const race_access& access, bool with_number) {
     std::string name = access.stream;
     std::replace_if(
         name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_'; },
         '_');
-    // Weir's own stream of a device, which is a keyword of C++; and keywords that are likely as names.
+    // "default", the name of Weir's default stream of a device, is a keyword of C++; the others are keywords that are likely as names.
     const bool is_taken = name == "default" || name == "import" || name == "in" || name == "export" || name == "and" ||
                           name == "not" || name == "or" || name == "with" || name == "from" || name == "for";
     if (name.empty() || is_taken || std::isdigit(static_cast<unsigned char>(name.front())) != 0) {
@@ -71,10 +71,12 @@ std::string_view deed(const race_access& access) {
     return access.mode == order::access_mode::write ? "writes" : "reads ";
 }
 
-/// "    first   writes bytes [0, 4096) in "load" on stream "copy"", and in the next line where in the program.
+/// "    first   writes bytes [0, 4096) in "load" on stream "copy"", and in the next line the place in the program.
 std::string line_of(std::string_view which, const race_access& access, bool with_number) {
     std::string line = "    " + std::string(which) + std::string(deed(access));
-    line += " bytes [" + std::to_string(access.range.begin) + ", " + std::to_string(access.range.end) + ")";
+    line += access.is_token
+                ? " the token"
+                : " bytes [" + std::to_string(access.range.begin) + ", " + std::to_string(access.range.end) + ")";
     if (access.stream_id == 0) {
         line += " on the host";
     } else {
@@ -89,6 +91,9 @@ std::string line_of(std::string_view which, const race_access& access, bool with
 std::string consequence(const race& one) {
     const std::string first = operation_in_words(one.first);
     const std::string second = one.second.stream_id == 0 ? "the host" : operation_in_words(one.second);
+    if (one.second.is_token) {
+        return second + " may begin before " + first + " is over";
+    }
     if (one.second.is_drop) {
         return "others may use the memory while " + first + " still does";
     }
@@ -147,17 +152,17 @@ std::string reason_of(const stale_wait& stale) {
     return text + ", which was made too early.";
 }
 
-std::string reason_of(const race& one, runtime::default_kind first, runtime::default_kind second) {
-    const auto sentence = [](const race_access& access, runtime::default_kind of) -> std::string {
+std::string reason_of(const race& one, observe::default_kind first, observe::default_kind second) {
+    const auto sentence = [](const race_access& access, observe::default_kind of) -> std::string {
         const std::string runs = "What " + short_place(access) + " enqueued runs on ";
         switch (of) {
-            case runtime::default_kind::none:
+            case observe::default_kind::none:
                 break;
-            case runtime::default_kind::device:
+            case observe::default_kind::device:
                 return runs + "Weir's default stream, where work goes that is given no stream.";
-            case runtime::default_kind::legacy:
+            case observe::default_kind::legacy:
                 return runs + "the legacy default stream, which the driver orders with blocking streams only.";
-            case runtime::default_kind::thread:
+            case observe::default_kind::thread:
                 return runs + "the default stream of a thread, which the driver orders with the legacy one only.";
         }
         return {};

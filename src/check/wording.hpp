@@ -3,22 +3,22 @@
 #include <string>
 
 #include "check/event_history.hpp"
-#include "runtime/observer.hpp"
+#include "observe/observer.hpp"
 #include "weir/check.hpp"
 
 namespace weir::check {
 
-/// Code that orders the second access after the first: a record, and a wait of the second's stream or of the host. Each line is
-/// in the language of the file that it is for: C++, or Python.
+/// Code that orders the second access after the first: a record, and a wait of the second's stream or of the host. Each line is in the
+/// language of the file that it is for: C++ or Python.
 [[nodiscard]] std::string mend_of(const race& one);
 
 /// Which record a wait took, and which it should have taken.
 [[nodiscard]] std::string reason_of(const stale_wait& stale);
 
-/// Which of the two runs on a default stream, and what that means.
-[[nodiscard]] std::string reason_of(const race& one, runtime::default_kind first, runtime::default_kind second);
+/// Which of the two accesses runs on a default stream, and what that means.
+[[nodiscard]] std::string reason_of(const race& one, observe::default_kind first, observe::default_kind second);
 
-/// What is missing, and why it matters, in a sentence or two.
+/// What is missing, and why it matters, in one or two sentences.
 [[nodiscard]] std::string summary_of(const race& one);
 
 /// A race as a paragraph: what happened where, why it matters, what to add.

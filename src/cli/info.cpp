@@ -9,10 +9,15 @@
 #include <string_view>
 #include <thread>
 
-#include "backend/cuda/driver_api.hpp"
-#include "backend/setting.hpp"
-#include "calls/cufft_library.hpp"
-#include "calls/fftw_library.hpp"
+#include "backend/cuda/api/driver_api.hpp"
+#include "base/setting.hpp"
+#include "calls/fft/cufft_library.hpp"
+#include "calls/fft/fftw_library.hpp"
+#include "calls/matmul/blas_library.hpp"
+#include "calls/matmul/cublaslt_library.hpp"
+#include "calls/sparse/cudss_library.hpp"
+#include "calls/sparse/cusolver_library.hpp"
+#include "calls/sparse/factorization.hpp"
 #include "cli/demo/sound_library.hpp"
 #include "cli/info_cuda.hpp"
 #include "weir/weir.hpp"
@@ -21,7 +26,7 @@ namespace weir::cli {
 
 namespace {
 
-/// "what: how it was found", or what to install.
+/// Prints "what: how it was found", or what to install.
 template <class Find>
 void print_library(const char* what, Find&& find) {
     std::string found;
@@ -49,14 +54,40 @@ std::string cufft_found() {
     return fmt::format("{} ({}.{})", library.file, library.version / 1000, library.version % 1000 / 100);
 }
 
-bool is_known(std::string_view name) {
-    return std::any_of(backend::settings.begin(), backend::settings.end(),
-                       [&](const backend::setting_entry& each) { return each.name == name; });
+std::string blas_found() {
+    const calls::blas_functions& library = calls::blas();
+    return library.file + (library.version.empty() ? "" : " (" + library.version + ")");
 }
 
-/// All that Weir reads, and what looks as if it were meant for it.
+std::string cublaslt_found() {
+    const int driver = backend::cuda::machine_driver().version;
+    const calls::cublaslt_functions& library = calls::cublaslt(driver != 0 ? driver : 13000);
+    return fmt::format("{} ({}.{})", library.file, library.version / 10000, library.version % 10000 / 100);
+}
+
+std::string eigen_found() {
+    const std::string version = calls::eigen_version();
+    return version.empty() ? "not compiled in" : "Eigen " + version + ", compiled in";
+}
+
+std::string cudss_found() {
+    const calls::cudss_functions& library = calls::cudss();
+    return fmt::format("{} ({}.{})", library.file, library.major, library.minor);
+}
+
+std::string cusolver_found() {
+    const int driver = backend::cuda::machine_driver().version;
+    return calls::cusolver(driver != 0 ? driver : 13000).file;
+}
+
+bool is_known(std::string_view name) {
+    return std::any_of(detail::settings.begin(), detail::settings.end(),
+                       [&](const detail::setting_entry& each) { return each.name == name; });
+}
+
+/// Prints all environment variables that Weir reads, and others with similar names.
 void print_environment() {
-    for (const auto& [name, meaning] : backend::settings) {
+    for (const auto& [name, meaning] : detail::settings) {
         const char* const value = std::getenv(name);
         fmt::print("  {:<30}{:<15} {}\n", name, value != nullptr ? value : "not set", meaning);
     }
@@ -83,6 +114,11 @@ void print_info() {
     print_library("FFT, double precision", fftw_found<double>);
     print_library("FFT, single precision", fftw_found<float>);
     print_library("FFT on CUDA (cuFFT)", cufft_found);
+    print_library("products of matrices", blas_found);
+    print_library("products on CUDA", cublaslt_found);
+    print_library("sparse systems", eigen_found);
+    print_library("sparse systems on CUDA", cudss_found);
+    print_library("the same without cuDSS", cusolver_found);
     print_library("sound files (weir demo)", [] {
         const demo::sound_library& library = demo::sounds();
         return library.file + " (" + library.version_text() + ")";

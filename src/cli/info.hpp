@@ -2,7 +2,7 @@
 
 namespace weir::cli {
 
-/// Prints what this build of Weir is and what it finds on this machine.
+/// Prints the version and options of this build of Weir and what it finds on this machine.
 void print_info();
 
 }  // namespace weir::cli

@@ -6,12 +6,10 @@
 #include <cstddef>
 #include <string>
 
-#include "backend/cuda/context.hpp"
-#include "backend/cuda/driver.hpp"
-#include "backend/cuda/driver_api.hpp"
-#include "backend/cuda/nvrtc_api.hpp"
-#include "runtime/cuda_simulation.hpp"
-#include "runtime/device_state.hpp"
+#include "backend/cuda/api/driver_api.hpp"
+#include "backend/cuda/api/nvrtc_api.hpp"
+#include "runtime/devices/cuda_simulation.hpp"
+#include "runtime/devices/device_state.hpp"
 #include "weir/device.hpp"
 #include "weir/error.hpp"
 
@@ -29,7 +27,7 @@ std::string size_in_words(std::size_t bytes) {
 
 void line(const char* what, const std::string& found) { fmt::print("  {:<26}{}\n", what, found); }
 
-/// The file that a function comes from.
+/// The file that contains a function.
 template <class Function>
 std::string file_of(Function* function) {
     Dl_info about{};
@@ -37,46 +35,34 @@ std::string file_of(Function* function) {
     return is_known ? about.dli_fname : "an unknown file";
 }
 
-std::string in_words(const device& which) {
-    gpu::device_context& in = gpu::context_of(which.state().driver());
-    std::size_t free = 0;
-    std::size_t total = 0;
-    {
-        const gpu::in_relaxed_context here(in);
-        in.expect(in.api().memory_info(&free, &total), "cuMemGetInfo");
-    }
-    return fmt::format("{}, compute capability {}.{}, {} multiprocessors, {} of memory, {} free", in.device_name(),
-                       in.attribute(gpu::device_attribute::compute_capability_major),
-                       in.attribute(gpu::device_attribute::compute_capability_minor),
-                       in.attribute(gpu::device_attribute::multiprocessor_count), size_in_words(total),
-                       size_in_words(free));
+std::string in_words(const device_description& which) {
+    return fmt::format("{}, {}, {} of memory, PCI {}", which.model, which.architecture,
+                       size_in_words(which.memory_bytes), which.pci_id);
 }
 
-/// Which of the other devices its copies go to and come from straight, where there are several.
-std::string reach_in_words(const device& which, int count) {
+/// The other devices that a device copies to and from directly, if there are several devices.
+std::string reach_in_words(const device_description& which, int count) {
     if (count < 2) {
         return "";
     }
-    const gpu::device_context& in = gpu::context_of(which.state().driver());
     std::string found;
-    for (int id = 0; id < count; ++id) {
-        gpu::device_number other = 0;
-        int can = 0;
-        if (id != in.number() && in.api().device_get(&other, id) == gpu::success &&
-            in.api().device_can_access_peer(&can, in.device(), other) == gpu::success && can != 0) {
-            found += fmt::format("{} cuda:{}", found.empty() ? "" : ",", id);
-        }
+    for (const device& other : which.reaches) {
+        found += fmt::format("{} {}", found.empty() ? "" : ",", other.name());
     }
     return found.empty() ? ", reaches no other device: copies to one go by way of the host" : ", reaches" + found;
 }
 
-void print_devices(int count) {
-    for (int id = 0; id < count; ++id) {
-        const std::string name = "cuda:" + std::to_string(id);
+/// Makes no context: looking at a device allocates no memory there.
+void print_gpus(int count) {
+    for (const device& each : devices()) {
+        if (each.kind() != device_kind::cuda) {
+            continue;
+        }
         try {
-            line(name.c_str(), in_words(cuda(id)) + reach_in_words(cuda(id), count));
+            const device_description found = each.describe();
+            line(each.name().c_str(), in_words(found) + reach_in_words(found, count));
         } catch (const error& why) {
-            line(name.c_str(), std::string("cannot be used: ") + why.what());
+            line(each.name().c_str(), std::string("cannot be used: ") + why.what());
         }
     }
 }
@@ -92,7 +78,7 @@ void print_compiler(int driver_version) {
     }
 }
 
-/// What not every driver has, and what is done without it.
+/// Prints the functions that not every driver has, and what Weir does without them.
 void print_later_functions(const gpu::driver_api& api) {
     const auto print = [](const char* name, bool is_there, const char* since, const char* use, const char* otherwise) {
         line(name, is_there ? fmt::format("found: {}", use)
@@ -121,14 +107,14 @@ void print_later_functions(const gpu::driver_api& api) {
           "such memory comes back at weir::safe_point() alone, which then waits for the device");
 }
 
-/// Whether CUDA devices are simulated, or WEIR_SIMULATE says something about it that is wrong.
+/// Whether CUDA devices are simulated, or WEIR_SIMULATE has an invalid value.
 bool print_simulated() {
     try {
         const int count = runtime::cuda_simulation::devices();
         for (int id = 0; id < count; ++id) {
             const device each = cuda(id);
             line(each.name().c_str(), fmt::format("simulated, {} of memory; CUDA C++, PTX and cubins do not run on it",
-                                                  size_in_words(each.state().driver().total_memory())));
+                                                  size_in_words(each.state(detail::key).driver().total_memory())));
         }
         return count > 0;
     } catch (const argument_error& wrong) {
@@ -152,7 +138,7 @@ void print_cuda() {
         print_compiler(13000);
         return;
     }
-    print_devices(opened.devices);
+    print_gpus(opened.devices);
     line("driver", fmt::format("{} (CUDA {}; {} is the oldest that will do)", file_of(opened.api->init),
                                version_text(opened.version), version_text(gpu::smallest_driver_version)));
     print_compiler(opened.version);

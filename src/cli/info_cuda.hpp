@@ -2,8 +2,8 @@
 
 namespace weir::cli {
 
-/// Prints the CUDA devices, what was found to drive them, and which functions of newer drivers there are; or why there are
-/// none, and what to do.
+/// Prints the CUDA devices, the libraries found for them, and which functions of newer drivers exist; or why there are
+/// no devices, and what to do.
 void print_cuda();
 
 }  // namespace weir::cli

@@ -1,4 +1,4 @@
-// The weir command. Exit status: 0 all is well, 1 it found something, 2 wrong use or something is missing.
+// The weir command. Exit status: 0 success, 1 the command found a problem, 2 wrong use or something is missing.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,6 +12,7 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/conformance.hpp"
 #include "cli/demo/demo.hpp"
 #include "cli/info.hpp"
 #include "cli/suggestion.hpp"
@@ -30,7 +31,7 @@ int run_demo(weir::demo::demo_options& options) {
     return weir::demo::play(options) ? all_is_well : found_something;
 }
 
-/// A number from `least` to `most`, and nothing else: CLI11's own check lets through what is no number at all (nan).
+/// A number from `least` to `most`, and nothing else: CLI11's own check accepts NaN.
 template <class T>
 CLI::Validator between(T least, T most) {
     const std::string range = fmt::format("{} to {}", least, most);
@@ -52,7 +53,7 @@ std::vector<std::string> commands_of(const CLI::App& app) {
     return names;
 }
 
-/// Of a word that is no command CLI11 says that one is missing.
+/// Reports an unknown command. CLI11 would report a missing one.
 int refuse(const std::string& word, const std::vector<std::string>& commands) {
     const std::string meant = weir::cli::nearest(word, commands);
     fmt::print(stderr, "weir: there is no command {}{}: there are {}; see weir --help\n", word,
@@ -85,7 +86,13 @@ int run(int argc, char** argv) {
     CLI::App* const verify = app.add_subcommand(
         "verify", "Audit an evidence log by a program that shares no code with Weir; see weir verify --help");
     verify->prefix_command();
-    verify->set_help_flag();  // the verifier's own
+    verify->set_help_flag();  // the verifier has its own help
+
+    CLI::App* const conformance = app.add_subcommand(
+        "conformance",
+        "Test whether array libraries of Python exchange memory without races; see weir conformance --help");
+    conformance->prefix_command();
+    conformance->set_help_flag();  // the suite has its own help
 
     if (const std::string word = argc > 1 ? argv[1] : "--help";
         !word.starts_with('-') || app.get_option_no_throw(word) == nullptr) {
@@ -97,7 +104,7 @@ int run(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        // Help and the version are no errors; CLI11's other codes are of its own.
+        // Help and the version are no errors; CLI11's own exit codes are not used.
         return app.exit(error) == 0 ? all_is_well : wrong_use;
     }
     if (*info) {
@@ -106,6 +113,9 @@ int run(int argc, char** argv) {
     }
     if (*verify) {
         weir::cli::become_verifier(verify->remaining());
+    }
+    if (*conformance) {
+        weir::cli::become_conformance_suite(conformance->remaining());
     }
     return run_demo(options);
 }

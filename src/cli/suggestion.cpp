@@ -9,7 +9,7 @@ namespace weir::cli {
 
 namespace {
 
-/// How many letters have to be added, taken away or changed to make one word the other (Levenshtein).
+/// How many letters have to be added, removed or changed to turn one word into the other (Levenshtein).
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});

@@ -6,8 +6,8 @@
 
 namespace weir::cli {
 
-/// The one of `words` that somebody who wrote `wrong` may have meant: it begins like that, or differs by two letters at
-/// most; empty if there is none.
+/// The word of `words` that a user who wrote `wrong` may have meant: it begins with the same letters, or differs by at most two letters;
+/// empty if there is none.
 [[nodiscard]] std::string nearest(std::string_view wrong, const std::vector<std::string>& words);
 
 }  // namespace weir::cli

@@ -79,7 +79,7 @@ bool name_the_same(const point* a, const point* b, std::size_t count) noexcept {
 
 }  // namespace
 
-/// In place, since as a rule all timelines that `other` names are there, and most often no others.
+/// In place: usually this set already has all timelines that `other` has, and most often no others.
 void frontier_base::others::merge_few(const small& other) {
     if (few.size() == other.size() && name_the_same(few.begin(), other.begin(), other.size())) {
         point* mine = few.begin();
@@ -107,8 +107,7 @@ void frontier_base::others::merge_few(const small& other) {
     }
     const small rest(mine, end);
     const std::size_t kept = few.size() - rest.size();
-    few.reserve(few.size() +
-                static_cast<std::size_t>(their_end - theirs));  // before anything is taken out: it may throw
+    few.reserve(few.size() + static_cast<std::size_t>(their_end - theirs));  // first, because it may throw
     few.erase(few.begin() + kept, few.end());
     const point* next = rest.begin();
     while (next != rest.end() && theirs != their_end) {
@@ -147,7 +146,8 @@ void frontier_base::others::merge_trees(const others& other) {
         }
     }
     merges = std::max(merges, other.merges);
-    prune_at = std::max(prune_at, other.prune_at);  // what either has learnt about how little is complete
+    prune_at =
+        std::max(prune_at, other.prune_at);  // the longer interval: one of the two has found that pruning drops little
 }
 
 }  // namespace weir::frontiers

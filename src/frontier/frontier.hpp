@@ -19,20 +19,20 @@ namespace weir::frontiers {
 /// A set of points, at most one for each timeline (rule O10). It stands for everything at or before its points:
 /// a timeline that is absent is *not* covered.
 ///
-/// The first timelines have their points each in a place of its own, as most programs have no others: merging and asking take
-/// the same few steps, whatever is in the set. The other points are kept as a vector sorted by timeline while there are few,
-/// so that merging and comparing is one linear pass; many as a tree that shares its parts with the copies of the frontier.
+/// Each of the first timelines has a fixed place for its point; most programs have no other timelines. Merging and lookup then take the
+/// same few steps, whatever is in the set. Few other points are kept as a vector sorted by timeline, so that merging and comparing is
+/// one linear pass; many are kept as a tree that shares its parts with the copies of the frontier.
 ///
-/// This is what frontiers of different length have in common: one on the stack has room for all first timelines (`frontier`), one
-/// that histories keep, of which there are many, for as many as it needs (order::shared_frontier). The places lie right behind this
-/// object: what is derived from it has room for them there, and nothing else before them.
+/// The base class of frontiers with different capacity: one on the stack has room for all first timelines (`frontier`); one that
+/// histories keep, of which there are many, has room for as many as it needs (order::shared_frontier). The places lie right behind this
+/// object: a derived class must reserve room for them there, with nothing else before them.
 class frontier_base {
 public:
-    /// The timelines below this are the first ones.
+    /// Timelines below this number are the first timelines.
     static constexpr timeline_id direct = 64;
-    /// As many points of other timelines take one piece of memory.
+    /// Up to so many points of other timelines are kept in place, without a further allocation.
     static constexpr std::size_t in_place = 8;
-    /// So many first timelines come into use together.
+    /// The number of first timelines that come into use together.
     static constexpr timeline_id stride = 4;
 
     frontier_base(const frontier_base&) = delete;
@@ -46,7 +46,7 @@ public:
         return others_ == nullptr ? 0 : others_->at(timeline);
     }
 
-    /// The same for one of the first timelines.
+    /// The same for a first timeline.
     [[nodiscard]] epoch at_first(timeline_id timeline) const noexcept {
         return timeline < first_end() ? first()[timeline] : 0;
     }
@@ -57,7 +57,7 @@ public:
     /// Whether every point of `other` is at or before this frontier.
     [[nodiscard]] bool dominates(const frontier_base& other) const noexcept;
 
-    /// Raises this frontier to cover `p`, for which it has room. Keeps the larger of two epochs. May throw std::bad_alloc.
+    /// Raises this frontier to cover `p`, for which it must have room. Keeps the larger of two epochs. May throw std::bad_alloc.
     void merge(point p) {
         if (p.timeline < direct) {
             merge_first(p);
@@ -66,8 +66,8 @@ public:
         }
     }
 
-    /// Raises this frontier to cover everything that `other` covers, for which it has room. Keeps the larger of two epochs, each.
-    /// May throw std::bad_alloc.
+    /// Raises this frontier to cover everything that `other` covers, for which it must have room. Keeps the larger of two epochs on each
+    /// timeline. May throw std::bad_alloc.
     void merge(const frontier_base& other) {
         if (other.others_ != nullptr) {
             merge_others(*other.others_);
@@ -76,7 +76,7 @@ public:
     }
 
     /// @{
-    /// The same for what has points of the first timelines alone. Needs no memory.
+    /// The same for points of the first timelines only. Needs no memory.
     void merge_first(point p) noexcept {
         extend(p.timeline / stride + 1);
         raise_place(p);
@@ -85,33 +85,34 @@ public:
         extend(other.first_used_);
         merge_places(other);
     }
-    /// Both at once, where it has a place for each point already: `has_places_for`. `other` may be null.
+    /// Both at once, if this frontier already has a place for each point (`has_places_for`). `other` may be null.
     [[gnu::always_inline]] void merge_in_place(const frontier_base* other, point p) noexcept {
         if (other != nullptr) {
             merge_places(*other);
         }
         raise_place(p);
     }
-    /// Whether it has a place for each point of `other`, which may be null, and for `p`.
+    /// Whether this frontier has a place for each point of `other`, which may be null, and for `p`.
     [[nodiscard, gnu::always_inline]] bool has_places_for(const frontier_base* other, point p) const noexcept {
         return p.timeline < first_end() && (other == nullptr || other->first_used_ <= first_used_);
     }
-    /// The points of the first timelines are those of another one from now on. There is room for them.
+    /// Replaces the points of the first timelines by those of `other`. There must be room for them.
     void take_first(const frontier_base& other) noexcept {
         first_used_ = other.first_used_;
         const std::size_t end = first_end();
-        for (std::size_t place = 0; place < end; place += stride) {  // not a call for a few bytes
+        // A loop of short copies: a call of memcpy would cost too much for a few bytes.
+        for (std::size_t place = 0; place < end; place += stride) {
             std::copy_n(other.first() + place, stride, first() + place);
         }
     }
     /// @}
 
-    /// So many strides of the first timelines are in use, and
+    /// The number of strides of the first timelines that are in use.
     [[nodiscard, gnu::always_inline]] timeline_id strides() const noexcept { return first_used_; }
-    /// for so many there is room.
+    /// The number of strides of the first timelines for which there is room.
     [[nodiscard, gnu::always_inline]] timeline_id room() const noexcept { return room_; }
 
-    /// Drops every point for which `complete(point)` holds: what is complete counts as ordered (rule O10).
+    /// Drops every point for which `complete(point)` is true: what is complete counts as ordered (rule O10).
     template <class Complete>
     void prune(Complete&& complete) {
         for (timeline_id i = 0; i < first_end(); ++i) {
@@ -137,9 +138,9 @@ public:
         }
     }
 
-    /// The same, but only where it pays: not while it is small, and, where few of many turned out to be
-    /// complete, only now and then. So frontiers stay small where work gets over, and where it does not, looking at all points
-    /// costs each merge little.
+    /// The same, but only where it pays: not while the frontier is small, and, if the last pruning of a large one found few complete
+    /// points, only after a number of merges. So frontiers stay small where work completes; where it does not, visiting all points adds
+    /// little to each merge.
     template <class Complete>
     void prune_at_times(Complete&& complete) {
         if (!is_large() || ++others_->merges < others_->prune_at) {
@@ -161,12 +162,12 @@ public:
         const auto first_ones = first_end() - std::count(first(), first() + first_end(), epoch{0});
         return static_cast<std::size_t>(first_ones) + (others_ == nullptr ? 0 : others_->size());
     }
-    /// Whether it has points of the first timelines alone: to merge such ones needs no memory.
+    /// Whether it has points of the first timelines only: merging such a frontier needs no memory.
     [[nodiscard]] bool has_first_alone() const noexcept { return others_ == nullptr; }
-    /// Whether merging, copying and asking take longer, the more points there are.
+    /// Whether it has so many points that merging, copying and lookup depend on their number.
     [[nodiscard]] bool is_large() const noexcept { return others_ != nullptr && others_->is_large(); }
 
-    /// Calls `visit(point)` for each, in the order of their timelines.
+    /// Calls `visit(point)` for each point, in the order of their timelines.
     template <class Visit>
     void for_each(Visit&& visit) const {
         for (timeline_id i = 0; i < first_end(); ++i) {
@@ -185,12 +186,12 @@ public:
     }
 
 protected:
-    /// With no point, and room for so many strides of the first timelines.
+    /// A frontier without points, and with room for `room` strides of the first timelines.
     explicit frontier_base(timeline_id room) noexcept : room_(room) {}
     ~frontier_base() = default;
 
     /// @{
-    /// Its points are those of another one from now on, for which there is room.
+    /// Replaces the points by those of `other`, for which there must be room.
     void assign(const frontier_base& other) {
         others_ = other.others_ == nullptr ? nullptr : std::make_unique<others>(*other.others_);
         take_first(other);
@@ -203,15 +204,15 @@ protected:
 
 private:
     using small = detail::small_vector<point, in_place>;
-    static constexpr std::size_t limit = 32;  ///< more other points make a tree
+    static constexpr std::size_t limit = 32;  ///< with more other points than this, they are kept as a tree
     static constexpr std::size_t merges_for_each = 4;
 
-    /// The points of all timelines that are not among the first ones.
+    /// The points of all timelines that are not first timelines.
     struct others final : detail::keeps_memory<others> {
-        std::uint32_t merges = 0;    ///< since what is large was pruned
-        std::uint32_t prune_at = 1;  ///< so many merges
-        point_tree many;             ///< all of them, or none
-        small few;                   ///< the same
+        std::uint32_t merges = 0;    ///< number of merges since the last pruning
+        std::uint32_t prune_at = 1;  ///< number of merges after which to prune
+        point_tree many;             ///< all points, or none
+        small few;                   ///< all points, or none
 
         [[nodiscard]] bool is_tree() const noexcept { return !many.empty(); }
         [[nodiscard]] bool is_large() const noexcept { return is_tree() || few.size() > in_place; }
@@ -243,9 +244,9 @@ private:
     }
 
     static void raise(epoch& mine, epoch theirs) noexcept { mine = mine < theirs ? theirs : mine; }
-    /// With a place for the point.
+    /// There must be a place for the point.
     void raise_place(point p) noexcept { raise(first()[p.timeline], p.at); }
-    /// With a place for each point.
+    /// There must be a place for each point.
     [[gnu::always_inline]] void merge_places(const frontier_base& other) noexcept {
         static_assert(stride == 4, "it names each of them");
         const std::size_t end = other.first_end();
@@ -258,10 +259,10 @@ private:
             raise(mine[i + 3], theirs[i + 3]);
         }
     }
-    /// So many strides of the first timelines are in use at least.
+    /// Makes at least `strides` strides of the first timelines usable.
     [[gnu::always_inline]] void extend(timeline_id strides) noexcept {
         if (strides > first_used_) [[unlikely]] {
-            detail::rare();
+            detail::cold_path();
             extend_to(strides);
         }
     }
@@ -269,15 +270,15 @@ private:
         std::fill(first() + first_end(), first() + std::size_t{strides} * stride, epoch{0});
         first_used_ = strides;
     }
-    /// Behind the last of the first timelines of which there may be a point.
+    /// The end of the first timelines that may have a point.
     [[nodiscard]] timeline_id first_end() const noexcept { return first_used_ * stride; }
     void merge_other(point p);
     void merge_others(const others& theirs);
 
-    timeline_id first_used_ =
-        0;  ///< strides of the first timelines in which there may be a point: others are as they are
+    /// Strides of the first timelines that may have a point; places beyond them are uninitialized.
+    timeline_id first_used_ = 0;
     const timeline_id room_;
-    std::unique_ptr<others> others_;  ///< null: none
+    std::unique_ptr<others> others_;  ///< null: there are no other points
 };
 
 /// A frontier that is a value, with room for all first timelines.
@@ -295,8 +296,7 @@ public:
     ~frontier() = default;
 
 private:
-    [[maybe_unused]] alignas(
-        epoch) std::byte places_[direct * sizeof(epoch)];  // those that are not in use stay as they are
+    [[maybe_unused]] alignas(epoch) std::byte places_[direct * sizeof(epoch)];  // uninitialized beyond those in use
 };
 static_assert(sizeof(frontier) == sizeof(frontier_base) + frontier::direct * sizeof(epoch));
 

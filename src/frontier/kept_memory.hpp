@@ -7,11 +7,11 @@
 
 namespace weir::detail {
 
-/// Base of classes whose objects are made and ended again and again: each thread keeps the memory of some that it ended, for
-/// those it makes next. Not more than it has asked for itself, so that a thread that ends what others make keeps nothing. `T` is
-/// not derived from further.
+/// Base of classes whose objects are created and destroyed often: each thread keeps the memory of some objects that it destroyed, for
+/// those that it creates next. A thread keeps at most as much as it has requested from the system itself, so a thread that destroys
+/// objects of other threads keeps nothing. No class may derive from `T`.
 ///
-/// There are `Sizes` sizes of it: the first is that of `T`, each other one is larger by `T`'s alignment than the one before it.
+/// Memory has `Sizes` sizes: the first is that of `T`, each other one is larger than the one before it by `T`'s alignment.
 template <class T, std::size_t Sizes = 1>
 class keeps_memory {
 public:
@@ -22,7 +22,7 @@ protected:
     /// Memory of the size with this number. Throws std::bad_alloc.
     [[nodiscard]] static void* take(std::size_t size) {
         if (may_keep()) [[likely]] {
-            own_pieces& own = of_thread()[size];
+            own_chunks& own = of_thread()[size];
             if (own.first != nullptr) [[likely]] {
                 --own.count;
                 return std::exchange(own.first, own.first->next);
@@ -31,12 +31,12 @@ protected:
         }
         return ::operator new(sizeof(T) + size * alignof(T), alignment());
     }
-    /// Ends it.
+    /// Frees memory of the size with this number, or keeps it.
     static void give(void* memory, std::size_t size) noexcept {
         if (may_keep()) [[likely]] {
-            own_pieces& own = of_thread()[size];
+            own_chunks& own = of_thread()[size];
             if (own.count != own.asked_for) [[likely]] {
-                own.first = ::new (memory) piece{own.first};
+                own.first = ::new (memory) chunk{own.first};
                 ++own.count;
                 return;
             }
@@ -49,7 +49,7 @@ protected:
 
 private:
     static constexpr std::size_t most = 32;
-    // The sanitizer is to see all ends, so that it finds uses after them.
+    // With the address sanitizer, nothing is kept, so that it sees all destructions and finds uses after them.
 #ifdef __SANITIZE_ADDRESS__
     static constexpr bool is_sanitized = true;
 #else
@@ -58,15 +58,15 @@ private:
 
     [[nodiscard]] static constexpr std::align_val_t alignment() noexcept { return std::align_val_t{alignof(T)}; }
 
-    struct piece {
-        piece* next;
+    struct chunk {
+        chunk* next;
     };
-    struct own_pieces {
-        piece* first = nullptr;
+    struct own_chunks {
+        chunk* first = nullptr;
         std::size_t count = 0;
-        std::size_t asked_for = 0;  ///< of the system, `most` at most
+        std::size_t asked_for = 0;  ///< number of requests to the system, at most `most`
 
-        ~own_pieces() {
+        ~own_chunks() {
             has_ended = true;
             while (first != nullptr) {
                 ::operator delete(std::exchange(first, first->next), alignment());
@@ -75,10 +75,10 @@ private:
     };
     static inline constinit thread_local bool has_ended = false;
 
-    /// Not while the thread ends.
+    /// False while the thread ends.
     [[nodiscard]] static bool may_keep() noexcept { return !is_sanitized && !has_ended; }
-    [[nodiscard]] static std::array<own_pieces, Sizes>& of_thread() noexcept {
-        static thread_local std::array<own_pieces, Sizes> own;
+    [[nodiscard]] static std::array<own_chunks, Sizes>& of_thread() noexcept {
+        static thread_local std::array<own_chunks, Sizes> own;
         return own;
     }
 };

@@ -1,14 +1,13 @@
-// The folder frontier/ holds positions in time and sets of them. It is pure: no threads, no devices, no
-// allocation beyond what its sets hold, and it includes nothing but the standard library.
+// The folder frontier/ holds positions in time and sets of them. It has no threads and no devices, allocates only what its sets hold,
+// and includes nothing but the standard library.
 #pragma once
 
 #include <cstdint>
 
 namespace weir::frontiers {
 
-/// Names one timeline (one per stream). An index that the owner of the timelines hands out; an index may be
-/// handed out again once everything on its timeline is complete, and its epochs then go on where they ended,
-/// so that an old point stays what it was: complete.
+/// Identifies one timeline (one per stream). An index that the owner of the timelines assigns. It may be assigned again once everything
+/// on its timeline is complete; epochs then continue where they ended, so that an old point stays complete.
 using timeline_id = std::uint32_t;
 
 /// A position in a timeline. The first operation of a timeline has epoch 1; 0 is "before everything".

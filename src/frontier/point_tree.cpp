@@ -11,7 +11,7 @@ namespace {
 constexpr unsigned bits = 4;
 constexpr std::size_t fanout = std::size_t{1} << bits;
 
-/// Which part of a node of `height` holds `timeline`.
+/// The index, in a node of `height`, of the part that holds `timeline`.
 std::size_t part(timeline_id timeline, unsigned height) noexcept {
     return (timeline >> (bits * height)) & (fanout - 1);
 }
@@ -23,8 +23,8 @@ bool reaches(unsigned height, timeline_id timeline) noexcept {
 
 }  // namespace
 
-/// Part of a tree. A leaf holds the epochs of sixteen timelines, 0 where there is no point; another node holds nodes.
-/// A node with more than one owner does not change.
+/// Part of a tree. A leaf holds the epochs of sixteen timelines, 0 where there is no point; any other node holds nodes. A node with
+/// more than one owner does not change.
 struct point_tree::node {
     explicit node(unsigned height) noexcept : leaf(height == 0) {
         if (leaf) {
@@ -64,15 +64,15 @@ struct point_tree::node {
         }
     }
 
-    /// Replaces a part of a node that is no leaf.
+    /// Replaces a part of a node that is not a leaf.
     void put(std::size_t i, owner&& made) noexcept;
 
-    /// Merges `p` into what `slot` owns, or has in common with others: then into a copy. Whether that is a point more.
+    /// Merges `p` into the node that `slot` owns; into a copy of it, if the node has other owners. Returns whether that adds a point.
     static bool raise(node*& slot, unsigned height, point p);
 
     std::atomic<std::uint32_t> owners{1};
     const bool leaf;
-    std::uint32_t count = 0;  ///< points in and below it
+    std::uint32_t count = 0;  ///< number of points in it and below it
     union {
         std::array<epoch, fanout> epochs;
         std::array<node*, fanout> nodes;
@@ -94,7 +94,7 @@ public:
     [[nodiscard]] node* get() const noexcept { return owned_; }
     [[nodiscard]] node* release() noexcept { return std::exchange(owned_, nullptr); }
 
-    /// What has the points of both, which have one height, or are null.
+    /// A node with the points of both, which have the same height or are null.
     static owner united(node* one, node* other) {
         if (one == other || other == nullptr) {
             return of(one);
@@ -160,7 +160,7 @@ bool point_tree::node::raise(node*& slot, unsigned height, point p) {
     } else if (slot->owners.load(std::memory_order::acquire) > 1) {
         disown(std::exchange(slot, new node(*slot)));
     }
-    // Until here no point has changed, so that it does not matter where memory runs out.
+    // Up to here no point has changed, so running out of memory does no harm.
     const std::size_t i = part(p.timeline, height);
     bool added = false;
     if (slot->leaf) {
@@ -190,7 +190,7 @@ epoch point_tree::at(timeline_id timeline) const noexcept {
     return in == nullptr ? 0U : in->epochs[part(timeline, 0)];
 }
 
-/// Puts new roots above the root until it has `height`.
+/// Adds roots above the root until the tree has `height`.
 void point_tree::grow(unsigned height) {
     if (root_ == nullptr) {
         height_ = std::max(height_, height);
@@ -216,7 +216,7 @@ void point_tree::merge(point p) {
         node::raise(root_, height_, p);
         return;
     }
-    // No tree is without points, not even where memory runs out.
+    // `root_` is set only once it has a point: no tree without points exists, even if memory runs out.
     struct fresh_tree {
         node* root = nullptr;
         ~fresh_tree() { node::disown(root); }

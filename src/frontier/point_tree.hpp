@@ -8,13 +8,12 @@
 
 namespace weir::frontiers {
 
-/// A set of points, at most one for each timeline, for when there are many: a tree of which copies share what they have
-/// in common (a persistent radix tree, sixteen-fold). Copying costs nothing, raising one point a path of nodes,
-/// and uniting two sets what they differ in. So a chain of operations through N streams costs memory that grows with
-/// N log N, and not with the square of N.
+/// A set of many points, at most one for each timeline: a tree whose copies share the parts that they have in common (a persistent radix
+/// tree, sixteen-fold). Copying it costs nothing, raising one point costs a path of nodes, and uniting two sets costs what they differ
+/// in. So the memory of a chain of operations through N streams grows with N log N, and not with the square of N.
 ///
-/// Copies may be used by several threads, one object only by one at a time. Nodes count their owners, as the parts of a
-/// std::shared_ptr do. Whatever throws leaves the set as it was.
+/// Several threads may use copies of a set, but only one at a time may use one object. Nodes count their owners, as the control block of a
+/// std::shared_ptr does. A function that throws leaves the set unchanged.
 class point_tree {
 public:
     point_tree() = default;
@@ -44,10 +43,10 @@ public:
     /// Adds `p`, or raises the point on its timeline to it. Keeps the larger of two epochs. May throw std::bad_alloc.
     void merge(point p);
 
-    /// Adds or raises all points of `other`. Keeps the larger of two epochs, each. May throw std::bad_alloc.
+    /// Adds or raises all points of `other`. Keeps the larger of two epochs on each timeline. May throw std::bad_alloc.
     void merge(const point_tree& other);
 
-    /// Calls `visit(point)` for each, in the order of their timelines.
+    /// Calls `visit(point)` for each point, in the order of their timelines.
     template <class Visit>
     void for_each(Visit&& visit) const {
         auto call = [&](point p) { visit(p); };
@@ -62,7 +61,7 @@ private:
     void grow(unsigned height);
 
     node* root_ = nullptr;
-    unsigned height_ = 0;  ///< of the root; a leaf has none
+    unsigned height_ = 0;  ///< height of the root; a leaf has height 0
 };
 
 }  // namespace weir::frontiers

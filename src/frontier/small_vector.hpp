@@ -11,15 +11,15 @@
 
 namespace weir::detail {
 
-/// A vector that keeps up to N elements in place, where a std::vector would allocate: most sets of points and most plans
-/// have very few elements, and they are made for each operation.
+/// A vector that keeps up to N elements in place, where a std::vector would allocate: most sets of points and most plans have very few
+/// elements, and they are made for each operation.
 ///
-/// As much of std::vector's interface as is used, with its guarantees; moving moves elements where they are in place.
+/// Has the part of std::vector's interface that is used, with its guarantees; moving the vector moves its elements if they are in place.
 template <class T, std::size_t N>
     requires std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_assignable_v<T>
 class small_vector {
 public:
-    small_vector() noexcept {}  // NOLINT(modernize-use-equals-default): leaves the room for elements as it is
+    small_vector() noexcept {}  // NOLINT(modernize-use-equals-default): leaves the storage uninitialized
     small_vector(const T* first, const T* last) { append(first, last); }
     small_vector(const small_vector& other) { append(other.begin(), other.end()); }
     small_vector(small_vector&& other) noexcept { take(other); }
@@ -50,19 +50,13 @@ public:
     operator std::span<const T>() const noexcept { return {data_, size_}; }  // NOLINT(google-explicit-constructor)
 
     void reserve(std::size_t wanted) {
-        if (wanted <= capacity_) {
-            return;
+        if (wanted > capacity_) [[unlikely]] {
+            enlarge(wanted);
         }
-        T* const larger = std::allocator<T>().allocate(wanted);
-        std::uninitialized_move(begin(), end(), larger);
-        std::destroy(begin(), end());
-        deallocate();
-        data_ = larger;
-        capacity_ = wanted;
     }
     void push_back(T value) {
-        if (size_ == capacity_) {
-            reserve(2 * capacity_);
+        if (size_ == capacity_) [[unlikely]] {
+            enlarge(2 * capacity_);
         }
         std::construct_at(end(), std::move(value));
         ++size_;
@@ -89,7 +83,10 @@ public:
         size_ = static_cast<std::size_t>(rest - data_);
     }
     void erase(T* one) noexcept { erase(one, one + 1); }
-    void clear() noexcept { erase(begin(), end()); }
+    void clear() noexcept {
+        std::destroy(begin(), end());
+        size_ = 0;
+    }
 
     friend bool operator==(const small_vector& a, const small_vector& b) noexcept {
         return std::equal(a.begin(), a.end(), b.begin(), b.end());
@@ -97,6 +94,16 @@ public:
 
 private:
     T* in_place() noexcept { return std::launder(reinterpret_cast<T*>(room_)); }
+
+    /// Out of line, so that the code of a push that has room is short.
+    [[gnu::cold, gnu::noinline]] void enlarge(std::size_t wanted) {
+        T* const larger = std::allocator<T>().allocate(wanted);
+        std::uninitialized_move(begin(), end(), larger);
+        std::destroy(begin(), end());
+        deallocate();
+        data_ = larger;
+        capacity_ = wanted;
+    }
 
     void take(small_vector& other) noexcept {
         if (other.data_ == other.in_place()) {

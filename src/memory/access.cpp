@@ -6,33 +6,34 @@
 
 #include "backend/timeline.hpp"
 #include "frontier/point.hpp"
+#include "observe/deferred_reports.hpp"
+#include "observe/observers.hpp"
 #include "order/mode.hpp"
-#include "runtime/device_state.hpp"
-#include "runtime/failures.hpp"
-#include "runtime/foreign_visit.hpp"
-#include "runtime/fork.hpp"
-#include "runtime/observer.hpp"
-#include "runtime/ordering.hpp"
-#include "runtime/poison.hpp"
-#include "runtime/trouble.hpp"
-#include "runtime/watchdog.hpp"
+#include "runtime/devices/device_state.hpp"
+#include "runtime/diagnostics/watchdog.hpp"
+#include "runtime/failures/failures.hpp"
+#include "runtime/failures/poison.hpp"
+#include "runtime/failures/settled_failures.hpp"
+#include "runtime/host/fork.hpp"
+#include "runtime/submission/foreign_visit.hpp"
+#include "runtime/submission/ordering.hpp"
 
 namespace weir::memory {
 
 namespace {
 
-/// Everything that the host waits for is over. Under the lock of `of`. Why the host may not have what it asks for; null if
-/// it may.
+/// Records the host's access; everything that it waits for is complete. Under the lock of `of`. Returns why the host may not have what it
+/// asks for; null if it may.
 runtime::failure_ptr enter(runtime::resource& of, const order::footprint& where, order::access_mode mode,
                            ordering_mode ordering, const source_location& from) {
     const bool reads = mode == order::access_mode::read;
     if (!reads && !of.history.empty()) {
-        // Epoch 0 is "before everything": nobody will wait for this access.
+        // Epoch 0 is "before everything": no operation will wait for this access.
         of.history.reserve(1);
         of.history.record(where, mode, {}, backend::timeline_table::instance());
     }
-    // Of one that is refused as well: it has waited, and whether what it was to read is valid changes no order.
-    runtime::observers::tell([&](runtime::observer& one) {
+    // Reported even if the access is refused: it has waited, and whether what it was to read is valid changes no order.
+    observe::observers::notify([&](observe::observer& one) {
         one.host_access({of.id(), of.size(), where, mode, ordering, of.is_internal()}, from);
     });
     if (!runtime::failures::any()) {
@@ -41,7 +42,7 @@ runtime::failure_ptr enter(runtime::resource& of, const order::footprint& where,
     if (reads) {
         return runtime::poison::find(of.id(), where);
     }
-    // What the host changes is as it says, whatever became of earlier writes.
+    // What the host changes is valid, whatever became of earlier writes.
     runtime::poison::heal(of.id(), where);
     return nullptr;
 }
@@ -71,6 +72,16 @@ bool nothing_pending(runtime::resource& of, const order::footprint& where, order
     return visit.idle(source_location::current());
 }
 
+bool is_ready_for(runtime::resource& of, const order::footprint& where, order::access_mode mode) {
+    if (!nothing_pending(of, where, mode)) {
+        return false;
+    }
+    observe::observers::notify([&](observe::observer& one) {
+        one.host_found_ready({of.id(), of.size(), where, mode, ordering_mode::automatic, of.is_internal()});
+    });
+    return true;
+}
+
 void wait_for_conflicts(runtime::resource& of, const order::footprint& where, order::access_mode mode,
                         const source_location& from, bool copies) {
     runtime::fork_guard::expect_usable();
@@ -79,7 +90,10 @@ void wait_for_conflicts(runtime::resource& of, const order::footprint& where, or
     }
     const ordering_mode ordering =
         order::effective_mode(of.ordering(), std::nullopt, runtime::scope_ordering(), runtime::process_ordering());
-    const bool hazards = ordering == ordering_mode::automatic || runtime::observers::want_safety();
+    const bool hazards = ordering == ordering_mode::automatic || observe::observers::want_safety();
+    if (of.packages().any()) {
+        runtime::foreign_visit::expect_allowed({&of, where, mode});
+    }
     if (hazards && of.packages().any()) {
         runtime::foreign_visit visit;
         visit.meet({&of, where, mode}, ordering != ordering_mode::automatic);
@@ -94,8 +108,8 @@ void wait_for_conflicts(runtime::resource& of, const order::footprint& where, or
             backend::timeline_table::instance().host_wait(p);
         }
         pending.clear();
-        // Looks again after each wait: an operation that was on its way in when the view was entered may not have seen
-        // it, and nobody waits for that one.
+        // Checks again after each wait: an operation that was being enqueued when the view was entered may not have seen the view, and its
+        // caller does not wait for it.
         const std::lock_guard lock(of.mutex);
         of.history.conflicts(where, mode, [&](const order::past_access& past, order::reason) {
             if ((hazards || past.former_owner) && !backend::timeline_table::instance().is_complete(past.when.at)) {
@@ -110,12 +124,12 @@ void wait_for_conflicts(runtime::resource& of, const order::footprint& where, or
         }
     } while (!pending.empty());
     if (runtime::failures::any()) {
-        runtime::ease_trouble();
+        runtime::forget_settled_failures();
     }
     if (refused) {
         runtime::failures::raise(refused);
     }
-    runtime::verdicts::settle();
+    observe::deferred_reports::settle();
 }
 
 }  // namespace weir::memory

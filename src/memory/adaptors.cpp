@@ -7,7 +7,7 @@
 
 #include "memory/block.hpp"
 #include "order/history.hpp"
-#include "runtime/stream_state.hpp"
+#include "runtime/streams/stream_state.hpp"
 #include "weir/detail/intrusive.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
@@ -24,7 +24,7 @@ public:
     limiting_resource(std::size_t most, resource_ptr upstream) : most_(most), upstream_(std::move(upstream)) {}
 
 private:
-    buffer make(std::size_t bytes, const stream_ref& on, const source_location& where) override {
+    buffer make(std::size_t bytes, std::size_t alignment, const stream_ref& on, const source_location& where) override {
         std::size_t live = live_.load(std::memory_order_relaxed);
         do {
             if (live > most_ || bytes > most_ - live) {
@@ -35,7 +35,7 @@ private:
             }
         } while (!live_.compare_exchange_weak(live, live + bytes, std::memory_order_relaxed));
         try {
-            return allocate_from(upstream_, bytes, on, where);
+            return allocate_from(upstream_, bytes, alignment, on, where);
         } catch (...) {
             live_.fetch_sub(bytes, std::memory_order_relaxed);
             throw;
@@ -66,9 +66,9 @@ private:
         ++to.count;
         to.bytes += bytes;
     }
-    buffer make(std::size_t bytes, const stream_ref& on, const source_location& where) override {
+    buffer make(std::size_t bytes, std::size_t alignment, const stream_ref& on, const source_location& where) override {
         try {
-            buffer made = allocate_from(upstream_, bytes, on, where);
+            buffer made = allocate_from(upstream_, bytes, alignment, on, where);
             const std::lock_guard lock(mutex_);
             add(counts_.live, bytes);
             add(counts_.total, bytes);
@@ -94,7 +94,7 @@ private:
 
 // --- failing ------------------------------------------------------------------------------------------------------
 
-/// A number from 0 to 1, without 1, for each pair. Mixes as SplitMix64 does (G. L. Steele, D. Lea, C. H. Flood, 2014).
+/// A number in [0, 1) for each pair. Mixes as SplitMix64 does (G. L. Steele, D. Lea, C. H. Flood, 2014).
 double draw(std::uint64_t seed, std::uint64_t number) noexcept {
     std::uint64_t z = seed + number * 0x9e3779b97f4a7c15U;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -111,14 +111,14 @@ public:
     std::uint64_t failed() const noexcept override { return failed_.load(std::memory_order_relaxed); }
 
 private:
-    buffer make(std::size_t bytes, const stream_ref& on, const source_location& where) override {
+    buffer make(std::size_t bytes, std::size_t alignment, const stream_ref& on, const source_location& where) override {
         const std::uint64_t number = asked_.fetch_add(1, std::memory_order_relaxed) + 1;
         if (number == which_.at || draw(which_.seed, number) < which_.probability) {
             failed_.fetch_add(1, std::memory_order_relaxed);
             throw out_of_memory("out of memory on purpose: allocation " + std::to_string(number) + " of " +
                                 std::to_string(bytes) + " bytes fails, as weir::memory::failing was told");
         }
-        return allocate_from(upstream_, bytes, on, where);
+        return allocate_from(upstream_, bytes, alignment, on, where);
     }
 
     const failures_wanted which_;
@@ -134,11 +134,11 @@ public:
     explicit forgetful_resource(resource_ptr upstream) : upstream_(std::move(upstream)) {}
 
 private:
-    buffer make(std::size_t bytes, const stream_ref& on, const source_location& where) override {
-        buffer made = allocate_from(upstream_, bytes, on, where);
-        block& described = static_cast<block&>(*made.resource());  // every buffer's is one
+    buffer make(std::size_t bytes, std::size_t alignment, const stream_ref& on, const source_location& where) override {
+        buffer made = allocate_from(upstream_, bytes, alignment, on, where);
+        block& described = static_cast<block&>(*made.resource(detail::key));  // the resource of every buffer is a block
         described.history.reserve(1);
-        described.forgets_all_but = detail::owner<runtime::stream_state>(&on.state());
+        described.forgets_all_but = detail::owner<runtime::stream_state>(&on.state(detail::key));
         return made;
     }
 

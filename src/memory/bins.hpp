@@ -9,17 +9,17 @@
 
 namespace weir::memory {
 
-/// The free blocks that one timeline may use without asking: their death frontiers lie wholly on it. A stack for each
-/// size class, so that what comes back is what was used last. Not synchronised: the pool's lock guards it.
+/// The free blocks that one timeline may use without a wait: their death frontiers lie wholly on it. One stack for each size class, so
+/// that the block that was used last is reused first. Not synchronized: the pool's lock guards it.
 class bins {
 public:
-    /// The largest size that is kept. A larger block costs more to touch than to find.
+    /// The largest size that is kept. For a larger block, its use costs more than a search in the index.
     static constexpr std::size_t largest = std::size_t{32} << 20;
-    /// Beyond these, blocks go to the index of all free blocks, where other streams find them and neighbours merge.
+    /// Beyond these limits, blocks go to the index of all free blocks, where other streams find them and neighbours merge.
     static constexpr std::size_t most_bytes = std::size_t{64} << 20;
     static constexpr std::size_t most_blocks = 4096;
 
-    /// `pending` is the pool's sum of the bytes in free blocks that were not complete when last looked at.
+    /// `pending` is the pool's sum of the bytes in free blocks that were not complete when last checked.
     explicit bins(std::size_t& pending) noexcept : pending_(&pending) {}
 
     /// The block of at least `size` bytes that was freed last; null if there is none.
@@ -34,7 +34,7 @@ public:
         return b;
     }
 
-    /// Keeps `b`, unless that would be too much.
+    /// Keeps `b`; returns false if the limits do not allow it.
     [[nodiscard]] bool keep(block& b) noexcept {
         if (b.capacity > largest || bytes_ + b.capacity > most_bytes || blocks_ == most_blocks) {
             return false;
@@ -48,7 +48,7 @@ public:
         return true;
     }
 
-    /// The block of the class of `size` that is here for the longest time, taken out; null if there is none.
+    /// Removes and returns the oldest block here of the class of `size`; null if there is none.
     [[nodiscard]] block* take_oldest(std::size_t size) noexcept {
         if (size > largest) {
             return nullptr;
@@ -62,11 +62,11 @@ public:
         return b;
     }
 
-    /// Takes everything out and hands each block to `use`.
+    /// Removes all blocks and passes each to `use`.
     template <class Use>
     void empty_into(Use&& use) noexcept {
         if (blocks_ == 0) {
-            return;  // as most are, in a program of many streams
+            return;  // the usual case in a program of many streams
         }
         for (block_list& list : lists_) {
             while (block* const b = list.pop_back()) {
@@ -76,7 +76,7 @@ public:
         }
     }
 
-    /// Hands each block to `look`, which leaves it where it is.
+    /// Passes each block to `look`, which leaves it where it is.
     template <class Look>
     void visit(Look&& look) noexcept {
         if (blocks_ == 0) {

@@ -8,9 +8,9 @@
 #include "frontier/point.hpp"
 #include "memory/drop_notice.hpp"
 #include "memory/quarantine.hpp"
-#include "runtime/observer.hpp"
-#include "runtime/resource.hpp"
-#include "runtime/stream_state.hpp"
+#include "observe/observers.hpp"
+#include "runtime/lifetime/resource.hpp"
+#include "runtime/streams/stream_state.hpp"
 #include "weir/detail/intrusive.hpp"
 
 namespace weir::memory {
@@ -18,50 +18,50 @@ namespace weir::memory {
 class lent_memory;
 class pool;
 
-/// Where a block is.
+/// The state of a block.
 enum class place : std::uint8_t {
     owned,    ///< buffers own it
     binned,   ///< free, in the bins of one timeline
     indexed,  ///< free, in the index of all free blocks
-    aside,    ///< on its way between them, or a description that describes no memory at the moment
+    aside,    ///< on its way between these, or a block object that describes no memory at present
 };
 
-/// A piece of a device's memory: the pool's, or lent by somebody who owns it (see lent_memory). While buffers own it, its history is that of their accesses; from then on it is its
-/// *death frontier* (rule L1): what the next owner's first accesses must come after. The next owner inherits it, so that
-/// the ordinary machinery orders the reuse exactly where that is needed, and handing memory out waits for nothing.
+/// A chunk of a device's memory: the pool's, or lent by another owner (see lent_memory). While buffers own it, its history is that of
+/// their accesses; from then on it is its *death frontier* (rule L1): what the next owner's first accesses must come after. The next
+/// owner inherits it. So the usual ordering covers the reuse exactly where that is needed, and handing out memory waits for nothing.
 ///
-/// Everything here but what `resource` says is the pool's, guarded by its lock while the block is free, and constant
-/// while it is owned, but for `lower` and `upper`, which are always guarded by the lock.
+/// Everything here except the base class `resource` belongs to the pool: guarded by its lock while the block is free, and constant while
+/// it is owned. `lower` and `upper` are always guarded by the lock.
 class block final : public runtime::resource, public detail::counted<block> {
 public:
     block() = default;
 
-    std::byte* address = nullptr;  ///< the device's
-    std::ptrdiff_t to_host = 0;    ///< from there to the host's address of the same byte (backend::memory_piece)
-    std::size_t capacity = 0;      ///< bytes up to the neighbour; `size()` are those that the owner asked for
+    std::byte* address = nullptr;  ///< the device's address
+    std::ptrdiff_t to_host = 0;    ///< add this to get the host's address of the same byte (backend::memory_chunk)
+    std::size_t capacity = 0;      ///< bytes up to the neighbour; `size()` is what the owner asked for
     pool* home = nullptr;
-    lent_memory* lent = nullptr;  ///< null: the pool's
-    block* lower = nullptr;       ///< the neighbours by address within one piece from the driver; null at its ends
+    lent_memory* lent = nullptr;  ///< null: the memory is the pool's
+    block* lower = nullptr;       ///< the neighbours by address within one chunk from the driver; null at its ends
     block* upper = nullptr;
     block* next = nullptr;  ///< in the list that the block is in
     block* previous = nullptr;
-    std::uint64_t freed_at = 0;       ///< counts frees: tells old ones from new ones
-    frontiers::timeline_id line = 0;  ///< the timeline it was handed out for last
+    std::uint64_t freed_at = 0;       ///< counts frees: a higher number was freed later
+    frontiers::timeline_id line = 0;  ///< the timeline that it was last handed out for
     place where = place::aside;
     bool counts_as_pending = false;
 
-    /// Who wants to know of its drop: the resources that it came through. Null as a rule.
+    /// Notifications for its drop, for the resources that it came through. Usually null.
     std::unique_ptr<drop_notice> notices;
 
-    /// Not null: a consumer that nobody knows has the memory (lend_out). Guarded by `mutex` while it is owned.
+    /// Not null: a consumer that Weir does not know has the memory (lend_out). Guarded by `mutex` while the block is owned.
     std::unique_ptr<quarantined> quarantine;
 
-    /// Only for the control of the tests, `allocating_stream`: the stream whose tail is all that the block remembers.
+    /// For `allocating_stream` only, a negative control of the tests: the stream whose tail is all that the block remembers.
     detail::owner<runtime::stream_state> forgets_all_but;
 
-    /// Tells the observers, who must know in time what each owner had done before it let go.
+    /// Before the owner lets go, notifies the observers, which must see what each owner had done before.
     void drop_owner() const noexcept {
-        if (runtime::observers::any()) {
+        if (observe::observers::any()) {
             tell_released();
         }
         counted::drop_owner();
@@ -69,17 +69,17 @@ public:
 
     [[nodiscard]] runtime::device_state& device() const noexcept;
 
-    /// Where the memory is from.
+    /// The source of the memory.
     [[nodiscard]] backend::memory_source& source() const noexcept;
 
-    /// Gives the block back to whom it belongs. Neither waits nor fails, on any thread (rule L1).
+    /// Gives the block back to its pool or its lender. Neither waits nor fails, on any thread (rule L1).
     void last_owner_gone() noexcept;
 
 private:
     void tell_released() const noexcept;
 };
 
-/// A list of blocks, linked through them: costs no allocation. A block is in one list at most.
+/// A list of blocks, linked through them: allocates nothing. A block is in at most one list.
 class block_list {
 public:
     [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }

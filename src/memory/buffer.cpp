@@ -10,7 +10,7 @@
 #include "memory/access.hpp"
 #include "memory/device_memory.hpp"
 #include "memory/lent_memory.hpp"
-#include "runtime/watchdog.hpp"
+#include "runtime/diagnostics/watchdog.hpp"
 #include "weir/memory_resource.hpp"
 
 namespace weir {
@@ -19,28 +19,30 @@ buffer::buffer(std::size_t bytes, const stream_ref& on, source_location where) {
     if (bytes == 0) {
         return;
     }
-    if (const memory::use* const scope = memory::use::innermost(on.state().device())) {
-        *this = memory_resource::allocate_from(scope->resource(), bytes, on, where);
+    if (const memory::use* const scope = memory::use::innermost(detail::key, on.state(detail::key).device())) {
+        *this = memory_resource::allocate_from(scope->resource(detail::key), bytes, memory_resource::default_alignment,
+                                               on, where);
     } else {
-        block_ = memory::allocate(bytes, on.state(), where);
+        block_ = memory::allocate(bytes, on.state(detail::key), where);
     }
 }
 
 buffer buffer::at_hand(std::size_t bytes, const stream_ref& on, source_location where) {
     buffer made;
-    if (bytes != 0 && memory::use::innermost(on.state().device()) == nullptr) {
-        made.block_ = memory::allocate_at_hand(memory::pool_of(on.state().device()), bytes, on.state(), where);
+    if (bytes != 0 && memory::use::innermost(detail::key, on.state(detail::key).device()) == nullptr) {
+        made.block_ = memory::allocate_at_hand(memory::pool_of(on.state(detail::key).device()), bytes,
+                                               on.state(detail::key), where);
     }
     return made;
 }
 
 buffer buffer::wrap_lent(void* pointer, std::size_t bytes, const weir::device& on,
                          std::unique_ptr<detail::lender> owner, const source_location& where) {
-    return buffer(
-        memory::lend({static_cast<std::byte*>(pointer), 0}, bytes, on.state(), std::move(owner), nullptr, where));
+    return buffer(detail::key, memory::lend({static_cast<std::byte*>(pointer), 0}, bytes, on.state(detail::key),
+                                            std::move(owner), nullptr, where));
 }
 
-buffer::buffer(detail::owner<memory::block> memory) noexcept : block_(std::move(memory)) {}
+buffer::buffer(detail::passkey /*key*/, detail::owner<memory::block> memory) noexcept : block_(std::move(memory)) {}
 buffer::buffer() noexcept = default;
 buffer::buffer(const buffer&) noexcept = default;
 buffer::buffer(buffer&&) noexcept = default;
@@ -50,25 +52,25 @@ buffer::~buffer() = default;
 
 std::byte* buffer::data() const noexcept { return block_ ? block_->address + block_->to_host : nullptr; }
 
-std::ptrdiff_t buffer::to_host() const noexcept { return block_ ? block_->to_host : 0; }
+std::ptrdiff_t buffer::to_host(detail::passkey /*key*/) const noexcept { return block_ ? block_->to_host : 0; }
 
 std::byte* buffer::device_data() const noexcept { return block_ ? block_->address : nullptr; }
 
-buffer::tracked_memory buffer::tracked() const noexcept {
+buffer::tracked_memory buffer::tracked(detail::passkey /*key*/) const noexcept {
     return block_ ? tracked_memory{block_.get(), block_->address, block_->to_host} : tracked_memory{};
 }
 
-bool buffer::host_reachable() const noexcept {
-    return block_ ? block_->source().host_reaches_memory() : device().state().driver().host_reaches_memory();
+bool buffer::host_reachable(detail::passkey /*key*/) const noexcept {
+    return block_ ? block_->source().host_reaches_memory() : device().state(detail::key).driver().host_reaches_memory();
 }
 
-bool buffer::pinned() const noexcept { return block_ && block_->source().is_pinned(); }
+bool buffer::pinned(detail::passkey /*key*/) const noexcept { return block_ && block_->source().is_pinned(); }
 
-void buffer::await_idle_device(const source_location& where) const {
+void buffer::await_idle_device(detail::passkey /*key*/, const source_location& where) const {
     if (!block_ || !block_->source().needs_idle_device()) {
         return;
     }
-    // Not told to observers: the program did not ask for this wait and must not count on it.
+    // Observers do not see this wait: the program did not ask for it and must not rely on it.
     for (const frontiers::point end : block_->device().ends(where)) {
         const runtime::watchdog::waits_in here(where);
         backend::timeline_table::instance().host_wait(end);
@@ -76,19 +78,19 @@ void buffer::await_idle_device(const source_location& where) const {
     block_->source().await_idle_device();
 }
 
-void buffer::fetch(std::byte* to, const std::byte* from, std::size_t bytes) const {
-    device().state().driver().fetch(to, from, bytes);
+void buffer::fetch(detail::passkey /*key*/, std::byte* to, const std::byte* from, std::size_t bytes) const {
+    device().state(detail::key).driver().fetch(to, from, bytes);
 }
 
 std::size_t buffer::bytes() const noexcept { return block_ ? block_->size() : 0; }
 
-device buffer::device() const noexcept { return block_ ? weir::device(block_->device()) : cpu(); }
+device buffer::device() const noexcept { return block_ ? weir::device(detail::key, block_->device()) : cpu(); }
 
 std::uint64_t buffer::unique_id() const noexcept { return block_ ? block_->id() : 0; }
 
 bool buffer::ready(bool to_write) const {
-    return !block_ || memory::nothing_pending(*block_, {0, block_->size()},
-                                              to_write ? order::access_mode::write : order::access_mode::read);
+    return !block_ || memory::is_ready_for(*block_, {0, block_->size()},
+                                           to_write ? order::access_mode::write : order::access_mode::read);
 }
 
 void buffer::set_ordering(std::optional<ordering_mode> mode) const noexcept {
@@ -109,6 +111,6 @@ std::string buffer::to_string() const {
            std::string(hex.begin(), end.ptr) + " on " + device().name() + ">";
 }
 
-runtime::resource* buffer::resource() const noexcept { return block_.get(); }
+runtime::resource* buffer::resource(detail::passkey /*key*/) const noexcept { return block_.get(); }
 
 }  // namespace weir

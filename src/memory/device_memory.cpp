@@ -7,24 +7,22 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cuda/driver.hpp"
-#include "backend/cuda/driver_api.hpp"
-#include "backend/cuda/host_memory.hpp"
-#include "backend/sim/host_memory.hpp"
+#include "backend/capability/capabilities.hpp"
+#include "backend/capability/shared_memory.hpp"
+#include "backend/plain_host_memory.hpp"
 #include "backend/timeline.hpp"
 #include "memory/quarantine.hpp"
-#include "runtime/cuda_simulation.hpp"
-#include "runtime/fork.hpp"
-#include "runtime/observer.hpp"
-#include "runtime/standstill.hpp"
-#include "runtime/watchdog.hpp"
+#include "observe/observers.hpp"
+#include "runtime/diagnostics/standstill.hpp"
+#include "runtime/diagnostics/watchdog.hpp"
+#include "runtime/host/fork.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
 namespace weir::memory {
 
 pool& pool_of(runtime::device_state& device) {
-    // Pairs with the exchange below: whoever sees the pointer sees the pool.
+    // Pairs with the compare-exchange below: a thread that sees the pointer sees the constructed pool.
     pool* known = device.pool.load(std::memory_order_acquire);
     if (known != nullptr) {
         return *known;
@@ -38,37 +36,31 @@ pool& pool_of(runtime::device_state& device) {
 
 namespace {
 
-/// Where memory comes from that the host and CUDA devices both reach: managed memory of a CUDA device, else pinned memory. Where
-/// CUDA devices are simulated, or there are none, it is plain memory of the host (rule L6).
+/// The source of memory that the host and CUDA devices both reach: managed memory of a device, else pinned memory. If CUDA devices are
+/// simulated, or there are none, it is plain host memory (rule L6).
 std::unique_ptr<backend::memory_source> shared_memory_of(runtime::device_state& device) {
-    backend::driver& driver = device.driver();
-    if (device.kind() == device_kind::cuda) {
-        return std::make_unique<backend::cuda::managed_memory>(backend::cuda::context_of(driver), driver.name());
+    if (backend::capability::shared_memory* const own = device.driver().can().shared_memory) {
+        return own->make_managed(runtime::cpu_device().driver());
     }
-    if (device.kind() == device_kind::sim) {
-        return std::make_unique<backend::sim::host_memory>(std::string(driver.name()) + " (managed)",
-                                                           runtime::cpu_device().driver(), false);
+    backend::driver& host = device.driver();
+    if (runtime::device_state* const pins = runtime::pinning_device()) {
+        return pins->driver().can().shared_memory->make_pinned(host);
     }
-    const bool is_simulated = runtime::cuda_simulation::devices() > 0;
-    if (is_simulated || backend::cuda::machine_driver().devices == 0) {
-        return std::make_unique<backend::sim::host_memory>(std::string(driver.name()) + " (pinned)", driver, true);
-    }
-    return std::make_unique<backend::cuda::pinned_memory>(backend::cuda::context_of(runtime::cuda_device(0).driver()),
-                                                          driver);
+    return std::make_unique<backend::plain_host_memory>(std::string(host.name()) + " (pinned)", host, true);
 }
 
 }  // namespace
 
 pool& shared_pool_of(runtime::device_state& device) {
     device.expect_usable();
-    if (backend::cuda::is_driver_of_parent()) {
-        static_cast<void>(runtime::cuda_device(0));  // says so: what is in the pool is the driver's
+    if (runtime::gpus_stayed_behind()) {
+        static_cast<void>(runtime::cuda_device(0));  // throws state_error: the pool's memory is the parent's driver's
     }
     if (pool* const known = device.shared_pool.load(std::memory_order_acquire)) {
         return *known;
     }
-    static detail::mutex
-        making;  // guards the making of pools; the driver is called under it, which allocates nothing there
+    // Guards the making of pools; held while the driver is called, which allocates nothing there.
+    static detail::mutex making;
     const std::lock_guard lock(making);
     if (pool* const known = device.shared_pool.load(std::memory_order_relaxed)) {
         return *known;
@@ -82,10 +74,10 @@ pool& shared_pool_of(runtime::device_state& device) {
 
 namespace {
 
-/// Null: not made yet, or in the child of a fork, where what is in the pool is the driver's of the parent.
+/// Null: not made yet, or in the child of a fork, where the pool's memory belongs to the parent's driver.
 std::array<pool*, 2> pools_of(const runtime::device_state& device) noexcept {
     return {device.pool.load(std::memory_order_acquire),
-            backend::cuda::is_driver_of_parent() ? nullptr : device.shared_pool.load(std::memory_order_acquire)};
+            runtime::gpus_stayed_behind() ? nullptr : device.shared_pool.load(std::memory_order_acquire)};
 }
 
 }  // namespace
@@ -121,8 +113,8 @@ bool is_complete(frontiers::point at) { return backend::timeline_table::instance
 block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, const source_location& where) {
     runtime::device_state& device = on.device();
     device.driver().look_at_all();
-    bool is_given_back = false;           // what others keep, since the last wait
-    std::vector<frontiers::point> gated;  // pending memory that only code of the host can let go on
+    bool is_given_back = false;           // whether give_back_all was called since the last wait
+    std::vector<frontiers::point> gated;  // points of pending memory that are behind a closed gate
     std::string gate;
     for (;;) {
         const pool::answer answer = from.take(bytes, {on.timeline(), on.tail().known}, gated);
@@ -143,20 +135,20 @@ block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, con
                                     (gated.empty() ? "" : " Pending memory is behind " + gate + ", which is closed.");
             from.source().expect_sound();
             if (std::erase_if(gated, is_complete) != 0) {
-                continue;  // the gate was opened meanwhile
+                continue;  // the gate has been opened meanwhile
             }
             if (from.quarantine_ends() != answer.quarantine_ends) {
-                continue;  // what was in quarantine has come back meanwhile
+                continue;  // memory has left quarantine meanwhile
             }
             throw out_of_memory(why);
         }
-        // The calling thread may be the one that is to open it: to wait here could be for ever.
+        // The calling thread may be the one that is to open the gate: then a wait here would never end.
         if (std::string found = runtime::closed_gate_before(*answer.wait_for); !found.empty()) {
             gate = std::move(found);
             gated.push_back(*answer.wait_for);
             continue;
         }
-        // Not told to observers: the program did not ask for this wait and must not count on it.
+        // Observers do not see this wait: the program did not ask for it and must not rely on it.
         const runtime::watchdog::waits_in here(where, "memory that is free after");
         backend::timeline_table::instance().host_wait(*answer.wait_for);
         is_given_back = false;
@@ -172,10 +164,10 @@ detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, cons
 
 namespace {
 
-/// What was taken out of a pool, with an owner.
+/// An owner of a block that was taken out of a pool; notifies observers of the allocation.
 detail::owner<block> given_out(block& taken, const runtime::stream_state& on, const source_location& where) {
     detail::owner<block> made(&taken);
-    runtime::observers::tell([&](runtime::observer& one) {
+    observe::observers::notify([&](observe::observer& one) {
         one.allocated({made->id(), made->size(), on.info().device, reinterpret_cast<std::uintptr_t>(made->address),
                        &on.info(), where});
     });

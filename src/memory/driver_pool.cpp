@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "backend/backend.hpp"
-#include "backend/cuda/async_pool.hpp"
-#include "backend/cuda/driver.hpp"
+#include "backend/capability/stream_memory.hpp"
 #include "memory/device_memory.hpp"
 #include "memory/lent_memory.hpp"
-#include "runtime/device_state.hpp"
-#include "runtime/stream_state.hpp"
+#include "runtime/devices/device_state.hpp"
+#include "runtime/streams/stream_state.hpp"
+#include "weir/access.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/detail/task.hpp"
@@ -21,29 +21,29 @@ namespace weir::memory {
 
 namespace {
 
-/// Memory of a driver, which gets it back.
+/// Memory of a driver, given back to it at the end.
 class drivers_memory final : public detail::lender {
 public:
     drivers_memory(backend::driver& from, std::size_t bytes) noexcept : from_(&from), bytes_(bytes) {}
     ~drivers_memory() override {
-        if (piece.address != nullptr) {
-            from_->deallocate(piece, bytes_);
+        if (chunk.address != nullptr) {
+            from_->deallocate(chunk, bytes_);
         }
     }
     void let_go() override {}
 
-    backend::memory_piece piece;
+    backend::memory_chunk chunk;
 
 private:
     backend::driver* from_;
     std::size_t bytes_;
 };
 
-/// Memory of a CUDA driver's allocator in stream order, which gets it back: in the stream that used it last, where that
-/// is one stream of Weir's.
+/// Memory of a driver's stream-ordered allocator, given back to it at the end: in the stream that used it last, if that is a single
+/// stream of Weir's.
 class stream_ordered_memory final : public detail::lender, public ends_in_order {
 public:
-    explicit stream_ordered_memory(backend::cuda::async_pool& from) noexcept : from_(&from) {}
+    explicit stream_ordered_memory(backend::capability::stream_memory& from) noexcept : from_(&from) {}
     ~stream_ordered_memory() override {
         if (memory != nullptr) {
             from_->give_back(memory);
@@ -61,10 +61,10 @@ public:
     std::byte* memory = nullptr;
 
 private:
-    backend::cuda::async_pool* from_;
+    backend::capability::stream_memory* from_;
 };
 
-/// Asks again after everybody has given back what they only keep. Throws out_of_memory, device_error.
+/// Calls `ask` again after all pools and the driver have given back what they only cache. Throws out_of_memory, device_error.
 template <class Ask>
 void ask_twice(runtime::device_state& device, std::size_t bytes, Ask ask) {
     if (ask()) {
@@ -83,45 +83,45 @@ void ask_twice(runtime::device_state& device, std::size_t bytes, Ask ask) {
 }
 
 class driver_resource final : public memory_resource {
-    buffer make(std::size_t bytes, const stream_ref& on, const source_location& where) override {
-        runtime::device_state& device = on.state().device();
-        on.state().expect_open();
-        // Where host code stands for the device's, in tests, it must reach the memory.
-        if (device.kind() == device_kind::cuda && !device.driver().runs_host_code()) {
-            backend::cuda::async_pool& pool = static_cast<backend::cuda::cuda_driver&>(device.driver()).async();
-            if (pool.is_there()) {
-                return make_in_order(pool, bytes, on, where);
-            }
+    buffer make(std::size_t bytes, std::size_t alignment, const stream_ref& on, const source_location& where) override {
+        expect_alignment(alignment);
+        runtime::device_state& device = on.state(detail::key).device();
+        on.state(detail::key).expect_open();
+        // In tests, host code may stand for the device's; it must reach the memory.
+        backend::capability::stream_memory* const in_order = device.driver().can().stream_memory;
+        if (in_order != nullptr && !device.driver().runs_host_code()) {
+            return make_in_order(*in_order, bytes, on, where);
         }
         backend::driver& driver = device.driver();
         auto owner = std::make_unique<drivers_memory>(driver, bytes);
         ask_twice(device, bytes, [&] {
-            owner->piece = driver.allocate(bytes);
-            return owner->piece.address != nullptr;
+            owner->chunk = driver.allocate(bytes);
+            return owner->chunk.address != nullptr;
         });
-        const backend::memory_piece piece = owner->piece;
-        return buffer(lend(piece, bytes, device, std::move(owner), &on.state().info(), where));
+        const backend::memory_chunk chunk = owner->chunk;
+        return buffer(detail::key, lend(chunk, bytes, device, std::move(owner), &on.state(detail::key).info(), where));
     }
 
-    static buffer make_in_order(backend::cuda::async_pool& pool, std::size_t bytes, const stream_ref& on,
+    static buffer make_in_order(backend::capability::stream_memory& pool, std::size_t bytes, const stream_ref& on,
                                 const source_location& where) {
-        runtime::device_state& device = on.state().device();
-        auto* const stream = static_cast<backend::cuda::stream_handle>(on.state().queue->native_handle());
+        runtime::device_state& device = on.state(detail::key).device();
+        const detail::queue_handle stream{on.state(detail::key).queue->handle()};
         auto owner = std::make_unique<stream_ordered_memory>(pool);
         ask_twice(device, bytes, [&] {
             owner->memory = pool.allocate(bytes, stream);
             return owner->memory != nullptr;
         });
-        const backend::memory_piece piece{owner->memory, 0};
+        const backend::memory_chunk chunk{owner->memory, 0};
         ends_in_order* const ends = owner.get();
-        buffer made(lend(piece, bytes, device, std::move(owner), &on.state().info(), where, ends));
-        // The memory is there from this point of the stream on: other streams have to come after it. It is the stream's
-        // first access to the memory, which puts nothing into it.
+        buffer made(detail::key,
+                    lend(chunk, bytes, device, std::move(owner), &on.state(detail::key).info(), where, ends));
+        // The memory is valid from this point of the stream on, and other streams have to come after it. So this is the stream's first
+        // access to the memory; it puts nothing into the stream.
         const std::array<runtime::access_request, 1> all{
-            {{made.resource(), {0, bytes}, order::access_mode::write, true}}};
+            {{made.resource(detail::key), {0, bytes}, order::access_mode::write, true}}};
         const runtime::site from{"allocate", where};
         detail::with_task(detail::native_task{[] {}}, [&](detail::task_ref task) {
-            return runtime::submit(on.state(), {all, {}, task, from, runtime::work_kind::device});
+            return runtime::submit(on.state(detail::key), {all, {}, task, from, runtime::work_kind::device});
         });
         return made;
     }

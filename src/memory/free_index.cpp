@@ -10,7 +10,7 @@ namespace weir::memory {
 
 namespace {
 
-/// Whether whoever may use `big` may also use what has the death frontier `small`.
+/// Whether a stream that may use memory with the death frontier `big` may also use memory with `small`.
 bool dominates(const order::history& big, const order::history& small) noexcept {
     return std::all_of(small.accesses().begin(), small.accesses().end(), [&](const order::past_access& one) {
         return std::any_of(big.accesses().begin(), big.accesses().end(),
@@ -39,7 +39,7 @@ bool free_index::mergeable(block& low, block& high, merging how) const noexcept 
 
 void free_index::absorb_upper(block& low, block_list& spares) noexcept {
     block& high = *low.upper;
-    // The two compare: the larger frontier is that of both. Swapping the histories cannot fail, copying could.
+    // One frontier dominates the other, and becomes that of both. Swapping the histories cannot fail; copying could.
     if (!dominates(low.history, high.history)) {
         std::swap(low.history, high.history);
     }
@@ -112,34 +112,34 @@ block* free_index::search(std::size_t size, std::size_t most, Suits&& suits) con
     return nullptr;
 }
 
-bool free_index::must_wait(frontiers::point at, const requester& who) const noexcept {
-    return at.timeline != who.line && !(who.known && who.known->covers(at)) && !completed_->is_complete(at);
+bool free_index::must_wait(frontiers::point at, const requester& user) const noexcept {
+    return at.timeline != user.line && !(user.known && user.known->covers(at)) && !completed_->is_complete(at);
 }
 
-std::size_t free_index::waits_for(const block& b, const requester& who) const noexcept {
+std::size_t free_index::waits_for(const block& b, const requester& user) const noexcept {
     const auto accesses = b.history.accesses();
     return static_cast<std::size_t>(
         std::count_if(accesses.begin(), accesses.end(),
-                      [&](const order::past_access& past) { return must_wait(past.when.at, who); }));
+                      [&](const order::past_access& past) { return must_wait(past.when.at, user); }));
 }
 
-bool free_index::has_own_ends(const block& b, const requester& who) const noexcept {
+bool free_index::has_own_ends(const block& b, const requester& user) const noexcept {
     const auto accesses = b.history.accesses();
     return std::all_of(accesses.begin(), accesses.end(), [&](const order::past_access& past) {
-        return !must_wait(past.when.at, who) || completed_->has_own_end(past.when.at);
+        return !must_wait(past.when.at, user) || completed_->has_own_end(past.when.at);
     });
 }
 
-block* free_index::find_ordered(std::size_t size, const requester& who, std::size_t most) const noexcept {
-    return search(size, most, [&](const block& b) { return waits_for(b, who) == 0; });
+block* free_index::find_ordered(std::size_t size, const requester& user, std::size_t most) const noexcept {
+    return search(size, most, [&](const block& b) { return waits_for(b, user) == 0; });
 }
 
-block* free_index::find_any(std::size_t size, const requester& who, ends which) const noexcept {
+block* free_index::find_any(std::size_t size, const requester& user, ends which) const noexcept {
     block* best = nullptr;
     std::size_t fewest = std::numeric_limits<std::size_t>::max();
     search(size, everything, [&](block& b) {
-        const std::size_t waits = waits_for(b, who);
-        if (waits < fewest && (which == ends::any || has_own_ends(b, who))) {
+        const std::size_t waits = waits_for(b, user);
+        if (waits < fewest && (which == ends::any || has_own_ends(b, user))) {
             fewest = waits;
             best = &b;
         }
@@ -190,7 +190,7 @@ bool free_index::has_newly_complete() const noexcept {
     return found;
 }
 
-void free_index::take_complete_pieces(block_list& whole) noexcept {
+void free_index::take_complete_chunks(block_list& whole) noexcept {
     for (block_list& list : lists_) {
         for (block* b = list.first(); b != nullptr;) {
             block* const after = b->next;

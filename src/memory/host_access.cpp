@@ -2,9 +2,11 @@
 #include <utility>
 
 #include "memory/access.hpp"
-#include "runtime/host_copies.hpp"
-#include "runtime/resource.hpp"
+#include "runtime/lifetime/resource.hpp"
+#include "runtime/submission/host_copies.hpp"
+#include "weir/access.hpp"
 #include "weir/buffer.hpp"
+#include "weir/detail/passkey.hpp"
 
 namespace weir {
 
@@ -23,10 +25,10 @@ void leave(runtime::resource& of, const order::footprint& where, order::access_m
 
 }  // namespace
 
-host_access::host_access(const buffer& of, const order::footprint& where, order::access_mode mode, source_location from,
-                         bool copies)
+host_access::host_access(detail::passkey /*key*/, const buffer& of, const order::footprint& where,
+                         order::access_mode mode, source_location from, bool copies)
     : keep_(of), where_(where), mode_(mode), copies_(copies) {
-    runtime::resource* const target = keep_.resource();
+    runtime::resource* const target = keep_.resource(detail::key);
     if (target == nullptr) {
         return;
     }
@@ -36,7 +38,7 @@ host_access::host_access(const buffer& of, const order::footprint& where, order:
     }
     try {
         memory::wait_for_conflicts(*target, where_, mode_, from, copies_);
-        keep_.await_idle_device(from);
+        keep_.await_idle_device(detail::key, from);
     } catch (...) {
         leave(*target, where_, mode_, copies_);
         throw;
@@ -50,7 +52,7 @@ host_access::host_access(host_access&& other) noexcept
       copies_(other.copies_) {}
 
 host_access::~host_access() {
-    if (runtime::resource* const target = keep_.resource()) {
+    if (runtime::resource* const target = keep_.resource(detail::key)) {
         leave(*target, where_, mode_, copies_);
     }
 }

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "backend/timeline.hpp"
+#include "observe/observers.hpp"
 #include "order/history.hpp"
-#include "runtime/debug_log.hpp"
-#include "runtime/fork.hpp"
-#include "runtime/observer.hpp"
+#include "runtime/diagnostics/debug_log.hpp"
+#include "runtime/host/fork.hpp"
 #include "weir/error.hpp"
 
 namespace weir {
@@ -21,7 +21,7 @@ namespace memory {
 
 namespace {
 
-/// Calls the owner and destroys it.
+/// Calls the owner's `let_go` and destroys it.
 void let_go(std::unique_ptr<detail::lender> owner) noexcept {
     try {
         owner->let_go();
@@ -46,7 +46,7 @@ void expect_range(const void* pointer, std::size_t bytes) {
 
 }  // namespace
 
-lent_memory::lent_memory(backend::memory_piece memory, std::size_t bytes, runtime::device_state& device,
+lent_memory::lent_memory(backend::memory_chunk memory, std::size_t bytes, runtime::device_state& device,
                          std::unique_ptr<detail::lender> owner, ends_in_order* ends)
     : device_(&device), owner_(std::move(owner)), ends_(ends) {
     described_.renew(bytes);
@@ -55,6 +55,22 @@ lent_memory::lent_memory(backend::memory_piece memory, std::size_t bytes, runtim
     described_.capacity = bytes;
     described_.lent = this;
     described_.belong_to(&device.memory_space());
+    if (device.kind() == device_kind::registered && device.driver().host_reaches_memory()) {
+        described_.be_reached_by(runtime::memory_reach::host_too);
+    }
+}
+
+void* lent_memory::operator new(std::size_t size, std::align_val_t alignment) {
+    const auto boundary = static_cast<std::size_t>(alignment);
+    std::size_t room = size + boundary;
+    void* const whole = ::operator new(room + sizeof(void*));
+    void* object = static_cast<void**>(whole) + 1;
+    static_cast<void**>(std::align(boundary, size, object, room))[-1] = whole;
+    return object;
+}
+
+void lent_memory::operator delete(void* object, std::align_val_t /*alignment*/) noexcept {
+    ::operator delete(static_cast<void**>(object)[-1]);
 }
 
 void lent_memory::give_back() noexcept {
@@ -89,12 +105,12 @@ std::optional<frontiers::point> lent_memory::pending() noexcept {
 
 void lent_memory::release() noexcept {
     std::unique_ptr<detail::lender> owner = std::move(owner_);
-    delete this;  // NOLINT(cppcoreguidelines-owning-memory): it owns itself since it was made
+    delete this;  // NOLINT(cppcoreguidelines-owning-memory): it has owned itself since it was made
     let_go(std::move(owner));
 }
 
-detail::owner<block> lend(backend::memory_piece memory, std::size_t bytes, runtime::device_state& on,
-                          std::unique_ptr<detail::lender> owner, const runtime::stream_info* stream,
+detail::owner<block> lend(backend::memory_chunk memory, std::size_t bytes, runtime::device_state& on,
+                          std::unique_ptr<detail::lender> owner, const observe::stream_info* stream,
                           const source_location& where, ends_in_order* ends) {
     runtime::fork_guard::expect_usable();
     if (bytes == 0) {
@@ -105,7 +121,7 @@ detail::owner<block> lend(backend::memory_piece memory, std::size_t bytes, runti
     runtime::reaper::start();
     auto* const lent = new lent_memory(memory, bytes, on, std::move(owner), ends);
     detail::owner<block> made(&lent->described());
-    runtime::observers::tell([&](runtime::observer& one) {
+    observe::observers::notify([&](observe::observer& one) {
         one.allocated({made->id(), made->size(), on.driver().name(), reinterpret_cast<std::uintptr_t>(made->address),
                        stream, where});
     });

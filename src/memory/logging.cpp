@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/debug_log.hpp"
+#include "runtime/diagnostics/debug_log.hpp"
 #include "weir/memory_resource.hpp"
 
 namespace weir::memory {
@@ -29,7 +29,7 @@ std::string in_quotes(std::string_view text) {
 }
 
 void to_standard_error(std::string_view line) {
-    // One call for one line, so that those of several threads do not mix.
+    // One call for each line, so that lines of several threads do not mix.
     std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
 }
 
@@ -39,13 +39,13 @@ public:
         : sink_(std::move(sink)), upstream_(std::move(upstream)) {}
 
 private:
-    buffer make(std::size_t bytes, const stream_ref& on, const source_location& where) override {
+    buffer make(std::size_t bytes, std::size_t alignment, const stream_ref& on, const source_location& where) override {
         const std::string place = ",\"bytes\":" + std::to_string(bytes) +
                                   ",\"device\":" + in_quotes(on.device().name()) +
                                   ",\"stream\":" + in_quotes(on.name()) + ",\"file\":" + in_quotes(where.file) +
                                   ",\"line\":" + std::to_string(where.line) + "}";
         try {
-            buffer made = allocate_from(upstream_, bytes, on, where);
+            buffer made = allocate_from(upstream_, bytes, alignment, on, where);
             write("{\"event\":\"allocate\",\"id\":" + std::to_string(made.unique_id()) + place);
             return made;
         } catch (...) {
@@ -54,7 +54,7 @@ private:
         }
     }
     void dropped(std::uint64_t id, std::size_t bytes) noexcept override {
-        std::array<char, 96> line{};  // has room for it; a drop must not allocate
+        std::array<char, 96> line{};  // large enough for the line; a drop must not allocate
         std::snprintf(line.data(), line.size(), R"({"event":"drop","id":%llu,"bytes":%llu})",
                       static_cast<unsigned long long>(id), static_cast<unsigned long long>(bytes));
         write(line.data());

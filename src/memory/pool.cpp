@@ -6,14 +6,14 @@
 
 #include "backend/waiting_host.hpp"
 #include "order/history.hpp"
-#include "runtime/device_state.hpp"
+#include "runtime/devices/device_state.hpp"
 #include "weir/ordering.hpp"
 
 namespace weir::memory {
 
 namespace {
 
-/// How many blocks of each class the first look takes in: enough as a rule, and bounded.
+/// How many blocks of each class the first search checks: usually enough, and bounded.
 constexpr std::size_t first_look = 32;
 
 constexpr std::size_t most_bytes = std::numeric_limits<std::size_t>::max() / 4;
@@ -23,10 +23,28 @@ void make_ready(block& b, std::size_t bytes) noexcept {
     b.set_ordering(std::nullopt);
 }
 
+/// Which devices beside `device` reach what a source allocates for it.
+runtime::memory_reach reach_of(const backend::memory_source& source, const runtime::device_state* device) noexcept {
+    using runtime::memory_reach;
+    if (device == nullptr) {
+        return memory_reach::own_device;
+    }
+    if (device->kind() == device_kind::cpu || device->kind() == device_kind::cpu_inline) {
+        return source.is_pinned() ? memory_reach::cuda_devices_too : memory_reach::own_device;
+    }
+    const bool is_the_hosts_too = source.host_reaches_memory() && !source.needs_idle_device();
+    return is_the_hosts_too ? memory_reach::host_too : memory_reach::own_device;
+}
+
 }  // namespace
 
 pool::pool(backend::memory_source& source, const order::watermarks& completed, runtime::device_state* device)
-    : source_(&source), completed_(&completed), device_(device), limit_(most_bytes), index_(completed, pending_) {}
+    : source_(&source),
+      completed_(&completed),
+      device_(device),
+      reach_(reach_of(source, device)),
+      limit_(most_bytes),
+      index_(completed, pending_) {}
 
 pool::~pool() {
     gather(merging::equals);
@@ -43,7 +61,7 @@ pool::~pool() {
     }
     for (block_list* list : {&all, &spares_}) {
         while (block* const b = list->pop_back()) {
-            delete b;  // NOLINT(cppcoreguidelines-owning-memory): the lists own what is in them
+            delete b;  // NOLINT(cppcoreguidelines-owning-memory): the lists own their blocks
         }
     }
 }
@@ -77,7 +95,7 @@ void pool::put(block& b) noexcept {
 [[gnu::always_inline]] inline void pool::take_back(block& b) noexcept {
     const std::span<const order::past_access> past = b.history.accesses();
     b.freed_at = ++frees_;
-    // What only one timeline still uses, that timeline may reuse at once: it runs its operations in order.
+    // If only one timeline still uses the memory, that timeline may reuse it at once: it runs its operations in order.
     if (past.size() > 1 || !bin(b, past.empty() ? b.line : past.front().when.at.timeline)) {
         index_.insert(b, merging::equals, spares_);
     }
@@ -104,13 +122,13 @@ std::uint64_t pool::quarantine_ends() noexcept {
 
 bool pool::bin(block& b, frontiers::timeline_id line) noexcept {
     if (line >= bins_.size() || !bins_[line]) {
-        return false;  // it never asked for memory
+        return false;  // the timeline never asked for memory
     }
     bins& own = *bins_[line];
     if (own.keep(b)) {
         return true;
     }
-    // Full: the oldest makes room. One alone, so that a drop stays cheap.
+    // Full: the oldest block makes room. Only one, so that a drop stays cheap.
     if (block* const old = own.take_oldest(b.capacity)) {
         index_.insert(*old, merging::equals, spares_);
     }
@@ -126,7 +144,7 @@ void pool::hand_over(block& b, frontiers::timeline_id line) noexcept {
 
 // --- all other cases ----------------------------------------------------------------------------------------------
 
-/// The lock is open while this lives, so that other threads are served while the driver is at work.
+/// Releases the lock while it lives, so that other threads can use the pool while the driver is at work.
 class pool::driver_call {
 public:
     driver_call(pool& of, lock& held) noexcept : of_(&of), held_(&held) {
@@ -137,7 +155,7 @@ public:
         held_->lock();
         --of_->driver_calls_;
         of_->driver_answers_.fetch_add(1, std::memory_order_relaxed);
-        of_->driver_answers_.notify_all();  // they look once the lock is open: when what came of it is noted
+        of_->driver_answers_.notify_all();  // these threads check once the lock is free: by then the result is noted
     }
     driver_call(const driver_call&) = delete;
     driver_call& operator=(const driver_call&) = delete;
@@ -147,35 +165,36 @@ private:
     lock* held_;
 };
 
-/// Waits for the next of these calls of other threads to be over. Opens the lock.
+/// Waits until the next driver call of another thread is finished. Releases the lock meanwhile.
 void pool::await_driver(lock& held) noexcept {
     const std::uint32_t answers = driver_answers_.load(std::memory_order_relaxed);
-    const detail::fork_section stay;  // a fork cannot know what this waits for
+    // Keeps the thread in a section: a fork cannot see the driver call that the thread waits for.
+    const detail::fork_section stay;
     const backend::waiting_host self_waits;
     held.unlock();
     driver_answers_.wait(answers, std::memory_order_relaxed);
     held.lock();
 }
 
-pool::answer pool::take(std::size_t bytes, const requester& who, std::span<const frontiers::point> not_awaited) {
+pool::answer pool::take(std::size_t bytes, const requester& user, std::span<const frontiers::point> not_awaited) {
     lock held(mutex_);
     const std::uint64_t refusals = refusals_;
-    make_bins(who.line);
+    make_bins(user.line);
     for (;;) {
         if (bytes > limit()) {
             return {nullptr, std::nullopt, quarantine_ends_, false};
         }
         const std::size_t rounded = rounded_size(bytes);
         const std::size_t size = rounded <= limit() ? rounded : round_up(bytes, granule);
-        if (block* const b = find_or_grow(held, size, who)) {
-            hand_over(*b, who.line);
+        if (block* const b = find_or_grow(held, size, user)) {
+            hand_over(*b, user.line);
             held.unlock();
             make_ready(*b, bytes);
             return {b, std::nullopt, 0, false};
         }
         const std::optional<frontiers::point> pending = index_.oldest_pending(not_awaited);
         if (!pending && index_.has_newly_complete()) {
-            continue;  // what was pending when it was looked at is over now, and may be enough
+            continue;  // memory that was pending when it was last checked is complete now, and may suffice
         }
         if (pending || driver_calls_ == 0) {
             return {nullptr, pending, quarantine_ends_, refusals_ != refusals};
@@ -184,43 +203,43 @@ pool::answer pool::take(std::size_t bytes, const requester& who, std::span<const
     }
 }
 
-/// Steps 1 to 5 of `take`. Opens the lock.
-block* pool::find_or_grow(lock& held, std::size_t size, const requester& who) {
-    block* b = carve(index_.find_ordered(size, who, first_look), size);
+/// Steps 1 to 5 of `take`. Releases the lock at times.
+block* pool::find_or_grow(lock& held, std::size_t size, const requester& user) {
+    block* b = carve(index_.find_ordered(size, user, first_look), size);
     if (b == nullptr) {
         gather(merging::equals);
-        b = carve(index_.find_ordered(size, who, free_index::everything), size);
+        b = carve(index_.find_ordered(size, user, free_index::everything), size);
     }
     if (b == nullptr) {
-        b = grow(held, size, preferred_ceiling(size), largest_piece);
+        b = grow(held, size, preferred_ceiling(size), largest_chunk);
     }
     if (b == nullptr) {
         reclaim(held);
-        b = grow(held, size, preferred_ceiling(size), largest_piece);
+        b = grow(held, size, preferred_ceiling(size), largest_chunk);
     }
     if (b == nullptr) {
-        b = find_pending(size, who, ends::own);
+        b = find_pending(size, user, ends::own);
     }
     if (b == nullptr) {
-        b = grow(held, size, limit(), smallest_piece);
+        b = grow(held, size, limit(), smallest_chunk);
     }
     if (b == nullptr) {
-        b = find_pending(size, who, ends::own);  // what came back while the driver was asked
+        b = find_pending(size, user, ends::own);  // memory that came back while the driver was called
     }
     if (b == nullptr) {
-        b = find_pending(size, who, ends::any);
+        b = find_pending(size, user, ends::any);
         over_waited_ += b == nullptr ? 0 : 1;
     }
     return b;
 }
 
-/// What `who` has to wait for, on the device.
-block* pool::find_pending(std::size_t size, const requester& who, ends which) {
+/// Free memory for which `user` has to wait on the device.
+block* pool::find_pending(std::size_t size, const requester& user, ends which) {
     gather(merging::comparable);
-    return carve(index_.find_any(size, who, which), size);
+    return carve(index_.find_any(size, user, which), size);
 }
 
-/// A description of memory to come. Throws std::bad_alloc.
+/// A block object for memory to come. Throws std::bad_alloc.
 std::unique_ptr<block> pool::spare() {
     if (block* const kept = spares_.pop_back()) {
         return std::unique_ptr<block>(kept);
@@ -237,7 +256,7 @@ void pool::make_bins(frontiers::timeline_id line) {
     }
 }
 
-/// Takes `size` bytes out of the index, from the start of the block that was found. Changes nothing if it throws.
+/// Takes `size` bytes out of the index, from the start of the block `found`. Changes nothing if it throws.
 block* pool::carve(block* found, std::size_t size) {
     if (found == nullptr) {
         return nullptr;
@@ -247,18 +266,19 @@ block* pool::carve(block* found, std::size_t size) {
         return found;
     }
     std::unique_ptr<block> rest = spare();
-    rest->history = found->history;  // both parts were in the same use
+    rest->history = found->history;  // both parts had the same uses
     index_.remove(*found);
     cut(*found, size, *rest.release());
     return found;
 }
 
-/// Makes `rest` the part of `b` beyond `size` bytes, with the history that it has, and adds it to the index.
+/// Splits `b`: `rest` becomes the part beyond `size` bytes, with the history that it already has, and goes into the index.
 void pool::cut(block& b, std::size_t size, block& rest) noexcept {
     rest.home = this;
     rest.address = b.address + size;
     rest.to_host = b.to_host;
     rest.belong_to(b.memory_of());
+    rest.be_reached_by(b.reach());
     rest.capacity = b.capacity - size;
     rest.freed_at = b.freed_at;
     rest.lower = &b;
@@ -273,20 +293,20 @@ void pool::cut(block& b, std::size_t size, block& rest) noexcept {
     index_.insert(rest, merging::equals, spares_);
 }
 
-/// New memory from the driver, in a piece as large as all others together, but of at most `largest` bytes unless `size` is
-/// more, so that the pool has at most `ceiling` bytes; null if there is none. Opens the lock.
+/// New memory from the driver, in a chunk as large as all others together, but of at most `largest` bytes unless `size` is more, so that
+/// the pool has at most `ceiling` bytes; null if there is none. Releases the lock while the driver is at work.
 block* pool::grow(lock& held, std::size_t size, std::size_t ceiling, std::size_t largest) {
     if (reserved_ > ceiling || ceiling - reserved_ < size) {
         return nullptr;
     }
     const std::size_t room = (ceiling - reserved_) / granule * granule;
-    const std::size_t piece = std::clamp(reserved_ / smallest_piece * smallest_piece, smallest_piece, largest);
-    std::size_t got = std::max(size, std::min(piece, room));
+    const std::size_t chunk = std::clamp(reserved_ / smallest_chunk * smallest_chunk, smallest_chunk, largest);
+    std::size_t got = std::max(size, std::min(chunk, room));
     std::unique_ptr<block> made = spare();
     std::unique_ptr<block> rest = got > size ? spare() : nullptr;
 
-    reserved_ += got;  // what the driver is asked for counts already
-    backend::memory_piece memory{};
+    reserved_ += got;  // what is being requested counts already
+    backend::memory_chunk memory{};
     std::size_t refused = 0;
     {
         const driver_call asked(*this, held);
@@ -307,6 +327,7 @@ block* pool::grow(lock& held, std::size_t size, std::size_t ceiling, std::size_t
     made->address = memory.address;
     made->to_host = memory.to_host;
     made->belong_to(device_ == nullptr ? nullptr : &device_->memory_space());
+    made->be_reached_by(reach_);
     made->capacity = got;
     made->lower = nullptr;
     made->upper = nullptr;
@@ -316,7 +337,7 @@ block* pool::grow(lock& held, std::size_t size, std::size_t ceiling, std::size_t
     return made.release();
 }
 
-/// Bytes that the device has, by what its driver says now: a simulated one may have been given others.
+/// The device's bytes, as its driver reports them now: the size of a simulated device may have changed.
 std::size_t pool::total() const noexcept {
     const std::size_t bytes = source_->total_memory();
     return bytes == 0 ? most_bytes : std::min(bytes, most_bytes);
@@ -324,16 +345,16 @@ std::size_t pool::total() const noexcept {
 
 std::size_t pool::limit() const noexcept { return std::min(limit_, total()); }
 
-/// How large the pool may become rather than make a stream wait (rule L1): 1.25 times the peak of live and pending bytes,
-/// this request included, or the floor, so that small programs never wait.
+/// How large the pool may become rather than let a stream wait (rule L1): 1.25 times the peak of live and pending bytes, including this
+/// request, or the floor, so that small programs never wait.
 std::size_t pool::preferred_ceiling(std::size_t size) const noexcept {
     const std::size_t peak = std::max(peak_, live_ + pending_ + quarantined_ + size);
-    const std::size_t by_peak = round_up(peak + peak / 4, smallest_piece);
+    const std::size_t by_peak = round_up(peak + peak / 4, smallest_chunk);
     const std::size_t of_device = source_->total_memory() / 100 * floor_percent;
     return std::min(limit(), std::max({least_floor, of_device, by_peak}));
 }
 
-/// Brings all free memory together and up to date.
+/// Moves all free memory into the index and updates it to what is complete.
 void pool::gather(merging how) noexcept {
     for (const std::unique_ptr<bins>& one : bins_) {
         if (one) {
@@ -343,10 +364,10 @@ void pool::gather(merging how) noexcept {
     index_.merge_all(how, spares_);
 }
 
-/// Gives the pieces that are free from end to end back to the driver. Opens the lock.
+/// Gives chunks that are free as a whole back to the driver. Releases the lock while the driver is at work.
 void pool::reclaim(lock& held) noexcept {
     block_list whole;
-    index_.take_complete_pieces(whole);
+    index_.take_complete_chunks(whole);
     if (whole.empty()) {
         return;
     }
@@ -370,7 +391,7 @@ void pool::trim() noexcept {
     lock held(mutex_);
     gather(merging::equals);
     for (std::unique_ptr<bins>& one : bins_) {
-        one.reset();  // empty now; a stream that asks again gets new ones
+        one.reset();  // empty now; made anew when the stream asks again
     }
     reclaim(held);
 }

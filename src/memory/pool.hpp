@@ -22,78 +22,80 @@ namespace weir::memory {
 
 /// The memory of one device (rules L1, L6). Knows streams only as timelines and clocks, and never waits for them.
 ///
-/// A block that comes back goes, with its death frontier, into the bins of the timeline on which that frontier lies, where
-/// the next request of that stream finds it at once. Everything else goes through the index of all free blocks:
+/// A block that comes back goes, with its death frontier, into the bins of the timeline on which that frontier lies, where the next
+/// request of that stream finds it at once. Everything else goes through the index of all free blocks:
 ///
 ///     drop --> history::die --> on one timeline? --yes--> its bins --take_recent--> the same stream
-///                                    |                       | too many, or somebody else needs memory
+///                                    |                       | too many, or another stream needs memory
 ///                                    +--no--> index <--------+ --take--> any stream
 ///
-/// Any thread may call. One lock, after those of buffers and streams; nothing is locked under it but, for a moment, a leaf
-/// of the backend's (watermarks::has_own_end). No memory is asked of the driver under it.
+/// Any thread may call. One lock, in the lock order after those of buffers and streams; nothing is locked under it but, briefly, a leaf
+/// of the backend's (watermarks::has_own_end). The driver is never asked for memory under it.
 class pool {
 public:
-    /// Pieces from the driver are as large as all before them together, within these bounds; larger if one request is.
-    static constexpr std::size_t smallest_piece = std::size_t{2} << 20;
-    static constexpr std::size_t largest_piece = std::size_t{64} << 20;
-    /// So large the pool may become at least rather than have a stream wait for another: so many bytes, or so many hundredths
-    /// of the device, whichever is more.
+    /// A chunk from the driver is as large as all before it together, within these bounds; larger if one request is.
+    static constexpr std::size_t smallest_chunk = std::size_t{2} << 20;
+    static constexpr std::size_t largest_chunk = std::size_t{64} << 20;
+    /// Below this size the pool grows rather than let a stream wait for another: so many bytes, or so many hundredths of the device's
+    /// memory, whichever is more.
     static constexpr std::size_t least_floor = std::size_t{64} << 20;
     static constexpr std::size_t floor_percent = 3;
 
-    /// Serves the device whose memory this is. Unit tests of the pool have no `device`.
+    /// The pool of the device whose memory this is. Unit tests of the pool pass no `device`.
     pool(backend::memory_source& source, const order::watermarks& completed, runtime::device_state* device = nullptr);
-    /// Gives everything back to the driver. Nobody may own a block or use its memory any more. Only tests do this: the
-    /// pools of devices live for ever.
+    /// Gives everything back to the driver. Nothing may own a block or use its memory any more. Only tests destroy a pool: the pools of
+    /// devices live for ever.
     ~pool();
     pool(const pool&) = delete;
     pool& operator=(const pool&) = delete;
 
-    /// Memory that `line` used last: the common case, at the price of a lock. Null if there is none of that size.
+    /// Memory that `line` used last: the common case, which costs one lock. Null if there is none of that size.
     [[nodiscard]] block* take_recent(std::size_t bytes, frontiers::timeline_id line) noexcept;
 
-    /// What came of asking for memory.
+    /// The result of a request for memory.
     struct answer {
         block* taken = nullptr;
-        /// If nothing was: what to wait for before asking again. Nothing either: there is no memory left.
+        /// If nothing was taken: what to wait for before asking again. If this is empty, too, there is no memory left.
         std::optional<frontiers::point> wait_for;
-        std::uint64_t quarantine_ends = 0;  ///< what that was then, if nothing was taken
-        bool driver_refused = false;        ///< whether the driver had none; else the limit is in the way
+        std::uint64_t quarantine_ends = 0;  ///< if nothing was taken: `quarantine_ends` at that moment
+        bool driver_refused = false;        ///< whether the driver had no memory; else the limit was reached
     };
 
-    /// Memory for `who`, from where it costs least, in the order of rule L1:
-    /// 1. free, and ordered before `who` or complete; 2. new from the driver, up to 1.25 times the peak of live and pending
-    /// bytes, or up to the floor; 3. free, but `who` will have to wait on the device, for nothing but the last uses; 4. new
-    /// from the driver up to the limit; 5. free, but `who` will have to wait for what came after the last uses, too
-    /// (statistics::over_waited); 6. nothing, but something is pending: the caller waits on the host and asks again. Memory
-    /// that another thread is getting from the driver or giving back to it is not gone: the call waits for that thread before
-    /// it says that there is none. `not_awaited`: points that the caller does not wait for, nor for later ones of their
-    /// timelines. Throws std::bad_alloc; nothing is lost then.
-    [[nodiscard]] answer take(std::size_t bytes, const requester& who,
+    /// Memory for the stream `user`, from where it costs least, in the order of rule L1:
+    /// 1. free, and ordered before `user` or complete;
+    /// 2. new from the driver, up to 1.25 times the peak of live and pending bytes, or up to the floor;
+    /// 3. free, but `user` must wait on the device, for nothing but the last uses;
+    /// 4. new from the driver, up to the limit;
+    /// 5. free, but `user` must wait for later work than the last uses, too (statistics::over_waited);
+    /// 6. nothing, but something is pending: the caller waits on the host and asks again.
+    /// Memory that another thread is getting from the driver or giving back to it is not lost: the call waits for that thread before it
+    /// reports that there is none. `not_awaited`: points that the caller does not wait for, nor for later ones of their timelines. Throws
+    /// std::bad_alloc; nothing is lost then.
+    [[nodiscard]] answer take(std::size_t bytes, const requester& user,
                               std::span<const frontiers::point> not_awaited = {});
 
-    /// Takes a block back whose last owner is gone. Neither waits nor fails.
+    /// Takes back a block whose last owner is gone. Neither waits nor fails.
     void put(block& b) noexcept;
 
     /// @{
-    /// The same for a block that others may use, at first and at last (rule L5). In between it is neither live nor free.
+    /// The same for a block that unknown consumers may still use, at the begin and at the end of its quarantine (rule L5). In between it is
+    /// neither live nor free.
     void enter_quarantine(block& b) noexcept;
     void leave_quarantine(block& b) noexcept;
     /// @}
-    /// How many blocks have left. More than an answer says if there may be memory since.
+    /// The number of blocks that have left quarantine. If it is larger than in an answer, there may be memory since.
     [[nodiscard]] std::uint64_t quarantine_ends() noexcept;
 
-    /// Gives complete cached memory back to the driver, as far as its pieces are free from end to end. Never waits.
+    /// Gives complete cached memory back to the driver, as far as whole chunks are free. Never waits.
     void trim() noexcept;
-    /// The same; blocks until the driver can give it to others, also what other threads are giving back.
+    /// The same; blocks until the driver can give the memory to others, including memory that other threads are giving back.
     void give_back() noexcept;
 
     [[nodiscard]] statistics stats() noexcept;
-    /// The most bytes the pool may have from the driver. What is beyond a lower limit already goes back as it is freed
-    /// and trimmed.
+    /// Sets the most bytes that the pool may have from the driver. If it has more already, memory goes back as it is freed and trimmed.
     void set_limit(std::size_t bytes) noexcept;
 
-    /// The message of out_of_memory: who wanted how much, and where the memory is.
+    /// The message of out_of_memory: how much was requested, and where the memory is.
     [[nodiscard]] std::string explain_shortage(std::size_t bytes);
 
     [[nodiscard]] const order::watermarks& completed() const noexcept { return *completed_; }
@@ -110,8 +112,8 @@ private:
     void hand_over(block& b, frontiers::timeline_id line) noexcept;
     class driver_call;
     void await_driver(lock& held) noexcept;
-    [[nodiscard]] block* find_or_grow(lock& held, std::size_t size, const requester& who);
-    [[nodiscard]] block* find_pending(std::size_t size, const requester& who, ends which);
+    [[nodiscard]] block* find_or_grow(lock& held, std::size_t size, const requester& user);
+    [[nodiscard]] block* find_pending(std::size_t size, const requester& user, ends which);
     [[nodiscard]] block* carve(block* found, std::size_t size);
     void cut(block& b, std::size_t size, block& rest) noexcept;
     [[nodiscard]] block* grow(lock& held, std::size_t size, std::size_t ceiling, std::size_t largest);
@@ -124,24 +126,26 @@ private:
     backend::memory_source* source_;
     const order::watermarks* completed_;
     runtime::device_state* device_;
+    runtime::memory_reach reach_;  ///< of all blocks
 
     backend::hot_mutex mutex_;                 ///< guards all that follows
-    std::vector<std::unique_ptr<bins>> bins_;  ///< by timeline; null for those that never asked for memory
+    std::vector<std::unique_ptr<bins>> bins_;  ///< by timeline; null for timelines that never asked for memory
     std::size_t live_ = 0;
-    std::size_t pending_ = 0;  ///< an upper bound: what becomes complete leaves it when somebody looks
+    /// An upper bound: blocks that have become complete are subtracted only when they are checked.
+    std::size_t pending_ = 0;
     std::size_t quarantined_ = 0;
     std::uint64_t quarantine_ends_ = 0;
-    std::size_t reserved_ = 0;    ///< had from the driver, or being asked for
-    std::uint64_t refusals_ = 0;  ///< how often the driver had none
-    int driver_calls_ = 0;        ///< by threads that have opened the lock for them
-    std::atomic<std::uint32_t> driver_answers_{
-        0};  ///< so many of these calls are over; who needs one waits for the next
+    std::size_t reserved_ = 0;    ///< had from the driver, or being requested
+    std::uint64_t refusals_ = 0;  ///< how often the driver had no memory
+    int driver_calls_ = 0;        ///< calls of the driver in progress, by threads that have released the lock for them
+    /// Number of finished calls of the driver; a thread that waits for one waits for a change.
+    std::atomic<std::uint32_t> driver_answers_{0};
     std::size_t peak_ = 0;
     std::uint64_t over_waited_ = 0;
-    std::size_t limit_;  ///< what was asked for; the device may have less
+    std::size_t limit_;  ///< the limit that was set; the device may have less
     std::uint64_t frees_ = 0;
     free_index index_;
-    block_list spares_;  ///< descriptions without memory
+    block_list spares_;  ///< block objects that describe no memory
 };
 
 }  // namespace weir::memory

@@ -8,20 +8,20 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cuda/driver_api.hpp"
 #include "backend/timeline.hpp"
 #include "memory/block.hpp"
 #include "memory/lent_memory.hpp"
 #include "memory/pool.hpp"
-#include "runtime/device_state.hpp"
+#include "runtime/devices/device_state.hpp"
 #include "weir/capture.hpp"
 #include "weir/detail/mutex.hpp"
+#include "weir/detail/passkey.hpp"
 
 namespace weir {
 
 namespace memory {
 
-/// Linked through its members: costs no allocation.
+/// Linked through its members: allocates nothing.
 struct quarantine_list {
     quarantined* first = nullptr;
 
@@ -49,15 +49,15 @@ struct quarantine_list {
 
 namespace {
 
-/// Contexts that can be asked at once: for each memory that is lent out there is room for as many points.
+/// For each memory that is lent out, room for the ends of so many contexts is reserved.
 constexpr std::size_t usual_contexts = 16;
 
 std::atomic<capture_knowledge> captures_of_process{capture_knowledge::unknown};
 std::atomic<std::uint64_t> drops{0};
 
-/// Ends of all contexts at one moment.
+/// The ends of all contexts at one moment.
 struct ends_of_contexts {
-    std::uint64_t covers = 0;  ///< drops before this one
+    std::uint64_t covers = 0;  ///< the number of drops before this moment: it covers those drops
     std::vector<frontiers::point> points;
 };
 
@@ -66,7 +66,7 @@ struct shared_state {
     ends_of_contexts last;
     quarantine_list held;
     quarantine_list ending;
-    detail::condition_variable left;  ///< one has gone out of `ending`
+    detail::condition_variable left;  ///< notified when an object leaves `ending`
 };
 
 shared_state& state() {
@@ -74,17 +74,17 @@ shared_state& state() {
     return *one;
 }
 
-// So that no fork finds it half made.
+// At static initialization, so that no fork finds it half constructed.
 [[maybe_unused]] const auto& made_at_start = state();
 
-/// Ends of all contexts as they are now, those included that other libraries made on devices which Weir does not use: memory may be
-/// mapped to each device (rule L5). A context that is made later comes after the drop. None if some context gives none. Under no lock: the driver may block, until something is
-/// over that others enqueue or let go of.
-std::optional<ends_of_contexts> mark_contexts(bool may_block) noexcept {
+/// The present ends of all contexts, including contexts that other libraries made on devices which Weir does not use, because memory
+/// may be mapped to each device (rule L5). A context that is made later comes after the drop. Nothing if some context gives no end. Must
+/// be called under no lock: the driver may block until work is complete that other threads enqueue or release.
+std::optional<ends_of_contexts> record_ends_of_contexts(bool may_block) noexcept {
     try {
         ends_of_contexts found{drops.load(std::memory_order_seq_cst), {}};
         for (runtime::device_state* const each : runtime::cuda_devices_with_context()) {
-            if (const auto end = each->driver().mark_end_of_all()) {
+            if (const auto end = each->driver().record_end_of_all()) {
                 found.points.push_back(*end);
             } else if (!may_block || !each->driver().await_end_of_all()) {
                 return std::nullopt;
@@ -96,7 +96,7 @@ std::optional<ends_of_contexts> mark_contexts(bool may_block) noexcept {
     }
 }
 
-/// Another thread may have found later ones meanwhile. Under the lock.
+/// Stores the ends, unless another thread has stored later ones meanwhile. Under the lock.
 void make_known(shared_state& in, ends_of_contexts&& found) noexcept {
     if (found.covers > in.last.covers) {
         in.last = std::move(found);
@@ -108,7 +108,7 @@ bool is_reached_by_contexts(const block& of) {
     return of.device().kind() == device_kind::cuda || (of.source().is_pinned() && !of.device().stands_for_cuda());
 }
 
-block* block_of(const buffer& what) noexcept { return static_cast<block*>(what.resource()); }
+block* block_of(const buffer& what) noexcept { return static_cast<block*>(what.resource(detail::key)); }
 
 }  // namespace
 
@@ -127,7 +127,7 @@ void lend_out(const buffer& what) {
 
 void take_back(const buffer& what) {
     if (block* const of = block_of(what)) {
-        std::unique_ptr<quarantined> not_needed;  // goes under no lock
+        std::unique_ptr<quarantined> not_needed;  // destroyed after the lock is released
         const std::lock_guard lock(of->mutex);
         not_needed = std::move(of->quarantine);
     }
@@ -145,7 +145,7 @@ void quarantined::enter() noexcept {
     runtime::reaper::push(*this);
 }
 
-/// Takes the ends that are known if they cover its drop. Under the lock.
+/// Copies the known ends if they cover this drop. Under the lock.
 bool quarantined::take_ends() noexcept {
     const ends_of_contexts& known = state().last;
     if (known.covers <= dropped_) {
@@ -160,13 +160,13 @@ bool quarantined::take_ends() noexcept {
     return true;
 }
 
-/// Whether its end is known, or can be had now.
+/// Whether its ends are known, or can be recorded now.
 bool quarantined::find_end() noexcept {
     shared_state& all = state();
     std::unique_lock lock(all.mutex);
     if (all.last.covers <= dropped_ && captures_of_process.load() == capture_knowledge::none) {
         lock.unlock();
-        std::optional<ends_of_contexts> found = mark_contexts(false);
+        std::optional<ends_of_contexts> found = record_ends_of_contexts(false);
         lock.lock();
         if (found) {
             make_known(all, std::move(*found));
@@ -199,13 +199,13 @@ void quarantined::release() noexcept {
         }
         all.ending.add(*this);
         lock.unlock();
-        runtime::reaper::push(*this);  // a safe point came in between
+        runtime::reaper::push(*this);  // a safe point has come in between
         return;
     }
     leave();
 }
 
-/// Its end has come. Ends this object.
+/// Its ends are complete: gives the memory back. Destroys this object.
 void quarantined::leave() noexcept {
     shared_state& all = state();
     const std::unique_ptr<quarantined> self(this);
@@ -228,13 +228,13 @@ bool quarantined::await_one(const pool& of) {
         return false;
     }
     const std::vector<frontiers::point> ends = one->ends_;
-    const std::uint64_t number = one->dropped_;  // its address may be another one's as soon as it is gone
+    const std::uint64_t number = one->dropped_;  // its address may be reused as soon as it is destroyed
     lock.unlock();
     for (const frontiers::point& each : ends) {
         backend::timeline_table::instance().host_wait(each);
     }
     lock.lock();
-    // The reaper's thread has heard of it, too.
+    // Waits until the reaper's thread has processed the ends, too.
     all.left.wait(lock, [&] {
         return all.ending.find([&](const quarantined& each) { return each.dropped_ == number; }) == nullptr;
     });
@@ -242,18 +242,18 @@ bool quarantined::await_one(const pool& of) {
 }
 
 void quarantined::release_held(bool may_block) noexcept {
-    if (backend::cuda::is_driver_of_parent()) {
-        return;  // in the child of a fork: it is the parent's, and stays where it is
+    if (runtime::gpus_stayed_behind()) {
+        return;  // in the child of a fork the memory is the parent's, and stays where it is
     }
     shared_state& all = state();
     std::unique_lock lock(all.mutex);
     if (all.last.covers == drops.load(std::memory_order_seq_cst)) {
-        return;  // nothing was dropped since
+        return;  // nothing was dropped since the last ends were recorded
     }
     lock.unlock();
-    std::optional<ends_of_contexts> found = mark_contexts(may_block);
+    std::optional<ends_of_contexts> found = record_ends_of_contexts(may_block);
     if (!found) {
-        return;  // it is not to be had now
+        return;  // some context gives no end now
     }
     lock.lock();
     make_known(all, std::move(*found));
@@ -277,6 +277,9 @@ void captures(capture_knowledge known) noexcept {
     }
 }
 
-void safe_point() noexcept { memory::quarantined::release_held(true); }
+void safe_point() noexcept {
+    runtime::reaper::drain();  // what consumers have released by now is dropped before the ends are recorded
+    memory::quarantined::release_held(true);
+}
 
 }  // namespace weir

@@ -1,5 +1,5 @@
-// The folder memory/ hands out device memory and takes it back in the order of streams (rules L1, L6). It includes
-// runtime/ and what is below; array/ is above. size_class.hpp is its arithmetic: which sizes of memory there are.
+// The folder memory/ hands out device memory and takes it back in stream order (rules L1, L6). It includes runtime/ and the folders below
+// that; array/ is above it. size_class.hpp defines the sizes of memory.
 #pragma once
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 
 namespace weir::memory {
 
-/// Every size and every offset is a multiple of this; it is also the alignment that buffers promise.
+/// Every size and every offset is a multiple of this; it is also the alignment that buffers guarantee.
 inline constexpr std::size_t granule = 256;
 
-/// Sizes beyond this are not rounded up to a class: a quarter of them would be too much to waste.
+/// Sizes beyond this are not rounded up to a class: up to a quarter of them would be wasted.
 inline constexpr std::size_t largest_class = std::size_t{64} << 20;
 
 /// The number of classes; the last ones are beyond any address space.

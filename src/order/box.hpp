@@ -12,7 +12,7 @@
 
 namespace weir::order {
 
-/// One dimension of a box, normalised.
+/// One dimension of a box, normalized.
 struct dimension {
     std::uint64_t stride = 0;  ///< bytes, larger than 0
     std::uint64_t count = 0;   ///< at least 2
@@ -37,10 +37,10 @@ public:
 
     [[nodiscard]] std::span<const dimension> dimensions() const noexcept { return dimensions_; }
     [[nodiscard]] std::uint64_t run() const noexcept { return run_; }
-    /// How many runs of bytes it has; a huge number if there are more.
+    /// The number of its runs of bytes; `limit` if there are more.
     [[nodiscard]] std::uint64_t runs() const noexcept { return runs_; }
-    /// Whether each dimension's parts lie apart, as those of arrays do. Of others (windows that slide over each other)
-    /// only the range from the first byte to the last is taken.
+    /// Whether the parts of each dimension are disjoint, as those of arrays are. If not (windows that overlap), only the range from the
+    /// first byte to the last is used.
     [[nodiscard]] bool exact() const noexcept { return exact_; }
 
 private:
@@ -52,8 +52,8 @@ private:
     bool exact_ = true;
 };
 
-/// Calls `visit(first, count)` for each run of bytes of a footprint, until it answers false. Whether it never did. The
-/// runs of an exact one lie apart and come in increasing order.
+/// Calls `visit(first, count)` for each run of bytes of a footprint, until it returns false. Returns whether it never did. The runs of an
+/// exact footprint are disjoint and come in increasing order.
 template <class Visit>
 bool for_each_run(const footprint& f, Visit&& visit) {
     if (!f.shape) {

@@ -11,7 +11,7 @@ namespace {
 
 using bytes = std::uint64_t;
 
-/// More runs than these are not looked at one by one.
+/// If there are more runs than this, they are not compared one by one.
 constexpr std::uint64_t most_runs = 4096;
 
 /// Where an index range lies in one dimension of a parent layout.
@@ -20,8 +20,8 @@ struct interval {
     bytes count = 0;
 };
 
-/// The place of a footprint in a parent layout with the strides of `like`: an interval for each stride and one for the
-/// bytes within the last. Nothing if it is no box of that layout.
+/// The place of a footprint in a parent layout with the strides of `like`: an interval for each stride and one for the bytes within
+/// the last. Nothing if the footprint is not a box of that layout.
 using place = std::array<interval, box::most_levels + 1>;
 
 std::optional<place> place_in(const footprint& f, const box& like) noexcept {
@@ -30,7 +30,7 @@ std::optional<place> place_in(const footprint& f, const box& like) noexcept {
     const bytes run = f.shape ? f.shape->run() : f.end - f.begin;
     place found{};
     bytes offset = f.begin;
-    bytes room = std::numeric_limits<bytes>::max();  // bytes before the next index of the dimension outside
+    bytes room = std::numeric_limits<bytes>::max();  // bytes before the next index of the next outer dimension
     std::size_t next = 0;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         const bytes stride = wanted[i].stride;
@@ -61,10 +61,10 @@ bool within(const interval& outer, const interval& inner) noexcept {
     return outer.first <= inner.first && inner.first + inner.count <= outer.first + outer.count;
 }
 
-/// Whether the range [first, first + count) shares a byte with a footprint. Exact; takes a step for each dimension.
+/// Whether the range [first, first + count) shares a byte with a footprint. Exact; takes one step for each dimension.
 bool hits(const footprint& f, bytes first, bytes count) noexcept {
     bytes base = f.begin;
-    bytes span = f.end - f.begin;  // from the first byte to the last, here and one dimension further in after each step
+    bytes span = f.end - f.begin;  // from the first byte to the last, at the present dimension
     const bytes end = first + count;
     for (const dimension& d : f.shape->dimensions()) {
         span -= (d.count - 1) * d.stride;
@@ -146,7 +146,7 @@ bool covers_with_shape(const footprint& outer, const footprint& inner) noexcept 
     if (!exact(outer)) {
         return false;
     }
-    // Of an inexact one the whole range is taken: it is not larger than what it stands for.
+    // An inexact inner footprint is replaced by its whole range, which contains it.
     const footprint whole{inner.begin, inner.end};
     const footprint& part = exact(inner) ? inner : whole;
     const std::optional<place> in_outer = place_in(outer, *outer.shape);
@@ -187,7 +187,7 @@ footprint strided(std::uint64_t offset, std::span<const level> levels, std::uint
     }
     std::sort(dimensions.begin(), dimensions.end(),
               [](const dimension& a, const dimension& b) { return a.stride > b.stride; });
-    // From the inside out: what follows without a gap is one run.
+    // From the innermost dimension outwards: dimensions without gaps become one run.
     while (!dimensions.empty() && dimensions.back().stride == run) {
         run *= dimensions.back().count;
         dimensions.pop_back();

@@ -12,13 +12,13 @@ namespace weir::order {
 ///                                     \                 /
 ///     operation's stream               `-> operation --'
 ///
-/// The entry is a fresh point of the package's stream (`sequencer::enter_foreign`), of which an event is recorded at once,
-/// before the package enqueues more. The operation needs it for the reason `entry`. Both ends are taken anew for each
-/// operation, one for each distinct stream among the operands' packages, since a package may change its current stream at
-/// any time. An operation on the package's own stream needs neither.
+/// The entry is a fresh point of the package's stream (`sequencer::enter_foreign`). Its event is recorded at once, before the package
+/// enqueues more. The operation needs the entry for the reason `entry`. Both ends are made anew for each operation, one for each
+/// distinct stream among the operands' packages, because a package may change its current stream at any time. An operation on the
+/// package's own stream needs neither.
 ///
-/// The exit: the waits that make everything the package enqueues from now on into its stream `package` come after the
-/// operation at `done`: none, or the one for `done`. Issue them on that stream and commit them there with
+/// Returns the exit: the waits after which everything that the package enqueues from now on into its stream `package` comes after the
+/// operation at `done`; there is no wait, or the one for `done`. Issue them on that stream and commit them there with
 /// `sequencer::reserve(clock)`.
 [[nodiscard]] inline plan hand_back(const sequencer& package, const mark& done, const watermarks& completed) {
     plan waits = package.next(completed);

@@ -8,14 +8,14 @@
 
 namespace weir::order {
 
-/// Where on one timeline a *gate* may stand: an operation whose end something outside the device decides (a host task,
-/// a collective, foreign work, a wait on memory).
+/// Where on one timeline a *gate* may stand: an operation whose end is decided by something outside the device (a host task, a
+/// collective, foreign work, a wait on memory).
 ///
-/// A backend that has to record an event for an epoch after the fact may record it later than asked, which waits for
-/// more than needed, but never behind a gate: that could wait for ever (rule O7).
+/// A backend that must record an event for an epoch after the fact may record it later than asked, which waits for more than needed. But
+/// it must never record it behind a gate: that wait might never end (rule O7).
 ///
-/// An operation that waits for a point behind a gate (`holds_back`) ends no sooner than that gate and has to be noted as
-/// one: an event recorded behind it would wait for the gate as well.
+/// An operation that waits for a point behind a gate (`holds_back`) ends no sooner than that gate and must be noted as a gate, too: an
+/// event recorded behind it would wait for the gate as well.
 class gate_log {
 public:
     /// Notes that the operation at `at` may be a gate. Epochs are noted in increasing order.
@@ -31,10 +31,10 @@ public:
         return gate == gates_.end() ? tail : std::min(*gate - 1, tail);
     }
 
-    /// Whether the operation at `at` is a gate or stands behind one that is not over, as far as `prune` was told.
+    /// Whether the operation at `at` is a gate or stands behind one that is not complete, as far as `prune` knows.
     [[nodiscard]] bool holds_back(epoch at) const noexcept { return !gates_.empty() && gates_.front() <= at; }
 
-    /// Forgets the gates that are over.
+    /// Drops the gates that are complete.
     void prune(epoch completed) {
         std::erase_if(gates_, [&](epoch gate) { return gate <= completed; });
     }

@@ -26,7 +26,7 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
         mode, [&](const past_access& past, reason because) { into.need_concerned(past.when, because); });
 }
 
-/// One of few reads: takes the place of an earlier one of its timeline that it covers, or is one more.
+/// Records one of few reads: it replaces an earlier read of its timeline that it covers, or is added.
 [[gnu::hot]] void history::record_read(const footprint& where, mark&& when, const watermarks& completed,
                                        accessor by) noexcept {
     past_access* past = accesses_.data() + writes_;
@@ -66,7 +66,7 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
             !past.former_owner && ((is_after_all && !reads_only) || weir::order::covers(when, past.when.at));
         return is_ordered || completed.is_complete(past.when.at);
     };
-    // A read makes reads forgotten, which stand behind the writes; a write both. The first access of its own kind is
+    // A read replaces reads, which are stored behind the writes; a write replaces both. The first dropped access of the same kind is
     // overwritten in place.
     std::size_t slot = reads_only ? writes_ : 0;
     while (slot < accesses_.size() && !forgotten(accesses_[slot])) {
@@ -144,8 +144,8 @@ void history::prune(const watermarks& completed) noexcept {
 
 namespace {
 
-/// Puts `added` into an access of the same kind and timeline: the hull of both, at the later point, whose clock includes the
-/// earlier one's. Later accesses may wait for more than they need, never for less.
+/// Merges `added` into an access of the same kind and timeline: the hull of both, at the later point, whose clock includes the earlier
+/// one's. Later accesses may wait for more than they need, never for less.
 void widen(past_access& kept, const past_access& added) noexcept {
     kept.where = hull(kept.where, added.where);
     if (kept.when.at.at < added.when.at.at) {
@@ -155,7 +155,7 @@ void widen(past_access& kept, const past_access& added) noexcept {
 
 }  // namespace
 
-// One pass, so that many timelines on one piece of memory stay cheap. False if the timeline has no such access here yet.
+// One pass, so that many timelines on one resource stay cheap. Returns false if the timeline has no access of this kind here yet.
 bool history::merge(const past_access& added) noexcept {
     const auto reads = accesses_.begin() + static_cast<std::ptrdiff_t>(writes_);
     const bool read = added.mode == access_mode::read;
@@ -202,7 +202,7 @@ void history::die(std::uint64_t size, const watermarks& completed) noexcept {
     writes_ = accesses_.size();
 }
 
-/// Drops the accesses that others imply; of two at the same point one stays.
+/// Drops the accesses that others imply; of two at the same point, one stays.
 void history::drop_implied() noexcept {
     constexpr std::size_t few = 16;
     if (accesses_.size() <= few) {
@@ -212,7 +212,7 @@ void history::drop_implied() noexcept {
             for (std::size_t j = 0; j < accesses_.size() && !implied; ++j) {
                 implied = j != i && weir::order::covers(accesses_[j].when, at);
             }
-            if (implied) {  // dropped at once, so that of two accesses at the same point one stays
+            if (implied) {  // at once, so that of two accesses at the same point one stays
                 accesses_.erase(accesses_.begin() + static_cast<std::ptrdiff_t>(i));
             } else {
                 ++i;
@@ -221,7 +221,7 @@ void history::drop_implied() noexcept {
         return;
     }
     try {
-        frontier known;   // what all of them are ordered after
+        frontier known;   // what all accesses are ordered after
         frontier latest;  // the last point of each timeline
         for (const past_access& past : accesses_) {
             if (past.when.known) {
@@ -239,7 +239,7 @@ void history::drop_implied() noexcept {
             return false;
         });
     } catch (const std::bad_alloc&) {
-        // Without memory more stay than need to.
+        // Without memory, more accesses stay than necessary.
     }
 }
 

@@ -16,13 +16,13 @@
 
 namespace weir::order {
 
-/// Who made an access.
+/// The kind of code that made an access.
 enum class accessor : std::uint8_t {
     weir,     ///< an operation
     package,  ///< a package that shares the memory, in work that Weir has not seen (rules X6, X7)
 };
 
-/// One access that later ones may have to be ordered after. A cache line.
+/// One access that later ones may have to be ordered after. One cache line.
 struct alignas(64) past_access {
     footprint where;
     mark when;
@@ -32,23 +32,23 @@ struct alignas(64) past_access {
 };
 static_assert(sizeof(past_access) == 64);
 
-/// The pending accesses of one piece of memory: for each range the last write and the reads since.
+/// The pending accesses of one resource: for each range the last write and the reads since.
 ///
-/// An access is forgotten when a later one that is *ordered after it* covers it: a write covers reads and writes, a
-/// read covers reads (where there are few, only those of its own timeline). A later access that is not ordered after it (rule O5, `manual`) leaves it in place, so that going
-/// back to automatic ordering is safe at once. Accesses of a former owner are forgotten only once they are over: the
-/// program may leave two accesses of its own unordered, but then neither may reach into the former owner's time (rule
-/// L1). Beyond `bound` accesses, a new one merges conservatively with an earlier one of its kind and timeline (rule O3).
+/// An access is dropped when a later access that is *ordered after it* covers it: a write covers reads and writes, a read covers reads
+/// (if there are few reads, only those of its own timeline). A later access that is not ordered after it (rule O5, `manual`) leaves it
+/// in place, so that a return to automatic ordering is safe at once. Accesses of a former owner are dropped only once they are complete:
+/// the program may leave two accesses of its own unordered, but neither may then overlap with the former owner's use of the memory
+/// (rule L1). Beyond `bound` accesses, a new one is merged conservatively with an earlier one of its kind and timeline (rule O3).
 ///
-/// A read looks at writes alone, and one read of many finds its timeline's by an index: what a read costs does not
+/// A read is compared with writes only. Among many reads, an index finds the one of the same timeline. So the cost of a read does not
 /// depend on how many other streams read.
 class history {
 public:
-    /// The number of accesses kept exactly. Never more are kept than this and a write and a read for each timeline.
+    /// The number of accesses kept exactly. At most this many are kept, plus a write and a read for each timeline.
     static constexpr std::size_t bound = 64;
 
-    /// Tells `into` what an access to `where` must come after: all that conflicts (`hazards`), or only what a former
-    /// owner of the memory did (rule O5: reuse is never left to the program).
+    /// Adds to `into` what an access to `where` must come after: everything that conflicts (`hazards`), or only the accesses of a former
+    /// owner of the memory (rule O5: reuse is never left to the program). May throw std::bad_alloc.
     void require(plan& into, const footprint& where, access_mode mode, bool hazards) const;
 
     /// Calls `visit(past_access, reason)` for each kept access that conflicts with one to `where`.
@@ -57,17 +57,17 @@ public:
         conflicts_among([](const past_access&) { return true; }, where, mode, visit);
     }
 
-    /// Makes room for `more` accesses, so that as many calls of `record` cannot fail. May throw std::bad_alloc.
+    /// Reserves room for `more` accesses, so that as many calls of `record` cannot fail. May throw std::bad_alloc.
     void reserve(std::size_t more) {
         if (accesses_.capacity() - accesses_.size() < more) [[unlikely]] {
-            detail::rare();
+            detail::cold_path();
             grow(more);
         }
     }
 
-    /// Adds an access made at `when`, where `when.known` is what its operation is ordered after, waits included.
-    /// Forgets what it covers. `is_after_all`: its operation comes after all that `require` names with `hazards`, which need
-    /// not be found out again then. Call `reserve` before.
+    /// Adds an access made at `when`, where `when.known` is what its operation is ordered after, waits included. Drops what it covers.
+    /// `is_after_all`: the operation comes after everything that `require` finds with `hazards`, so the order need not be checked again.
+    /// Call `reserve` before.
     void record(const footprint& where, access_mode mode, mark when, const watermarks& completed,
                 accessor by = accessor::weir, bool is_after_all = false) noexcept {
         if (where.empty()) [[unlikely]] {
@@ -80,8 +80,8 @@ public:
         }
     }
 
-    /// What `require` says with `hazards`, for a short plan: false if that cannot tell. `is_covered`: whether a write to
-    /// `where` that comes after all of it makes everything forgotten that is kept.
+    /// `require` with `hazards`, for a short plan. Returns false if the short plan does not support it. `is_covered`: whether a write to
+    /// `where` that comes after all of it replaces everything that is kept.
     [[nodiscard, gnu::always_inline]] bool require(short_plan& into, const footprint& where, access_mode mode,
                                                    bool& is_covered) const noexcept {
         const past_access* past = accesses_.data();
@@ -90,7 +90,7 @@ public:
         for (; past != end; ++past) {
             bool is_within = where.begin <= past->where.begin && past->where.end <= where.end;
             if (where.shape) [[unlikely]] {
-                detail::rare();
+                detail::cold_path();
                 is_within = is_within && weir::order::covers(where, past->where);
             }
             covered = covered && is_within && !past->former_owner;
@@ -98,20 +98,20 @@ public:
                 continue;
             }
             if (!is_within) [[unlikely]] {
-                detail::rare();
+                detail::cold_path();
                 if (!overlap(past->where, where)) {
                     continue;
                 }
             }
             if (!into.need(past->when)) [[unlikely]] {
-                detail::rare();
+                detail::cold_path();
                 return false;
             }
         }
         is_covered = covered;
         return true;
     }
-    /// The same for an operation that does nothing besides, and the plan's `resolve`.
+    /// The same, followed by the plan's `resolve`, for an operation with this access only.
     template <class Watermarks>
     [[nodiscard, gnu::always_inline]] bool require_alone(short_plan& into, const footprint& where, access_mode mode,
                                                          bool& is_covered, const Watermarks& completed) const noexcept {
@@ -123,8 +123,8 @@ public:
         }
         return require(into, where, mode, is_covered) && into.resolve(completed);
     }
-    /// `record` for a write that comes after all that is kept and covers it, of which there is some: `require` says so. Does
-    /// what that does.
+    /// `record` for a write that comes after everything that is kept and covers it, as `require` has found; something is kept. Has the
+    /// same effect as `record`.
     void record_covering(const footprint& where, mark&& when) noexcept {
         if (accesses_.size() > 1) [[unlikely]] {
             drop_all_but_one();
@@ -136,17 +136,17 @@ public:
         replace(kept, where, std::move(when), accessor::weir);
     }
 
-    /// Forgets what is complete.
+    /// Drops complete accesses.
     void prune(const watermarks& completed) noexcept;
 
-    /// Turns all accesses into accesses of a former owner to the whole of `size` bytes, reduced to those that no other
-    /// implies: the *death frontier* (rule L1). What is complete is dropped.
+    /// Turns all accesses into accesses of a former owner to the whole of `size` bytes, reduced to those that no other implies: the
+    /// *death frontier* (rule L1). Drops complete accesses.
     void die(std::uint64_t size, const watermarks& completed) noexcept;
 
-    /// Adds the death frontier of another piece of memory, which becomes part of this one.
+    /// Adds the death frontier of other memory, which becomes part of this resource's memory. May throw std::bad_alloc.
     void merge_death(const history& other, std::uint64_t size, const watermarks& completed);
 
-    /// All that are kept; writes come before reads.
+    /// All accesses that are kept; writes come before reads.
     [[nodiscard]] std::span<const past_access> accesses() const noexcept { return accesses_; }
     [[nodiscard]] bool empty() const noexcept { return accesses_.empty(); }
     void clear() noexcept {
@@ -156,13 +156,13 @@ public:
     }
 
 private:
-    /// So few reads are kept until a write, or a later read of the same timeline, covers them: to compare each with each new
-    /// one costs more than it saves.
+    /// Up to so many reads are kept until a write, or a later read of the same timeline, covers them: comparing each new read with all of
+    /// them would cost more than it saves.
     static constexpr std::size_t few_reads = 8;
 
     static reason why(const past_access& past, access_mode mode) noexcept;
 
-    /// The same for those of which `is_asked_for(past_access)`.
+    /// `conflicts` among the accesses for which `is_asked_for(past_access)`.
     template <class Ask, class Visit>
     void conflicts_among(Ask&& is_asked_for, const footprint& where, access_mode mode, Visit&& visit) const {
         const past_access* past = accesses_.data();
@@ -175,7 +175,7 @@ private:
     }
 
     [[nodiscard]] std::size_t reads() const noexcept { return accesses_.size() - writes_; }
-    /// So many of the first ones may an access conflict with.
+    /// The number of accesses, from the first, that an access of this mode may conflict with.
     [[nodiscard]] std::size_t concerned_by(access_mode mode) const noexcept {
         return mode == access_mode::read ? writes_ : accesses_.size();
     }
@@ -199,21 +199,21 @@ private:
     void drop_from(std::size_t first, Drop&& drop) noexcept;
 
     std::vector<past_access> accesses_;  ///< writes first
-    std::size_t writes_ = 0;             ///< how many
-    timeline_index reads_by_timeline_;   ///< in use beyond `bound` reads
-    std::size_t prune_at_ = bound;       ///< so many reads make it worth while to look for complete ones
+    std::size_t writes_ = 0;             ///< number of writes
+    timeline_index reads_by_timeline_;   ///< used beyond `bound` reads
+    std::size_t prune_at_ = bound;       ///< number of reads from which it pays to search for complete ones
 };
 
 inline void history::replace(past_access& kept, const footprint& where, mark&& when, accessor by) noexcept {
     kept.where.begin = where.begin;
     kept.where.end = where.end;
     if (kept.where.shape || where.shape) [[unlikely]] {
-        detail::rare();
+        detail::cold_path();
         set_shape(kept.where, where);
     }
     kept.former_owner = false;
     kept.by = by;
-    // One by one, as they were written just before: read as one they would have to wait for that.
+    // Field by field, as they were written just before: one wide load would have to wait until these stores have reached the cache.
     kept.when.at.timeline = when.at.timeline;
     kept.when.at.at = when.at.at;
     kept.when.known = std::move(when.known);

@@ -6,7 +6,7 @@
 
 namespace weir::order {
 
-/// Rule O5: the innermost wins, in the order array, stream, scope (of the calling thread), process.
+/// Rule O5: the innermost mode that is set wins, in the order array, stream, scope (of the calling thread), process.
 [[nodiscard]] constexpr ordering_mode effective_mode(std::optional<ordering_mode> array,
                                                      std::optional<ordering_mode> stream,
                                                      std::optional<ordering_mode> scope,

@@ -17,7 +17,7 @@ void plan::need(const mark_view& target, reason why) {
 }
 
 /// Of two waits for one timeline the later one is issued.
-void plan::keep_later(wait& kept, const mark_view& target, reason why) {
+void plan::keep_after(wait& kept, const mark_view& target, reason why) {
     const point at = target.at;
     if (kept.target.at.at >= at.at) {
         elide(at, why, witness_kind::other_wait, kept.target.at);
@@ -27,7 +27,7 @@ void plan::keep_later(wait& kept, const mark_view& target, reason why) {
     }
 }
 
-/// Gathers in `merged_`, from what `first` has, if it is not null.
+/// Starts `merged_` with the points of `first`, if that is not null.
 void plan::begin_with(const frontier_base* first) {
     merged_.emplace();
     if (first != nullptr) {
@@ -35,7 +35,7 @@ void plan::begin_with(const frontier_base* first) {
     }
 }
 
-/// What all waits know together tells at once which of them others imply, and is most of what is known after them.
+/// Drops implied waits. What all waits know together shows which of them others imply, and is most of what the clock after them needs.
 [[gnu::hot]] void plan::reduce() {
     const frontier_base* own = is_own_past_implied() ? nullptr : known_->get();
     begin_with(own);
@@ -44,7 +44,7 @@ void plan::begin_with(const frontier_base* first) {
             merged_->merge(*one.target.known);
         }
     }
-    // Coverage is transitive and has no cycles: what an implied wait implies, a kept one implies, too.
+    // Coverage is transitive and has no cycles: what an implied wait implies, a kept wait implies, too.
     for (std::size_t i = 0; i < waits_.size();) {
         const point at = waits_[i].target.at;
         if (!merged_->covers(at)) {
@@ -56,21 +56,23 @@ void plan::begin_with(const frontier_base* first) {
                 return other.target.at.timeline != at.timeline && covers(other.target, at);
             });
             elide(at, waits_[i].why, witness_kind::other_wait, witness->target.at);
+        } else {
+            ++elided_;
         }
         waits_.erase(&waits_[i]);
     }
 }
 
-/// The same for many waits, in a time that grows with their number and not with its square.
+/// The same for many waits, in a time that does not grow with the square of their number.
 void plan::reduce_many() {
-    // Stable: of two waits for one point the first one named stays.
+    // Stable: of two waits for one point, the one that was added first stays.
     std::stable_sort(waits_.begin(), waits_.end(),
                      [](const wait& a, const wait& b) { return a.target.at.timeline < b.target.at.timeline; });
     detail::small_vector<wait, 8> latest;
-    frontier implied;  // what some wait's target is ordered after
+    frontier implied;  // what the waits' targets are ordered after
     for (const wait& one : waits_) {
         if (!latest.empty() && latest[latest.size() - 1].target.at.timeline == one.target.at.timeline) {
-            keep_later(latest[latest.size() - 1], one.target, one.why);
+            keep_after(latest[latest.size() - 1], one.target, one.why);
         } else {
             latest.push_back(one);
         }
@@ -89,20 +91,22 @@ void plan::reduce_many() {
                 return other.target.at.timeline != one.target.at.timeline && covers(other.target, one.target.at);
             });
             elide(one.target.at, one.why, witness_kind::other_wait, witness->target.at);
+        } else {
+            ++elided_;
         }
     }
 }
 
-/// Whether who is ordered after the waits knows all that the stream is ordered after so far. May say no where that costs less.
+/// Whether the waits imply everything that the stream is ordered after so far. May return false if finding out would cost too much.
 bool plan::is_own_past_implied() const noexcept {
     if (*known_ == nullptr) {
         return true;
     }
-    // Whoever is ordered after this stream's last operation knows all that this stream knows; and once that operation is
-    // over, so is all that it is ordered after.
+    // What is ordered after this stream's last operation knows everything that this stream knows; and once that operation is complete, so
+    // is everything that it is ordered after.
     const point last{self_, tail_};
     if (waits_.size() == 1 || (*known_)->is_large()) {
-        // How far the stream is has to come from another processor: asked last.
+        // `is_complete` comes last: its value is in another processor's cache.
         return std::any_of(waits_.begin(), waits_.end(),
                            [&](const wait& issued) { return covers(issued.target, last); }) ||
                completed_->is_complete(last);

@@ -27,10 +27,10 @@ enum class witness_kind : std::uint8_t {
     same_stream,  ///< the stream runs its operations in order
     known,        ///< the stream is ordered after the point already
     other_wait,   ///< another wait of the same operation implies it
-    complete,     ///< the point is over
+    complete,     ///< the point is complete
 };
 
-/// A device-side wait to issue: the operation must not start before `target` is over.
+/// A device-side wait to issue: the operation must not start before `target` is complete.
 struct wait {
     mark_view target;
     reason why = reason::dependency;
@@ -46,13 +46,12 @@ struct elision {
 
 /// Collects what one operation must come after and reduces it to the waits that are missing (rules O1, O2).
 ///
-/// Use: `need` for each point, then `resolve`, then read `waits`. The waits are an antichain: none implies another, none
-/// is implied by what the stream is ordered after. With exact footprints and `nothing_completes` the waits of all
-/// operations together are the transitive reduction of the program's order (rule O10); the brute-force tests hold this
-/// against all linear extensions.
+/// Use: `need` for each point, then `resolve`, then read `waits`. The waits are an antichain: none implies another, and what the stream
+/// is ordered after implies none. With exact footprints and `nothing_completes`, the waits of all operations together are the transitive
+/// reduction of the program's order (rule O10); the brute-force tests compare this with all linear extensions.
 ///
-/// Refers to the clocks of what it is told: histories, events and the stream itself must keep them until `clock_after` has
-/// been asked.
+/// Refers to the clocks of the marks that are passed in: histories, events and the stream itself must keep them until `clock_after` has
+/// been called.
 class plan {
 public:
     /// For an operation of `self`, whose stream is ordered after `known` and whose last reserved epoch is `tail`.
@@ -63,11 +62,11 @@ public:
     /// The timeline of the operation.
     [[nodiscard]] timeline_id self() const noexcept { return self_; }
 
-    /// States that the operation must come after `target`. May throw std::bad_alloc.
+    /// Adds the requirement that the operation comes after `target`. May throw std::bad_alloc.
     void need(const mark_view& target, reason why);
-    /// Whether `need` has anything to do for `target`: not for a stream that goes on with what it did last.
+    /// Whether `need` has any effect for `target`: not if the target is on the operation's own stream, unless evidence is kept.
     [[nodiscard]] bool concerns(point target) const noexcept { return target.timeline != self_ || keep_evidence_; }
-    /// The same for a target of which `concerns` is true: in place, where an operation's needs are gathered.
+    /// The same for a target of which `concerns` is true: inline, for the loop over an operation's accesses. May throw std::bad_alloc.
     void need_concerned(const mark_view& target, reason why);
 
     /// Drops the waits that others imply. Call once, after the last `need`. May throw std::bad_alloc.
@@ -81,15 +80,18 @@ public:
 
     [[nodiscard]] std::span<const wait> waits() const noexcept { return waits_; }
     [[nodiscard]] std::span<const elision> elisions() const noexcept { return elisions_; }
+    /// How many waits for other streams were needed and are not issued. Evidence need not be kept.
+    [[nodiscard]] std::uint64_t elided() const noexcept { return elided_; }
 
-    /// What the stream is ordered after once it has issued the waits. The clock handed in if there are none. Call once.
+    /// What the stream is ordered after once it has issued the waits; its present clock if there are none. Call once. May throw
+    /// std::bad_alloc.
     [[nodiscard]] clock clock_after();
 
 private:
-    /// Up to so many waits are compared each with each.
+    /// Up to so many waits are compared with each other directly.
     static constexpr std::size_t few = 16;
 
-    void keep_later(wait& kept, const mark_view& target, reason why);
+    void keep_after(wait& kept, const mark_view& target, reason why);
     [[nodiscard]] bool is_own_past_implied() const noexcept;
     void begin_with(const frontier_base* first);
     void reduce();
@@ -102,15 +104,16 @@ private:
     const clock* known_;
     const watermarks* completed_;
     bool keep_evidence_;
+    std::uint64_t elided_ = 0;
     detail::small_vector<wait, 8> waits_;
-    std::optional<frontier> merged_;  ///< of two to `few` waits: what all of them know
+    std::optional<frontier> merged_;  ///< if there are two to `few` waits: what all of them know
     std::vector<elision> elisions_;
 };
 
 inline void plan::need_concerned(const mark_view& target, reason why) {
     const point at = target.at;
     if (at.at == 0) {
-        return;  // before everything
+        return;  // "before everything"
     }
     wait* same = nullptr;
     if (waits_.size() <= few) {
@@ -118,7 +121,7 @@ inline void plan::need_concerned(const mark_view& target, reason why) {
             same = other.target.at.timeline == at.timeline ? &other : same;
         }
         if (same != nullptr && same->target.at.at >= at.at && !keep_evidence_) {
-            return;  // no news
+            return;  // implied by a wait for the same timeline
         }
     }
     if (at.timeline == self_) {
@@ -128,13 +131,14 @@ inline void plan::need_concerned(const mark_view& target, reason why) {
     } else if (completed_->is_complete(at)) {
         elide(at, why, witness_kind::complete, at);
     } else if (same != nullptr) {
-        keep_later(*same, target, why);
+        keep_after(*same, target, why);
     } else {
         waits_.push_back({target, why});
     }
 }
 
 inline void plan::elide(point target, reason why, witness_kind kind, point witness) {
+    elided_ += kind == witness_kind::same_stream ? 0 : 1;
     if (keep_evidence_) [[unlikely]] {
         note(target, why, kind, witness);
     }

@@ -12,22 +12,23 @@
 #include "frontier/point.hpp"
 #include "order/mark.hpp"
 #include "order/plan.hpp"
+#include "order/wait_counts.hpp"
 #include "weir/detail/rare.hpp"
 
 namespace weir::order {
 
-/// Finds the same waits as `plan`, for an operation that must come after accesses on the first timelines alone (those below
-/// frontier::direct), as most programs have no others. There each timeline has a place of its own: nothing is searched for,
-/// nothing is allocated. It keeps no evidence and no reasons, so it is not for operations that somebody is told of.
+/// Finds the same waits as `plan`, for an operation that must come after accesses on the first timelines only (those below
+/// frontier::direct); most programs have no others. Each of these timelines has a fixed place: nothing is searched for, nothing is
+/// allocated. It keeps neither evidence nor reasons, so it cannot plan operations that observers see.
 ///
-/// Use: `need` for each access, then `resolve`, then read `waits`. An answer of false means that this plan cannot tell: begin
-/// anew with a `plan`. Refers to the clocks of what it is told, as `plan` does.
+/// Use: `need` for each access, then `resolve`, then read `waits`. If `need` or `resolve` returns false, this plan does not support the
+/// operation: use a `plan`. Refers to the clocks of the marks that are passed in, as `plan` does.
 class short_plan {
 public:
     short_plan() = default;
-    /// As of `plan`.
+    /// As the constructor of `plan`.
     short_plan(timeline_id self, const clock& known) noexcept { begin(self, known); }
-    /// Begins anew, as of `plan`. The places of an earlier plan are used again.
+    /// Starts a new plan, and uses the places of the earlier one again.
     void begin(timeline_id self, const clock& known) noexcept {
         known_ = known.get();
         self_ = self;
@@ -38,7 +39,11 @@ public:
     /// The timeline of the operation.
     [[nodiscard]] timeline_id self() const noexcept { return self_; }
 
-    /// States that the operation must come after `target`.
+    /// Of all plans that were made here, and of those that the stream's slow path has added. They share a cache line with what a plan
+    /// changes in any case. If the slow path takes over from this plan, an elision may be counted twice.
+    wait_counts counts;
+
+    /// Adds the requirement that the operation comes after `target`.
     [[nodiscard]] bool need(const mark& target) noexcept {
         const timeline_id of = target.at.timeline;
         if (of == self_) {
@@ -49,6 +54,7 @@ public:
         }
         const epoch at = target.at.at;
         if (is_known(of, at)) {
+            ++counts.elided;
             return true;
         }
         const std::uint64_t bit = std::uint64_t{1} << of;
@@ -60,7 +66,7 @@ public:
         return true;
     }
 
-    /// `need` and `resolve` where this is all that the operation must come after.
+    /// `need` and `resolve` in one, for an operation that must come after `target` alone.
     template <class Watermarks>
     [[nodiscard, gnu::always_inline]] bool need_alone(const mark& target, const Watermarks& completed) noexcept {
         const timeline_id of = target.at.timeline;
@@ -68,17 +74,18 @@ public:
             return true;
         }
         if (of >= frontier::direct) [[unlikely]] {
-            detail::rare();
+            detail::cold_path();
             return false;
         }
         const epoch at = target.at.at;
         if (is_known(of, at)) {
+            ++counts.elided;
             return true;
         }
         return add_unless_over(completed, of, {at, target.known.get()}) && can_raise_known();
     }
 
-    /// Drops what is over, and what others imply. Once, after the last `need`.
+    /// Drops waits for complete points, and waits that other waits imply. Call once, after the last `need`.
     template <class Watermarks>
     [[nodiscard, gnu::always_inline]] bool resolve(const Watermarks& completed) noexcept {
         if (named_ == 0) {
@@ -90,11 +97,11 @@ public:
         return resolve_named(completed);
     }
 
-    /// The waits to issue: none implies another, none is implied by what the stream is ordered after. Their reasons mean nothing.
+    /// The waits to issue: none implies another, and what the stream is ordered after implies none. Their reasons are not set.
     [[nodiscard]] std::span<const wait> waits() const noexcept { return {waits_.data(), count_}; }
 
-    /// Makes the clock of an operation that issues the waits, of which there are some, unless the stream's own can be raised:
-    /// `is_sole`, and it has room. Throws std::bad_alloc.
+    /// Makes the clock of an operation that issues the waits, unless the stream's own clock can be raised in place: `is_sole` (nothing
+    /// else refers to that clock), and it has room. There must be waits. Throws std::bad_alloc.
     void prepare(bool is_sole) {
         is_in_place_ = is_sole && count_ == 1 && known_->has_places_for(waits_[0].target.known, waits_[0].target.at);
         if (!is_sole) {
@@ -103,8 +110,9 @@ public:
             prepare_to_raise();
         }
     }
-    /// Has `known`, which is the stream's clock, become that one, or raises it.
+    /// Replaces `known`, the stream's clock, by the prepared clock, or raises it in place.
     void advance(clock& known) noexcept {
+        counts.issued += count_;
         if (is_in_place_) {
             known.sole().merge_in_place(waits_[0].target.known, waits_[0].target.at);
         } else if (prepared_) {
@@ -114,7 +122,7 @@ public:
         }
     }
 
-    /// What the stream is ordered after once it has issued the waits, of which there are some. Throws std::bad_alloc.
+    /// What the stream is ordered after once it has issued the waits. There must be waits. Throws std::bad_alloc.
     [[nodiscard, gnu::hot]] clock clock_after() const {
         const timeline_id strides = strides_of_waits();
         auto merged =
@@ -126,7 +134,7 @@ public:
         return clock(std::move(merged));
     }
 
-    /// Raises a clock by what who issues these waits is ordered after, targets and clocks of the first timelines alone.
+    /// Raises a clock by what the waits order the stream after: their targets and their targets' clocks, on the first timelines only.
     static void raise(shared_frontier& raised, std::span<const wait> waits) noexcept {
         for (const wait& issued : waits) {
             if (issued.target.known != nullptr) {
@@ -137,16 +145,16 @@ public:
     }
 
 private:
-    /// The stream alone has its clock.
+    /// Only the stream refers to its clock.
     [[gnu::noinline, gnu::hot]] void prepare_to_raise() {
         if (known_->room() < strides_of_waits()) {
             prepared_ = clock_after();
-        } else if (prepared_) [[unlikely]] {  // of an operation that came to nothing
-            detail::rare();
+        } else if (prepared_) [[unlikely]] {  // left by an operation that was not committed
+            detail::cold_path();
             prepared_ = nullptr;
         }
     }
-    /// So many strides have the points that the waits add.
+    /// The number of strides that hold the points which the waits add.
     [[nodiscard]] timeline_id strides_of_waits() const noexcept {
         timeline_id strides = 0;
         for (const wait& issued : waits()) {
@@ -158,7 +166,7 @@ private:
         return strides;
     }
 
-    /// Whether the stream is ordered after that.
+    /// Whether the stream is ordered after that point.
     [[nodiscard, gnu::always_inline]] bool is_known(timeline_id of, epoch at) const noexcept {
         return at <= (known_ == nullptr ? 0 : known_->at_first(of));
     }
@@ -188,6 +196,7 @@ private:
     [[nodiscard, gnu::always_inline]] bool add_unless_over(const Watermarks& completed, timeline_id of,
                                                            const need_of_one& latest) noexcept {
         if (latest.at <= completed.completed(of)) {
+            ++counts.elided;
             return true;
         }
         if (latest.known != nullptr && !latest.known->has_first_alone()) [[unlikely]] {
@@ -201,17 +210,18 @@ private:
     }
     [[gnu::noinline, gnu::hot]] void raise_by_all(shared_frontier& raised) const noexcept { raise(raised, waits()); }
 
-    /// Coverage is transitive and has no cycles: what an implied wait implies, one that stays implies, too.
+    /// Drops implied waits. Coverage is transitive and has no cycles: what an implied wait implies, a wait that stays implies, too.
     [[gnu::noinline]] void reduce() noexcept {
         std::uint64_t implied = 0;
         for (std::size_t i = 0; i < count_; ++i) {
             const point at = waits_[i].target.at;
             for (const wait& other : waits()) {
-                const shared_frontier* const theirs = other.target.known;  // which does not know its own timeline
+                const shared_frontier* const theirs = other.target.known;  // does not include its own timeline
                 implied |= std::uint64_t{theirs != nullptr && theirs->at_first(at.timeline) >= at.at} << i;
             }
         }
         if (implied != 0) {
+            counts.elided += static_cast<std::uint64_t>(std::popcount(implied));
             drop(implied);
         }
     }
@@ -228,12 +238,12 @@ private:
 
     const shared_frontier* known_ = nullptr;
     timeline_id self_ = 0;
-    std::uint64_t named_ = 0;   ///< a bit for each timeline of which something is needed
-    std::size_t count_ = 0;     ///< of waits
+    std::uint64_t named_ = 0;   ///< a bit for each timeline on which something is needed
+    std::size_t count_ = 0;     ///< number of waits
     bool is_in_place_ = false;  ///< between `prepare` and `advance`: the stream's clock has a place for each point
-    clock prepared_;            ///< the same: null if the stream's clock is raised
+    clock prepared_;  ///< between `prepare` and `advance`: the new clock; null if the stream's clock is raised
     static_assert(frontier::direct <= 64);
-    std::array<need_of_one, frontier::direct> needed_{};  ///< as far as it is named
+    std::array<need_of_one, frontier::direct> needed_{};  ///< valid for the timelines in `named_`
     std::array<wait, frontier::direct> waits_{};
 };
 

@@ -10,13 +10,13 @@
 
 namespace weir::order {
 
-/// Finds the one of many accesses that is of a given timeline. A hash table of places in a list that somebody else keeps:
-/// `timeline_at(place)` tells the timeline of a place. Filling and asking allocate nothing.
+/// Finds the one among many accesses that belongs to a given timeline. A hash table of places in a list that the caller keeps:
+/// `timeline_at(place)` returns the timeline of a place. `update`, `insert` and `find` allocate nothing.
 class timeline_index {
 public:
     static constexpr std::size_t none = ~std::size_t{0};
 
-    /// Makes room for places below `places`. May throw std::bad_alloc; then nothing has changed.
+    /// Reserves room for places below `places`. May throw std::bad_alloc; then nothing has changed.
     void reserve(std::size_t places) {
         const std::size_t wanted = std::bit_ceil(2 * places);
         if (wanted > slots_.size()) {
@@ -25,10 +25,10 @@ public:
         }
     }
 
-    /// To be said when places have changed.
+    /// Must be called when places have changed.
     void invalidate() noexcept { valid_ = false; }
 
-    /// Takes the places from `first` to before `last`, unless they are known. Of two of one timeline either may be found.
+    /// Enters the places in [first, last), unless the index is valid. If two places have the same timeline, `find` may return either.
     template <class TimelineAt>
     void update(std::size_t first, std::size_t last, TimelineAt&& timeline_at) noexcept {
         if (valid_) {
@@ -41,7 +41,7 @@ public:
         }
     }
 
-    /// Adds one, unless its timeline has one.
+    /// Adds one place, unless its timeline has one.
     template <class TimelineAt>
     void insert(std::size_t place, frontiers::timeline_id timeline, TimelineAt&& timeline_at) noexcept {
         std::uint32_t& slot = slots_[slot_of(timeline, timeline_at)];
@@ -57,7 +57,7 @@ public:
     }
 
 private:
-    /// The slot of the timeline, or the empty one that it would take.
+    /// The slot of the timeline, or the empty slot that it would use.
     template <class TimelineAt>
     [[nodiscard]] std::size_t slot_of(frontiers::timeline_id timeline, TimelineAt& timeline_at) const noexcept {
         const std::size_t mask = slots_.size() - 1;
@@ -69,7 +69,7 @@ private:
     }
 
     bool valid_ = false;
-    std::vector<std::uint32_t> slots_;  ///< places, counted from 1; 0 where there is none. At most half are taken
+    std::vector<std::uint32_t> slots_;  ///< places plus 1; 0 in an empty slot. At most half of the slots are used
 };
 
 }  // namespace weir::order

@@ -3,8 +3,6 @@
 #include <new>
 #include <utility>
 
-#include "weir/completion.hpp"
-
 namespace weir::trace {
 
 template <class Make>
@@ -12,15 +10,15 @@ void collector::note(Make&& make) noexcept {
     const std::lock_guard lock(mutex_);
     try {
         auto made = make();
-        // Under the lock, so that times rise from record to record.
+        // The time is read under the lock, so that times do not decrease from record to record.
         log_.records.push_back({std::chrono::steady_clock::now() - begin_, std::move(made)});
     } catch (const std::bad_alloc&) {
         ++log_.lost;
     }
 }
 
-void collector::meet(const runtime::stream_info& stream, bool is_new) {
-    const moment former = moment_of({stream.timeline, stream.before});  // before the directory knows the new one
+void collector::meet(const observe::stream_info& stream, bool is_new) {
+    const moment former = moment_of({stream.timeline, stream.before});  // before the directory knows the new stream
     if (directory_.add(stream)) {
         log_.records.push_back({std::chrono::steady_clock::now() - begin_,
                                 trace::stream_made{stream.id, log_.keep(stream.name), log_.keep(stream.device), is_new,
@@ -33,7 +31,7 @@ void collector::knows_all_streams() noexcept {
     knows_all_streams_ = true;
 }
 
-void collector::stream_made(const runtime::stream_info& stream) {
+void collector::stream_made(const observe::stream_info& stream) {
     const std::lock_guard lock(mutex_);
     try {
         meet(stream, knows_all_streams_);
@@ -42,7 +40,7 @@ void collector::stream_made(const runtime::stream_info& stream) {
     }
 }
 
-void collector::stream_gone(const runtime::stream_info& stream, frontiers::point last) {
+void collector::stream_gone(const observe::stream_info& stream, frontiers::point last) {
     const std::lock_guard lock(mutex_);
     try {
         gone_.add(stream, last);
@@ -51,17 +49,20 @@ void collector::stream_gone(const runtime::stream_info& stream, frontiers::point
     }
 }
 
-void collector::operation(const runtime::observed_operation& what) {
+void collector::operation(const observe::observed_operation& what) {
     note([&] {
         meet(*what.stream);
         trace::operation one{{what.stream->id, what.epoch}, what.from, what.kind, {}, {}, {}, {}};
         one.accesses.assign(what.accesses.begin(), what.accesses.end());
+        for (observe::observed_access& access : one.accesses) {
+            access.token = access.token == nullptr ? nullptr : log_.keep(access.token);
+        }
         one.after.reserve(what.after.size());
-        for (const completion& after : what.after) {
-            one.after.push_back(moment_of({after.timeline(), after.epoch()}));
+        for (const frontiers::point after : what.after) {
+            one.after.push_back(moment_of(after));
         }
         one.waits.reserve(what.waits.size());
-        for (const runtime::observed_wait& wait : what.waits) {
+        for (const observe::observed_wait& wait : what.waits) {
             one.waits.push_back({moment_of(wait.target), wait.why, wait.hazard_of_manual});
         }
         one.elisions.reserve(what.elisions.size());
@@ -72,7 +73,7 @@ void collector::operation(const runtime::observed_operation& what) {
     });
 }
 
-void collector::event_recorded(std::uint64_t event, const runtime::stream_info& stream, frontiers::point at,
+void collector::event_recorded(std::uint64_t event, const observe::stream_info& stream, frontiers::point at,
                                const source_location& where) {
     note([&] {
         meet(stream);
@@ -80,8 +81,8 @@ void collector::event_recorded(std::uint64_t event, const runtime::stream_info& 
     });
 }
 
-void collector::stream_waits(const runtime::stream_info& stream, frontiers::epoch at, frontiers::point target,
-                             std::uint64_t event, runtime::wait_made how, const source_location& where) {
+void collector::stream_waits(const observe::stream_info& stream, frontiers::epoch at, frontiers::point target,
+                             std::uint64_t event, observe::wait_made how, const source_location& where) {
     note([&] {
         meet(stream);
         return stream_wait{{stream.id, at}, moment_of(target), event, how, where};
@@ -103,11 +104,11 @@ void collector::device_waited(std::string_view device, const source_location& wh
     }
 }
 
-void collector::host_access(const runtime::observed_access& what, const source_location& where) {
+void collector::host_access(const observe::observed_access& what, const source_location& where) {
     note([&] { return trace::host_access{what, where}; });
 }
 
-void collector::allocated(const runtime::observed_allocation& what) {
+void collector::allocated(const observe::observed_allocation& what) {
     note([&] {
         if (what.stream != nullptr) {
             meet(*what.stream);
@@ -129,7 +130,7 @@ void collector::failed(frontiers::point which) noexcept {
     note([&] { return failure{moment_of(which)}; });
 }
 
-void collector::executed(const runtime::observed_execution& what) noexcept {
+void collector::executed(const observe::observed_execution& what) noexcept {
     note([&] {
         return execution{moment_of(what.which), what.start - begin_, what.end - begin_,
                          what.virtual_clock ? clock_kind::virtual_time : clock_kind::steady};

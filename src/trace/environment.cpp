@@ -5,7 +5,7 @@
 #include <exception>
 #include <iostream>
 
-#include "backend/setting.hpp"
+#include "base/setting.hpp"
 #include "weir/trace.hpp"
 
 namespace weir::trace {
@@ -17,7 +17,7 @@ pid_t traced = 0;
 
 void finish() {
     if (getpid() != traced) {
-        return;  // a child of the traced process, which will write the file itself
+        return;  // a child of the traced process: the process itself writes the file
     }
     try {
         scope->close();
@@ -26,9 +26,9 @@ void finish() {
     }
 }
 
-/// A process that cannot be traced runs all the same.
+/// If tracing cannot start, the process runs untraced.
 bool start() {
-    const char* const file = backend::setting("WEIR_TRACE").value();
+    const char* const file = detail::setting("WEIR_TRACE").value();
     if (file == nullptr) {
         return false;
     }
@@ -47,7 +47,7 @@ bool start() {
 
 }  // namespace weir::trace
 
-// runtime/devices.cpp refers to it, so that every program has this file.
+// runtime/devices/devices.cpp refers to this variable, so that every program includes this file.
 extern "C" {
 extern const bool weir_trace_environment;
 const bool weir_trace_environment = weir::trace::start();

@@ -1,5 +1,5 @@
-// The folder trace/ notes what observers are told, and turns it into evidence logs, timelines and numbers. It knows
-// nothing of how Weir orders work; it includes the observers' interface.
+// The folder trace/ records what observers receive, and turns it into evidence logs, timelines and numbers. It knows nothing of how Weir
+// orders work; it includes the observers' interface.
 #pragma once
 
 #include <chrono>
@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "frontier/point.hpp"
+#include "observe/observer.hpp"
 #include "order/plan.hpp"
-#include "runtime/observer.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/source_location.hpp"
 
 namespace weir::trace {
 
-/// A position in a stream. Stream 0: one that did nothing while the log was kept; epoch 0: before everything.
+/// A position in a stream. Stream 0: a stream that did nothing while the log was kept; epoch 0: before everything.
 struct moment {
     std::uint64_t stream = 0;
     frontiers::epoch at = 0;
@@ -30,9 +30,10 @@ struct stream_made {
     std::uint64_t stream = 0;
     const char* name = "";
     const char* device = "";
-    bool is_new = false;      ///< made while the log was kept; else it may have had work before
-    std::uint64_t queue = 0;  ///< the queue of somebody else's that it is; 0 if it is Weir's own
-    moment former;  ///< where the former stream ended whose positions this one continues; epoch 0: there was none
+    bool is_new = false;  ///< made while the log was kept; if not, it may have had work before
+    /// The number of the native queue that another library owns; 0 if the stream is Weir's own.
+    std::uint64_t queue = 0;
+    moment former;  ///< the end of the former stream whose positions this one continues; epoch 0: there was none
     const char* order = "";  ///< stream_info::order
 };
 
@@ -53,7 +54,7 @@ struct operation {
     moment at;
     runtime::site from;
     runtime::work_kind kind = runtime::work_kind::device;
-    std::vector<runtime::observed_access> accesses;
+    std::vector<observe::observed_access> accesses;
     std::vector<moment> after;
     std::vector<issued_wait> waits;
     std::vector<elided_wait> elisions;
@@ -69,7 +70,7 @@ struct stream_wait {
     moment at;
     moment target;
     std::uint64_t event = 0;  ///< 0 if there is none
-    runtime::wait_made how = runtime::wait_made::implied;
+    observe::wait_made how = observe::wait_made::implied;
     source_location from;
 };
 
@@ -79,7 +80,7 @@ struct host_wait {
 };
 
 struct host_access {
-    runtime::observed_access access;
+    observe::observed_access access;
     source_location from;
 };
 
@@ -87,8 +88,8 @@ struct allocation {
     std::uint64_t resource = 0;
     std::uint64_t bytes = 0;
     const char* device = "";
-    std::uint64_t address = 0;  ///< 0: it is no memory
-    std::uint64_t stream = 0;   ///< 0: it was allocated on none
+    std::uint64_t address = 0;  ///< 0: it is not memory
+    std::uint64_t stream = 0;   ///< 0: it was not allocated on a stream
     source_location from;
 };
 
@@ -96,10 +97,10 @@ struct drop {
     std::uint64_t resource = 0;
 };
 
-/// What a time was read from.
+/// The clock that a time was read from.
 enum class clock_kind : std::uint8_t {
     steady,        ///< the log's clock
-    virtual_time,  ///< a simulated device's own, which says nothing about when the host did something
+    virtual_time,  ///< a simulated device's own clock, which says nothing about when the host did something
 };
 
 struct execution {
@@ -116,13 +117,13 @@ struct failure {
 using news = std::variant<stream_made, operation, event_recorded, stream_wait, host_wait, host_access, allocation, drop,
                           execution, failure>;
 
-/// One line of a log: what was told, and when, from the log's beginning.
+/// One line of a log: what was reported, and when, counted from the log's beginning.
 struct record {
     std::chrono::nanoseconds when{0};
     news what;
 };
 
-/// What was told, in the order in which it was. Texts are literals of the program, or kept here.
+/// What was reported, in the order of the reports. Texts are literals of the program, or kept here.
 class log {
 public:
     log() = default;
@@ -130,7 +131,7 @@ public:
     log& operator=(log&&) = default;
 
     std::vector<record> records;
-    std::uint64_t lost = 0;  ///< news for which there was no memory
+    std::uint64_t lost = 0;  ///< number of reports for which there was no memory
 
     /// A copy of `text` that lives as long as the log.
     const char* keep(std::string_view text) {
@@ -144,7 +145,7 @@ public:
     }
 
 private:
-    std::deque<std::string> texts_;  // a deque: texts stay where they are
+    std::deque<std::string> texts_;  // a deque, so that texts do not move
     std::unordered_set<std::string_view> index_;
 };
 

@@ -5,9 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "observe/observer.hpp"
 #include "order/box.hpp"
 #include "trace/log_writer.hpp"
 #include "trace/names.hpp"
+#include "weir/access.hpp"
 #include "weir/detail/site.hpp"
 #include "weir/error.hpp"
 #include "weir/ordering.hpp"
@@ -18,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-/// What is wrong with a line; the caller knows which line.
+/// What is wrong with a line; the caller adds the line's number.
 struct malformed {
     std::string why;
 };
@@ -114,9 +116,15 @@ public:
         }
         return {kept_text("file"), kept_text("function"), static_cast<std::uint32_t>(line)};
     }
-    [[nodiscard]] runtime::observed_access access() const {
-        return {number("resource"), number("bytes"), where(), name<order::access_mode>("mode"),
-                name<ordering_mode>("ordering")};
+    [[nodiscard]] observe::observed_access access() const {
+        return {number("resource"),
+                number("bytes"),
+                where(),
+                name<order::access_mode>("mode"),
+                name<ordering_mode>("ordering"),
+                false,
+                observe::certainty::definite,
+                of_->contains("token") ? kept_text("token") : nullptr};
     }
 
     [[nodiscard]] order::footprint where() const {
@@ -128,7 +136,7 @@ public:
         return range;
     }
     static order::dimension to_dimension(const json& pair) {
-        const moment numbers = to_moment(pair);  // written alike
+        const moment numbers = to_moment(pair);  // written in the same form
         if (numbers.stream == 0 || numbers.at < 2) {
             throw malformed{"a level is [stride, count], a stride of at least 1 and a count of at least 2"};
         }
@@ -154,7 +162,7 @@ operation to_operation(const object& from, log& kept) {
     one.from = {*label == '\0' ? nullptr : label, from.place()};
     one.kind = from.name<runtime::work_kind>("kind");
     one.accesses =
-        from.list<runtime::observed_access>("accesses", [&](const json& item) { return object(item, kept).access(); });
+        from.list<observe::observed_access>("accesses", [&](const json& item) { return object(item, kept).access(); });
     one.after = from.list<moment>("after", object::to_moment);
     one.waits = from.list<issued_wait>("waits", [&](const json& item) {
         const object wait(item, kept);
@@ -188,10 +196,10 @@ news to_news(const std::string& type, const object& from, log& kept) {
         return event_recorded{from.number("event"), from.at("at"), from.place()};
     }
     if (type == "stream_wait") {
-        const runtime::wait_made asked =
-            from.truth("issued") ? runtime::wait_made::issued : runtime::wait_made::implied;
+        const observe::wait_made asked =
+            from.truth("issued") ? observe::wait_made::issued : observe::wait_made::implied;
         return stream_wait{from.at("at"), from.at("target"), from.number("event"),
-                           from.truth_or("by_device", false) ? runtime::wait_made::by_device : asked, from.place()};
+                           from.truth_or("by_device", false) ? observe::wait_made::by_device : asked, from.place()};
     }
     if (type == "host_wait") {
         return host_wait{from.at("target"), from.place()};
@@ -209,7 +217,7 @@ news to_news(const std::string& type, const object& from, log& kept) {
     throw malformed{"there are no records of type \"" + type + "\""};
 }
 
-/// Reads one line into `into`. Whether it was the last one.
+/// Reads one line into `into`. Returns whether it was the last one.
 bool read_line(const std::string& line, bool is_header, log& into) {
     const json parsed = json::parse(line, nullptr, false);
     if (parsed.is_discarded()) {

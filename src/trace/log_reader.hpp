@@ -7,9 +7,8 @@
 
 namespace weir::trace {
 
-/// Reads what write_log wrote. Unknown fields are passed over, as the format's versions allow. Throws argument_error,
-/// with `name` and the number of the line, for another format or version, a line that is no record, or a log that was
-/// cut short.
+/// Reads what write_log wrote. Skips unknown fields, as the format's versions allow. Throws argument_error, with `name` and the number of
+/// the line, for another format or version, a line that is not a record, or a log that was cut short.
 [[nodiscard]] log read_log(std::istream& from, std::string_view name = "log");
 
 }  // namespace weir::trace

@@ -3,6 +3,7 @@
 #include <ostream>
 #include <string>
 
+#include "observe/observer.hpp"
 #include "order/box.hpp"
 #include "trace/json_writer.hpp"
 #include "trace/names.hpp"
@@ -73,8 +74,8 @@ public:
         to_->field("type", "stream_wait");
         at("at", one.at);
         at("target", one.target);
-        to_->field("event", one.event).field("issued", one.how == runtime::wait_made::issued);
-        if (one.how == runtime::wait_made::by_device) {
+        to_->field("event", one.event).field("issued", one.how == observe::wait_made::issued);
+        if (one.how == observe::wait_made::by_device) {
             to_->field("by_device", true);
         }
         place(one.from);
@@ -130,13 +131,16 @@ private:
         }
         to_->close(']').field("run", shape.run());
     }
-    void accessed(const runtime::observed_access& one) const {
+    void accessed(const observe::observed_access& one) const {
         to_->field("resource", one.resource).field("bytes", one.bytes);
         to_->field("begin", one.where.begin).field("end", one.where.end);
         if (one.where.shape) {
             box(*one.where.shape);
         }
         to_->field("mode", name_of(one.mode)).field("ordering", name_of(one.ordering));
+        if (one.token != nullptr) {
+            to_->field("token", one.token);
+        }
     }
 
     json_writer* to_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "frontier/frontier.hpp"
+#include "observe/observer.hpp"
 #include "weir/detail/footprint.hpp"
 #include "weir/ordering.hpp"
 
@@ -14,7 +15,7 @@ namespace weir::trace {
 namespace {
 
 using frontiers::frontier;
-/// Points whose timelines are streams, numbered in the order in which they turn up.
+/// Points whose timelines are streams, numbered in the order of their first appearance.
 using frontiers::point;
 
 class counter {
@@ -57,7 +58,7 @@ public:
 
     void operator()(const stream_wait& one) {
         const std::size_t self = stream(one.at.stream);
-        if (one.how == runtime::wait_made::by_device) {
+        if (one.how == observe::wait_made::by_device) {
             comes_after(self, one.target);
             streams_[self].versions.push_back({one.at.at, streams_[self].known});
             return;
@@ -73,7 +74,7 @@ public:
     }
 
     void operator()(const host_access& one) {
-        // In automatic mode Weir made the host wait; in manual mode the host knows only what it asked.
+        // In automatic mode Weir made the host wait; in manual mode the host knows only what it asked for.
         if (one.access.ordering == ordering_mode::automatic) {
             for (const past_access& past : accesses_[one.access.resource]) {
                 if (conflict(past, one.access)) {
@@ -96,8 +97,8 @@ private:
     struct stream_state {
         frontier known;                      ///< what the stream is ordered after
         std::vector<version> versions;       ///< increasing `from`
-        std::vector<point> pending;          ///< what the next operation must come after besides
-        frontiers::epoch waits_from = none;  ///< the first of the waits among `pending`
+        std::vector<point> pending;          ///< what the next operation must come after in addition
+        frontiers::epoch waits_from = none;  ///< the epoch of the first wait among `pending`
     };
     struct past_access {
         order::footprint where;
@@ -115,7 +116,7 @@ private:
         return found->second;
     }
 
-    /// The point that a moment is. If it is one of waits alone, they are counted: something depends on them.
+    /// The point of a moment. If the moment consists of waits only, they are counted now, because something depends on them.
     point resolve(const moment& m) {
         const std::size_t target = stream(m.stream);
         if (streams_[target].waits_from <= m.at) {
@@ -137,7 +138,7 @@ private:
         return why == order::reason::entry || why == order::reason::exit;
     }
 
-    /// An order that is there and costs nothing here.
+    /// Adds an order that exists at no cost.
     void comes_after(std::size_t self, const moment& target) {
         if (target.stream != 0 && target.at != 0) {
             const point resolved = resolve(target);
@@ -159,7 +160,7 @@ private:
         host_.merge(known_at(p));
     }
 
-    /// Reduces what is pending to what nothing else implies, counts it, and lets the stream know all of it.
+    /// Reduces `pending` to what nothing else implies, counts that, and adds all of it to what the stream knows.
     void anchor(std::size_t self) {
         stream_state& of = streams_[self];
         of.known.merge(host_);
@@ -171,7 +172,7 @@ private:
             }
         }
         of.pending.clear();
-        // One for each stream, the latest.
+        // Keeps one point for each stream, the latest.
         std::sort(needed.begin(), needed.end(), [](const point& a, const point& b) {
             return a.timeline != b.timeline ? a.timeline < b.timeline : a.at > b.at;
         });
@@ -188,14 +189,14 @@ private:
         }
     }
 
-    static bool conflict(const past_access& past, const runtime::observed_access& access) {
+    static bool conflict(const past_access& past, const observe::observed_access& access) {
         const bool both_read = past.mode == order::access_mode::read && access.mode == order::access_mode::read;
         return !both_read && overlap(past.where, access.where);
     }
 
-    /// Keeps an access, and of the others what it does not cover. A write is ordered after all that it covers, a read
-    /// after earlier reads of its stream.
-    void remember(const runtime::observed_access& access, const point& when) {
+    /// Adds an access, and drops the parts of others that it covers. A write is ordered after everything that it covers, a read after
+    /// earlier reads of its stream.
+    void remember(const observe::observed_access& access, const point& when) {
         std::vector<past_access>& all = accesses_[access.resource];
         std::vector<past_access> kept;
         kept.reserve(all.size() + 2);
@@ -206,7 +207,7 @@ private:
                 kept.push_back(past);
                 continue;
             }
-            if (past.where.shape || access.where.shape) {  // only ranges are cut
+            if (past.where.shape || access.where.shape) {  // only plain ranges are cut
                 if (!order::covers(access.where, past.where)) {
                     kept.push_back(past);
                 }

@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// Microseconds with three digits after the point, as the format wants them.
+/// Microseconds with three digits after the decimal point, as the format requires.
 std::string microseconds(nanoseconds time) {
     const auto count = static_cast<std::uint64_t>(std::max(time, nanoseconds(0)).count());
     std::string rest = std::to_string(count % 1000);
@@ -44,8 +44,8 @@ public:
         *to_ << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
         event("M", 0, "process_name", {},
               [](json_writer& json) { json.key("args").open('{').field("name", "Weir").close('}'); });
-        // Under a virtual clock operations are noted long before they end, as the device counts. What the host did then
-        // stands at the device's time: after the last end that had been noted.
+        // Under a virtual clock, operations are reported long before they end by the device's clock. So what the host did is put at the
+        // device's time: after the last end that was reported before.
         nanoseconds device_time = first;
         for (const record& one : from.records) {
             if (const auto* ran = std::get_if<execution>(&one.what)) {
@@ -125,7 +125,7 @@ private:
             });
         };
         ++flows_;
-        // A flow belongs to the slice that is open at its time.
+        // A flow belongs to the slice that is open at the flow's time.
         one_end("s", *from, from->end > from->start ? from->end - nanoseconds(1) : from->start);
         one_end("f", to, to.start);
     }

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/observer.hpp"
+#include "observe/observers.hpp"
 #include "trace/collector.hpp"
 #include "trace/log_writer.hpp"
 #include "trace/perfetto_writer.hpp"
@@ -48,7 +48,7 @@ void create(const std::filesystem::path& file) {
     }
 }
 
-/// What went wrong; empty if nothing did.
+/// Returns what went wrong; empty if nothing did.
 std::string write(const std::filesystem::path& file, const trace::log& from) {
     errno = 0;
     std::ofstream to(file, std::ios::binary | std::ios::trunc);
@@ -76,7 +76,7 @@ void trace_scope::start(std::vector<std::filesystem::path> files) {
     }
     files_ = std::move(files);
     collector_ = std::make_unique<trace::collector>();
-    runtime::observers::add(*collector_);
+    observe::observers::add(*collector_);
     collector_->knows_all_streams();
 }
 
@@ -93,15 +93,15 @@ void trace_scope::close() {
         return;
     }
     is_open_ = false;
-    runtime::observers::remove(*collector_);
+    observe::observers::remove(*collector_);
     std::string wrong;
     for (const std::filesystem::path& file : files_) {
-        // Nobody has news any more: the lock is free.
+        // The observer receives nothing any more, so no other thread waits for the lock.
         const std::string failure = collector_->read([&](const trace::log& kept) { return write(file, kept); });
         wrong += (wrong.empty() || failure.empty() ? "" : "; ") + failure;
     }
     if (!wrong.empty()) {
-        throw error(wrong);
+        throw file_error(wrong);
     }
 }
 

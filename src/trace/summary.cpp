@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "observe/observer.hpp"
 #include "trace/minimal_waits.hpp"
 
 namespace weir::trace {
@@ -34,8 +35,8 @@ struct summing {
             }));
     }
     void operator()(const stream_wait& one) {
-        if (one.target.at != 0 && one.target.stream != one.at.stream && one.how != runtime::wait_made::by_device) {
-            ++(one.how == runtime::wait_made::issued ? sum.waits_issued : sum.waits_elided);
+        if (one.target.at != 0 && one.target.stream != one.at.stream && one.how != observe::wait_made::by_device) {
+            ++(one.how == observe::wait_made::issued ? sum.waits_issued : sum.waits_elided);
         }
     }
     void operator()(const execution& one) {

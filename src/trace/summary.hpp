@@ -5,7 +5,7 @@
 
 namespace weir::trace {
 
-/// What a log holds, in numbers.
+/// Counts what a log contains.
 [[nodiscard]] trace_summary summarise(const log& of);
 
 }  // namespace weir::trace

@@ -6,7 +6,7 @@
 
 namespace weir::trace {
 
-/// Writes one self-contained page: the viewer of page/ with the evidence log inside. Errors are the stream's.
+/// Writes one self-contained page: the viewer of page/ with the evidence log in it. Errors are those of the stream `to`.
 void write_timeline(std::ostream& to, const log& from);
 
 }  // namespace weir::trace

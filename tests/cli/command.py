@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def fake_cuda(folder, without=(), **more):
-    """What makes the command use the fake CUDA driver and compiler, and keep compiled kernels in `folder`.
+    """The environment in which the command uses the fake CUDA driver and compiler, and keeps compiled kernels in `folder`.
 
     without: functions of the driver's that shall not be there.
     """
@@ -25,6 +25,7 @@ def fake_cuda(folder, without=(), **more):
         "WEIR_CUDA_DRIVER": str(driver),
         "WEIR_NVRTC_LIBRARY": os.environ["WEIR_TEST_FAKE_NVRTC"],
         "WEIR_CACHE_DIR": str(folder),
+        "WEIR_PREPARE": "0",
         **more,
     }
 

@@ -66,11 +66,11 @@ class Verify(CommandTest):
 
     def test_earlier_revisions_and_virtual_clocks(self):
         execution = '"start":11301,"end":13102}'
-        self.assertIn('"revision":2,', example())
+        self.assertIn('"revision":3,', example())
         self.assertIn(execution, example())
         expected = self.verify(0, example())
-        self.assertEqual(self.verify(0, example().replace('"revision":2,', "")), expected)
-        self.assertEqual(self.verify(0, example().replace('"revision":2,', '"revision":7,')), expected)
+        self.assertEqual(self.verify(0, example().replace('"revision":3,', "")), expected)
+        self.assertEqual(self.verify(0, example().replace('"revision":3,', '"revision":7,')), expected)
         on = execution[:-1] + ',"clock":"virtual"}'
         self.assertEqual(self.verify(0, example().replace(execution, on)), expected)
         self.assertIn('"clock" is "sundial"', self.verify(2, example().replace(execution, on.replace("virtual", "sundial"))))

@@ -1,5 +1,5 @@
-// Which memory an allocation takes, and for what the stream that asked then waits (rule L1). One stream is held for ever; whatever
-// does not depend on it ends all the same.
+// Which memory an allocation takes, and what the stream that asked for it then waits for (rule L1). One stream is held for ever; work
+// that does not depend on it completes all the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ array doubles(std::size_t bytes, const stream& on) {
     return empty(static_cast<std::int64_t>(bytes / sizeof(double)), dtype::float64, on);
 }
 
-/// Whether the work gets over. It would never, if the test failed.
+/// Whether the work completes. It never does if the test fails.
 bool gets_over(const completion& work) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     while (!work.done() && std::chrono::steady_clock::now() < end) {
@@ -46,8 +46,8 @@ void begin_with_an_empty_pool() {
     memory::trim(here());
 }
 
-/// A small program whose free memory lies in pieces that are too small for what is asked for next, beside memory that a held stream
-/// is still to use.
+/// A small program whose free memory lies in parts that are too small for the next request, beside memory that a held stream
+/// still uses.
 struct small_program {
     static constexpr std::size_t hole = 256 * kib;
     static constexpr std::size_t wanted = 320 * kib;
@@ -75,9 +75,9 @@ WEIR_CONFORMANCE(L1Allocation, AStreamDoesNotWaitForAnotherBecauseOfMemory) {
     const std::uint64_t over_waited = memory::stats(here()).over_waited;
     const ordering_scope manual(ordering_mode::manual);
     EXPECT_GE(memory::stats(here()).pending, 4 * mib);
-    const array x = doubles(small_program::wanted, program.second);
+    array x = doubles(small_program::wanted, program.second);
     fill(program.second, x, 1);
-    const array sum = add(program.second, x, 2);
+    array sum = add(program.second, x, 2);
     EXPECT_TRUE(gets_over(program.second.record().recorded())) << "it has nothing to wait for";
     EXPECT_FALSE(program.first.done());
     EXPECT_EQ(memory::stats(here()).over_waited, over_waited);
@@ -130,13 +130,13 @@ private:
     };
     struct owned {
         array values;
-        bool is_held = false;  ///< a held stream is to use it
+        bool is_held = false;  ///< a held stream will use it
     };
 
     int number(int below) { return static_cast<int>(random_() % static_cast<std::uint64_t>(below)); }
     lane& any_stream() { return streams_[static_cast<std::size_t>(number(count))]; }
 
-    /// An operation of the stream on the array: what either waits for, both wait for from now on.
+    /// An operation of the stream on the array: from now on each of them waits for what the other one waits for.
     static void operate(lane& by, owned& what) {
         by.is_held = what.is_held = by.is_held || what.is_held;
         fill(by.on, what.values, 1);
@@ -144,7 +144,7 @@ private:
     void make() {
         lane& by = any_stream();
         const std::size_t bytes = (std::size_t{1} + random_() % 32) * 128 * kib;
-        // Else what is pending on the held stream would make the program a large one.
+        // Else pending work on the held stream would make the program a large one.
         const memory::statistics now = memory::stats(here());
         if (now.live + now.pending + bytes > (by.is_held ? most_live / 2 : most_live)) {
             drop();
@@ -167,7 +167,7 @@ private:
             arrays_.pop_back();
         }
     }
-    /// As docs/memory.md has it.
+    /// The limits of docs/memory.md.
     void expect_bounded() const {
         const memory::statistics now = memory::stats(here());
         const std::size_t floor = std::max(64 * mib, now.limit / 100 * 3);
@@ -189,7 +189,7 @@ WEIR_CONFORMANCE(L1Allocation, WhatDoesNotDependOnAHeldStreamEnds) {
     }
 }
 
-/// Two halves of all the memory there is, each of which another stream is still to use: as one they are free after both.
+/// Two halves of all memory; another stream still uses each. They are free as one block once both streams are done.
 struct two_halves {
     stream first{here()};
     stream second{here()};
@@ -216,7 +216,8 @@ struct two_halves {
 WEIR_CONFORMANCE(L1Allocation, L6TheHostDoesNotWaitForMemoryBehindAClosedGate) {
     two_halves all;
     try {
-        const test::stuck_host stuck([&] { all.held.open(); });  // so that a wait ends, and the test fails
+        const test::stuck_host stuck(
+            [&] { all.held.open(); });  // ends a wait, so that the test fails and does not hang
         doubles(4 * mib, all.first);
         FAIL() << "all memory is behind a closed gate";
     } catch (const out_of_memory& error) {
@@ -238,17 +239,17 @@ WEIR_CONFORMANCE(L1Allocation, L6MemoryBehindAClosedGateIsPassedOverForMemoryTha
     memory::limit(here(), now.live + now.pending + now.cached + 8 * mib);
     gate closed;
     {
-        const array a = doubles(2 * mib, gated);
-        const array b = doubles(2 * mib, other);
-        const array c = doubles(2 * mib, free);
-        const array d = doubles(2 * mib, other);
+        array a = doubles(2 * mib, gated);
+        array b = doubles(2 * mib, other);
+        array c = doubles(2 * mib, free);
+        array d = doubles(2 * mib, other);
         closed.hold(gated);
         fill(gated, a, 1);
         fill(other, b, 1);
         fill(free, c, 1);
         fill(other, d, 1);
     }
-    // Not out of memory, though the oldest pending memory is behind the gate: the two in the middle become one once they are over.
+    // Not out of memory, though the oldest pending memory is behind the gate: the two in the middle merge once their uses are complete.
     EXPECT_EQ(doubles(4 * mib, free).nbytes(), 4 * mib);
     EXPECT_FALSE(gated.done());
     closed.open();

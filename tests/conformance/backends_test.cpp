@@ -1,4 +1,4 @@
-// Several devices in one program (rules O9, S8; scenarios D6, D7, C9): work of one that depends on unfinished work of
+// Several devices in one program (rules O9, S8; scenarios D6, D7, C9): work on one device that depends on unfinished work on
 // another keeps its place in its own stream, and the caller goes on.
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using testing::gate;
 
 constexpr std::int64_t count = 64;
 
-/// Work of one device, and work of another that depends on it. The last of the names says how sim:0 behaves.
+/// Work on one device, and dependent work on another. The last part of the names says how sim:0 behaves.
 struct route {
     const char* name;
     const char* from;
@@ -39,7 +39,7 @@ class D6 : public ::testing::TestWithParam<route> {
 protected:
     D6() {
         if (GetParam().sim_0) {
-            sim(0).synchronize();  // from what other tests have left
+            sim(0).synchronize();  // from other tests
             behaviour_.emplace(sim(0), *GetParam().sim_0);
         }
     }
@@ -59,8 +59,8 @@ private:
 protected:
     const stream first{found(GetParam().from), {0, "first"}};
     const stream second{found(GetParam().to), {0, "second"}};
-    const array x = full(count, 1, dtype::float64, first);
-    const array y = zeros(count, dtype::float64, second);
+    array x = full(count, 1, dtype::float64, first);
+    array y = zeros(count, dtype::float64, second);
 };
 
 const testing::sim_settings hostile{.engines = 2, .seed = 3, .adversarial = true};
@@ -84,13 +84,13 @@ TEST_P(D6, TheCallerIsNotBlockedTheOrderHoldsAndLaterWorkStaysBehind) {
     held.hold(first);
     fill(first, x, 7);
     const completion copied = copy(second, y, x);
-    // What follows on the second stream has nothing to do with the first.
-    const array z = full(count, 3, dtype::float64, second);
+    // Later work on the second stream does not depend on the first.
+    array z = full(count, 3, dtype::float64, second);
     const event after = second.record();
     const stream beside(second.device());
     parallel_for(
         beside, 1, [](auto, auto) {}, in(z.view<double>()));
-    // Nothing of all this has blocked: the gate is closed.
+    // None of these calls has blocked: the gate is closed.
     EXPECT_FALSE(copied.done());
     EXPECT_FALSE(z.ready());
     EXPECT_FALSE(after.done());
@@ -156,9 +156,9 @@ TEST_P(D6, UnderCheckItIsRightAndBothLinesAreNamedUnlessOrderedByHand) {
         for (const race& one : found) {
             EXPECT_EQ(one.kind, "RAW");
             EXPECT_EQ(one.first.label, "fill");
-            EXPECT_EQ(one.first.line, filling.site().where.line);
+            EXPECT_EQ(one.first.line, filling.site(detail::key).where.line);
             EXPECT_EQ(one.second.label, "copy");
-            EXPECT_EQ(one.second.line, copying.site().where.line);
+            EXPECT_EQ(one.second.line, copying.site(detail::key).where.line);
         }
     }
 }
@@ -228,8 +228,8 @@ TEST_P(O9, EightThreadsPassWorkBetweenTwoDevices) {
         threads.emplace_back([&, thread] {
             const stream near(*one);
             const stream far(*other);
-            const array here = full(16, thread, dtype::float64, near);
-            const array there = empty(16, dtype::float64, far);
+            array here = full(16, thread, dtype::float64, near);
+            array there = empty(16, dtype::float64, far);
             for (int round = 0; round < 100; ++round) {
                 copy(far, there, here);
                 parallel_for(
@@ -261,8 +261,8 @@ TEST_P(S8, AnInlineStreamBlocksOnWorkOfAnAccelerator) {
     }
     const stream far(*accelerator);
     const stream at_once(cpu_inline());
-    const array there = zeros(count, dtype::float64, far);
-    const array here = zeros(count, dtype::float64, at_once);
+    array there = zeros(count, dtype::float64, far);
+    array here = zeros(count, dtype::float64, at_once);
     gate held;
     held.hold(far);
     fill(far, there, 6);
@@ -301,7 +301,7 @@ TEST(C9, SynchronizingADeviceWaitsForAllOfItsStreamsAndForNoOthers) {
         std::vector<gate> held(all.size());
         std::atomic<int> ran{0};
         for (std::size_t i = 0; i < all.size(); ++i) {
-            const stream s(all[i]);  // dropped busy
+            const stream s(all[i]);  // dropped while busy
             if (!(all[i] == waited)) {
                 held[i].hold(s);
             }

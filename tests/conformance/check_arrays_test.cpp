@@ -1,5 +1,5 @@
-// Scenarios F7 and F8: parts of one array that overlap or do not, and copies whose source or target is touched too early. The
-// faulty program is reported with the right pair of lines, the mended one is silent.
+// Scenarios F7 and F8: parts of one array that overlap or do not, and copies whose source or target is touched too early. check
+// reports the right pair of lines of the faulty program, and nothing of the corrected one.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -21,7 +21,7 @@ using test::zeroed;
 
 constexpr std::int64_t side = 8;
 
-/// A matrix of zeros, which all streams know.
+/// A matrix of zeros, which all streams may use.
 array matrix(const scenario_run& run) {
     array made = zeros({side, side}, dtype::float64, run.s1);
     run.s1.synchronize();
@@ -29,18 +29,18 @@ array matrix(const scenario_run& run) {
 }
 array column(const array& of, std::int64_t number) { return of[{ellipsis, number}]; }
 
-/// The element in a row and a column, once everything is over.
+/// The element in a row and a column, once everything is complete.
 double element(const array& of, std::int64_t row, std::int64_t col) {
     return of.read<double>()[static_cast<std::size_t>(row * side + col)];
 }
 
-/// What check finds where `use` follows an unordered write of the same array.
+/// The report of check if `use` follows an unordered write of the same array.
 template <class Use>
 std::vector<race> races_of(Use&& use) {
     const stream first(here());
     const stream second(here());
-    const array x = zeros({size}, dtype::float64, first);
-    const array y = zeros({size}, dtype::float64, first);
+    array x = zeros({size}, dtype::float64, first);
+    array y = zeros({size}, dtype::float64, first);
     first.synchronize();
     std::vector<race> found;
     {
@@ -54,7 +54,7 @@ std::vector<race> races_of(Use&& use) {
 }
 
 WEIR_CONFORMANCE(CheckAccesses, V1AnOperationThatReadsAnArrayTwiceIsOnePair) {
-    const auto found = races_of([](const on& where, const array& x, const array& y) {
+    const auto found = races_of([](const on& where, const array& x, array& y) {
         parallel_for(
             where, size, [](auto i, auto a, auto b, auto to) { to[i] = a[i] * b[i]; }, in(x.view<double>()),
             in(x.view<double>()), out(y.view<double>()));
@@ -65,7 +65,7 @@ WEIR_CONFORMANCE(CheckAccesses, V1AnOperationThatReadsAnArrayTwiceIsOnePair) {
 }
 
 WEIR_CONFORMANCE(CheckAccesses, V1AnOperationThatReadsAndWritesTheSameElementsIsOnePair) {
-    const auto found = races_of([](const on& where, const array& x, const array&) {
+    const auto found = races_of([](const on& where, array& x, const array&) {
         parallel_for(
             where, size, [](auto i, auto a, auto to) { to[i] = a[i] + 1; }, in(x.view<double>()),
             out(x.view<double>()));
@@ -76,9 +76,9 @@ WEIR_CONFORMANCE(CheckAccesses, V1AnOperationThatReadsAndWritesTheSameElementsIs
 }
 
 WEIR_CONFORMANCE(CheckAccesses, V1AnOperationThatReadsTwoRangesIsTwoPairs) {
-    const auto found = races_of([](const on& where, const array& x, const array& y) {
-        const array low = x.slice(0, size / 2 + 1);
-        const array high = x.slice(size / 2 - 1, size);
+    const auto found = races_of([](const on& where, const array& x, array& y) {
+        array low = x.slice(0, size / 2 + 1);
+        array high = x.slice(size / 2 - 1, size);
         parallel_for(
             where, size / 2, [](auto i, auto a, auto b, auto to) { to[i] = a[i] + b[i]; }, in(low.view<double>()),
             in(high.view<double>()), out(y.view<double>()));
@@ -93,7 +93,7 @@ WEIR_CONFORMANCE_F(CheckArrays, F7_columns_of_one_matrix_and_a_row_across_them) 
     prove(
         {1, 2, 3}, {{"a column", "a row", "WAW"}},
         [](scenario_run& run) {
-            const array x = matrix(run);
+            array x = matrix(run);
             run.hold(run.s1);
             fill(run.at(run.s1, "a column"), column(x, 3), 2);
             fill(run.at(run.s2, "the next column"), column(x, 4), 3);  // shares no element with it
@@ -108,7 +108,7 @@ WEIR_CONFORMANCE_F(CheckArrays, F7_transposed_views) {
     prove(
         {1, 2, 4}, {{"a row of the transposed", "the same column", "WAW"}},
         [](scenario_run& run) {
-            const array x = matrix(run);
+            array x = matrix(run);
             run.hold(run.s1);
             fill(run.at(run.s1, "a row of the transposed"), x.t()[3], 2);
             fill(run.at(run.s1, "its diagonal neighbour"), x.t()[{slice{4, 6}, slice{4, 6}}], 4);
@@ -124,10 +124,10 @@ WEIR_CONFORMANCE_F(CheckArrays, F7_the_two_halves_of_a_matrix_by_rows_and_by_col
     prove(
         {2, 3, 1}, {{"the left half", "the upper half", "WAW"}},
         [](scenario_run& run) {
-            const array x = matrix(run);
-            const array left = x[{ellipsis, slice{0, side / 2}}];
-            const array right = x[{ellipsis, slice{side / 2, side}}];
-            const array upper = x[{slice{0, side / 2}, ellipsis}];
+            array x = matrix(run);
+            array left = x[{ellipsis, slice{0, side / 2}}];
+            array right = x[{ellipsis, slice{side / 2, side}}];
+            array upper = x[{slice{0, side / 2}, ellipsis}];
             run.hold(run.s1);
             fill(run.at(run.s1, "the left half"), left, 1);
             fill(run.at(run.s2, "the right half"), right, 3);
@@ -142,7 +142,7 @@ WEIR_CONFORMANCE_F(CheckArrays, F7_every_second_element_and_those_between) {
     prove(
         {1, 5}, {{"even elements", "a few of both", "WAW"}},
         [](scenario_run& run) {
-            const array x = zeroed(run);
+            array x = zeroed(run);
             run.hold(run.s1);
             fill(run.at(run.s1, "even elements"), x[slice{0, {}, 2}], 2);
             fill(run.at(run.s2, "odd elements"), x[slice{1, {}, 2}], 5);
@@ -154,7 +154,7 @@ WEIR_CONFORMANCE_F(CheckArrays, F7_every_second_element_and_those_between) {
         __FILE__);
 }
 
-/// Memory of the host that the program owns, as pinned memory of another library is, wrapped.
+/// Memory of the host that the program owns and wraps, like pinned memory of another library.
 class owned_memory {
 public:
     explicit owned_memory(double value)
@@ -167,7 +167,7 @@ private:
     std::shared_ptr<std::vector<double>> numbers_;
 };
 
-/// A stream of the CPU, on which the host's memory is changed.
+/// A stream of the CPU, on which operations change the host's memory.
 stream stream_of_the_cpu() { return stream(cpu(), {0, "cpu"}); }
 
 /// An array of the host's, of one value: made on `c`, a stream of the CPU.
@@ -186,8 +186,8 @@ array pinned_array(const stream& c, double value) {
 auto changing_the_source(host_array& make_source) {
     return [&make_source](scenario_run& run) {
         const stream c = stream_of_the_cpu();
-        const array source = make_source(c, 1);
-        const array target = zeroed(run);
+        array source = make_source(c, 1);
+        array target = zeroed(run);
         run.hold(run.s1);
         copy(run.at(run.s1, "copy"), target, source);
         run.by_hand(c, run.s1);
@@ -201,9 +201,9 @@ auto changing_the_source(host_array& make_source) {
 auto reading_the_target(host_array& make_target) {
     return [&make_target](scenario_run& run) {
         const stream c = stream_of_the_cpu();
-        const array target = make_target(c, 0);
-        const array source = full({size}, 1, dtype::float64, run.s1);
-        const array seen = zeros({size}, dtype::float64, c);
+        array target = make_target(c, 0);
+        array source = full({size}, 1, dtype::float64, run.s1);
+        array seen = zeros({size}, dtype::float64, c);
         c.synchronize();
         run.s1.synchronize();
         run.hold(run.s1);
@@ -237,14 +237,14 @@ WEIR_CONFORMANCE_F(CheckArrays, F8_the_source_is_freed_before_it_was_copied_to_t
         [](scenario_run& run) {
             const stream c = stream_of_the_cpu();
             const auto pool = run.free_on_allocating_stream(cpu());
-            const array target = zeroed(run);
+            array target = zeroed(run);
             array source = full({size}, 1, dtype::float64, c, run.note("source"));
             c.synchronize();
             run.hold(run.s1);
             copy(run.at(run.s1, "copy"), target, source);
             run.by_hand(c, run.s1);
             source = {};
-            const array next = empty({size}, dtype::float64, c);
+            array next = empty({size}, dtype::float64, c);
             run.finish({set(run.at(c, "next"), next, 5)});
             c.synchronize();
             return std::vector{last(target)};
@@ -252,12 +252,12 @@ WEIR_CONFORMANCE_F(CheckArrays, F8_the_source_is_freed_before_it_was_copied_to_t
         __FILE__);
 }
 
-// What the owner of wrapped memory keeps is let go of after the last access, so an early drop is none (rule L4).
+// The owner of wrapped memory is released after the last access, so no drop is too early (rule L4).
 WEIR_CONFORMANCE_F(CheckArrays, F8_wrapped_memory_may_be_dropped_at_once) {
     const check_scope check;
     const ordering_scope manual(ordering_mode::manual);
     const stream s(here(), {0, "s"});
-    const array target = zeros({size}, dtype::float64, s);
+    array target = zeros({size}, dtype::float64, s);
     testing::gate gate;
     gate.hold(s);
     {

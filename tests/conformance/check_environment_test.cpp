@@ -1,4 +1,4 @@
-// WEIR_CHECK: a process that is checked from its start, and knows nothing of it. Each test runs this program again.
+// WEIR_CHECK: a process that is checked from its start, without code for it. Each test runs this program again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -19,8 +19,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A kernel that races with its like, as far as Weir knows; for the host's language its elements are atomic.
-completion racing_set(const stream& where, const array& x, double value) {
+/// A kernel that races with another one of its kind, as far as Weir knows; to the language its elements are atomic.
+completion racing_set(const stream& where, array& x, double value) {
     return parallel_for(
         where, x.size(),
         [value](std::size_t i, std::span<double> to) {
@@ -29,12 +29,12 @@ completion racing_set(const stream& where, const array& x, double value) {
         out(x.view<double>()));
 }
 
-/// The program that is run: a race and no check_scope.
+/// The program that is run: it has a race and no check_scope.
 TEST(CheckEnvironment, DISABLED_a_program_with_a_race) {
     const ordering_scope manual(ordering_mode::manual);
     const stream load(cpu(), {0, "load"});
     const stream work(cpu(), {0, "work"});
-    const array x = empty({test::size}, dtype::float64, load);
+    array x = empty({test::size}, dtype::float64, load);
     racing_set(load, x, 1);
     try {
         racing_set(work, x, 2);

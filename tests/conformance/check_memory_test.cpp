@@ -1,5 +1,5 @@
-// Scenarios F4, F6, F8, F9 and F10: memory that is dropped while it is in use, the host that comes too early, what waits and
-// questions of the host order. The faulty program is reported with the right pair of lines, the mended one is silent.
+// Scenarios F4, F6, F8, F9 and F10: memory that is dropped while it is in use, a host that accesses memory too early, and the order
+// that the host's waits and queries make. check reports the right pair of lines of the faulty program, and nothing of the corrected one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using test::zeroed;
 
 struct CheckMemory : test::check_scenario {};
 
-/// A temporary of s1, noted as "temporary".
+/// A temporary of s1; its line is recorded as "temporary".
 array temporary_of(scenario_run& run, double value) {
     array made = full({size}, value, dtype::float64, run.s1, run.note("temporary"));
     run.s1.synchronize();
@@ -36,7 +36,7 @@ WEIR_CONFORMANCE_F(CheckMemory, F6_a_temporary_is_dropped_while_another_stream_r
         {1}, {{"read", "temporary", "use-after-free"}},
         [](scenario_run& run) {
             const auto pool = run.free_on_allocating_stream();
-            const array y = zeroed(run);
+            array y = zeroed(run);
             array x = temporary_of(run, 1);
             run.hold(run.s2);
             duplicate(run.at(run.s2, "read"), x, y);
@@ -71,8 +71,8 @@ WEIR_CONFORMANCE_F(CheckMemory, F6_partial_order_one_of_two_readers_is_over) {
         {1, 1}, {{"other reader", "temporary", "use-after-free"}},
         [](scenario_run& run) {
             const auto pool = run.free_on_allocating_stream();
-            const array y = zeroed(run);
-            const array z = zeroed(run);
+            array y = zeroed(run);
+            array z = zeroed(run);
             array x = temporary_of(run, 1);
             duplicate(run.at(run.s3, "one reader"), x, z);
             if (run.is_manual()) {
@@ -89,7 +89,7 @@ WEIR_CONFORMANCE_F(CheckMemory, F6_partial_order_one_of_two_readers_is_over) {
         __FILE__);
 }
 
-/// What is to be had is one array: whoever asks next gets the memory of the last one.
+/// The pool can give one array only: the next request gets the memory of the last array.
 class one_array_only {
 public:
     explicit one_array_only(device on) : on_(on), before_(memory::stats(on).limit) {
@@ -139,7 +139,7 @@ WEIR_CONFORMANCE_F(CheckMemory, F6_another_stream_reuses_what_was_dropped_too_ea
     EXPECT_TRUE(check.report().empty()) << check.report().to_string();
 }
 
-/// Two streams hand arrays to each other by way of a third one, which the maker of one of them forgets to wait for.
+/// Two streams hand arrays to each other through a third one; one of them, the maker of an array, forgets to wait for it.
 report exchange_over_a_third(const device& where, std::optional<int> forgets) {
     const check_scope check;
     const ordering_scope manual(ordering_mode::manual);
@@ -149,14 +149,14 @@ report exchange_over_a_third(const device& where, std::optional<int> forgets) {
     for (int i = 0; i < 20; ++i) {
         const stream& maker = i % 2 == 0 ? a : b;
         const stream& user = i % 2 == 0 ? b : a;
-        const array x = empty({size}, dtype::float64, maker);
+        array x = empty({size}, dtype::float64, maker);
         const completion made = set(maker, x, i);
         via.wait(made);
         user.wait(via.record());
         const completion used = set(on(user).label("use"), x, i + 1);
         via.wait(used);
         if (i != forgets) {
-            maker.wait(via);  // the drop comes after the use, by way of the third stream
+            maker.wait(via);  // the drop comes after the use, through the third stream
         }
     }
     where.synchronize();
@@ -170,7 +170,7 @@ WEIR_CONFORMANCE_F(CheckMemory, F6_two_streams_exchange_blocks_over_a_third) {
     ASSERT_FALSE(faulty.empty());
     for (const race& one : faulty) {
         EXPECT_EQ(one.first.label, "use");
-        // Whether the memory has a new owner in time is up to the pool.
+        // Whether the memory has a new owner in time depends on the pool.
         EXPECT_EQ(one.kind, &one == &*faulty.begin() ? "use-after-free" : "early-reuse") << faulty.to_string();
     }
 }
@@ -187,9 +187,9 @@ WEIR_CONFORMANCE_F(CheckMemory, L2_what_keep_alive_and_bodies_own_is_not_dropped
         b.wait(a);
         gate.hold(b);
         keep_alive(set(b, kept, 2), std::move(kept));
-        const auto view = out(owned.view<double>());
+        auto view = out(owned.view<double>());
         parallel_for(
-            b, size, [owned](std::size_t i, std::span<double> to) { to[i] = 2; }, view);
+            b, size, [owned](std::size_t i, std::span<double> to) { to[i] = 2; }, std::move(view));
     }
     gate.open();
     device_.synchronize();
@@ -201,8 +201,8 @@ WEIR_CONFORMANCE_F(CheckMemory, F8_the_source_of_a_copy_to_the_device_is_changed
     const ordering_scope manual(ordering_mode::manual);
     const auto copied = [&](bool mended, auto&& check) {
         const stream s(device_, {0, "s"});
-        const array source = full({size}, 1, dtype::float64, current_stream(cpu()));
-        const array target = zeros({size}, dtype::float64, s);
+        array source = full({size}, 1, dtype::float64, current_stream(cpu()));
+        array target = zeros({size}, dtype::float64, s);
         cpu().synchronize();
         device_.synchronize();
         copy(on(s).label("copy"), target, source);
@@ -227,8 +227,8 @@ WEIR_CONFORMANCE_F(CheckMemory, F8_the_target_of_a_copy_from_the_device_is_read_
     const use current(stream(device_, {0, "current"}));
     const ordering_scope manual(ordering_mode::manual);
     const stream s(device_, {0, "s"});
-    const array source = full({size}, 1, dtype::float64, s);
-    const array target = zeros({size}, dtype::float64, current_stream(cpu()));
+    array source = full({size}, 1, dtype::float64, s);
+    array target = zeros({size}, dtype::float64, current_stream(cpu()));
     cpu().synchronize();
     const check_scope check;
     copy(on(s).label("copy"), target, source);
@@ -245,7 +245,7 @@ WEIR_CONFORMANCE_F(CheckMemory, F4_a_wait_for_a_device_covers_that_device_only) 
     const check_scope check;
     const ordering_scope manual(ordering_mode::manual);
     const stream here(device_, {0, "here"});
-    const array x = empty({size}, dtype::float64, here);
+    array x = empty({size}, dtype::float64, here);
     const weir::device other = device_ == cpu() ? sim(1) : cpu();
     set(here, x, 1);
     other.synchronize();
@@ -265,7 +265,7 @@ WEIR_CONFORMANCE_F(CheckMemory, F9_events_handed_from_thread_to_thread_order) {
     const ordering_scope manual(ordering_mode::manual);
     const stream a(device_, {0, "a"});
     const stream b(device_, {0, "b"});
-    const array x = empty({size}, dtype::float64, a);
+    array x = empty({size}, dtype::float64, a);
     event handed;
     std::atomic<bool> is_there{false};
     std::thread other([&] {
@@ -287,12 +287,12 @@ WEIR_CONFORMANCE_F(CheckMemory, F9_events_handed_from_thread_to_thread_order) {
     device_.synchronize();
 }
 
-/// A thread hands a lock of the program's to another one, once it has waited for the stream, or only says that it has.
+/// A thread hands a lock of the program's to another one, after it has waited for the stream, or without the wait.
 report hand_a_lock_over(const device& where, bool waits) {
     const check_scope check;
     const ordering_scope manual(ordering_mode::manual);
     const stream a(where, {0, "a"});
-    const array x = empty({size}, dtype::float64, a);
+    array x = empty({size}, dtype::float64, a);
     std::mutex lock;
     bool is_over = false;
     set(on(a).label("first"), x, 1);
@@ -308,7 +308,7 @@ report hand_a_lock_over(const device& where, bool waits) {
         const std::lock_guard held(lock);
         mine = is_over;
     }
-    set(on(b).label("second"), x, 2);  // check does not see the lock, and takes the threads for one
+    set(on(b).label("second"), x, 2);  // check does not see the lock, and treats the threads as unordered
     other.join();
     where.synchronize();
     return check.report();
@@ -330,7 +330,7 @@ WEIR_CONFORMANCE_F(CheckMemory, D5_what_a_host_task_enqueues_comes_after_what_it
     const stream a(device_, {0, "a"});
     const stream b(device_, {0, "b"});
     const stream inner(device_, {0, "inner"});
-    const array x = zeros({size}, dtype::float64, a);
+    array x = zeros({size}, dtype::float64, a);
     testing::gate gate;
     gate.hold(a);
     set(a, x, 1);
@@ -344,6 +344,56 @@ WEIR_CONFORMANCE_F(CheckMemory, D5_what_a_host_task_enqueues_comes_after_what_it
     EXPECT_TRUE(check.report().empty()) << check.report().to_string();
     device_.synchronize();
     EXPECT_EQ(last(x), 2);
+}
+
+/// A program that keeps `x` until the work that uses it is over, and drops it. `late`: that work is over by then, which the program has not
+/// asked for.
+report keep_until_over(const device& where, bool late) {
+    const stream a(where, {0, "a"});
+    const stream b(where, {0, "b"});
+    const stream aside(where, {0, "aside"});
+    const check_scope check({check_mode::collect, true});
+    testing::gate gate;
+    if (!late) {
+        gate.hold(b);
+    }
+    {
+        array x = empty({size}, dtype::float64, a);
+        const event over(set(b, x, 1));
+        if (late) {
+            std::atomic<bool> is_over{false};
+            aside.wait(over);
+            host_task(aside, [&] { is_over = true; });
+            const stream other(where);
+            while (!is_over) {
+                host_task(other, [] {}).synchronize();
+            }
+        }
+        keep_alive(over, x);
+    }
+    gate.open();
+    where.synchronize();
+    return check.report();
+}
+
+WEIR_CONFORMANCE_F(CheckMemory, V1_what_an_event_keeps_is_dropped_when_it_is_over_also_if_that_was_before) {
+    for (const bool late : {false, true}) {
+        const report found = keep_until_over(device_, late);
+        EXPECT_TRUE(found.empty()) << found.to_string();
+    }
+}
+
+WEIR_CONFORMANCE_F(CheckMemory, V1_what_the_body_of_an_operation_has_waited_for_comes_before_its_end) {
+    const check_scope check({check_mode::collect, true});
+    const stream a(device_, {0, "a"});
+    const stream b(device_, {0, "b"});
+    const stream inner(device_, {0, "inner"});
+    array x = zeros({size}, dtype::float64, inner);
+    host_task(b, [&] { set(inner, x, 1).synchronize(); });
+    b.synchronize();
+    set(a, x, 2);
+    EXPECT_TRUE(check.report().empty()) << check.report().to_string();
+    device_.synchronize();
 }
 
 }  // namespace

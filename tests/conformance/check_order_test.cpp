@@ -1,5 +1,5 @@
-// Scenarios F1, F2, F3, F7 and F12: the faulty program is reported with the right pair of source lines, the mended one is
-// silent. Each in three versions: with Weir's ordering, with the ordering taken out, mended by hand.
+// Scenarios F1, F2, F3, F7 and F12: check reports the right pair of source lines of the faulty program, and nothing of the corrected
+// one. Each in three versions: with Weir's ordering, without ordering, and ordered by hand.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -21,14 +21,14 @@ using test::zeroed;
 
 class CheckOrder : public test::check_scenario {
 protected:
-    /// A write on s1, held back, and a read on s2, which `order` orders in between if the program is mended.
+    /// A write on s1, held, and a read on s2. In the corrected program `order` orders the read after the write.
     template <class Order>
     void prove_read_after_write(const char* kind, Order&& order) {
         prove(
             {1}, {{"write", "read", kind}},
             [&](scenario_run& run) {
-                const array x = zeroed(run);
-                const array y = zeroed(run);
+                array x = zeroed(run);
+                array y = zeroed(run);
                 order(run, [&] { set(run.at(run.s1, "write"), x, 1); });
                 run.finish({duplicate(run.at(run.s2, "read"), x, y)});
                 return std::vector{last(y)};
@@ -49,8 +49,8 @@ WEIR_CONFORMANCE_F(CheckOrder, F1_write_after_read) {
     prove(
         {0, 2}, {{"read", "write", "WAR"}},
         [](scenario_run& run) {
-            const array x = zeroed(run);
-            const array y = zeroed(run);
+            array x = zeroed(run);
+            array y = zeroed(run);
             run.hold(run.s1);
             duplicate(run.at(run.s1, "read"), x, y);
             if (run.is_mended()) {
@@ -66,7 +66,7 @@ WEIR_CONFORMANCE_F(CheckOrder, F1_write_after_write) {
     prove(
         {2}, {{"first write", "second write", "WAW"}},
         [](scenario_run& run) {
-            const array x = zeroed(run);
+            array x = zeroed(run);
             run.hold(run.s1);
             const completion written = set(run.at(run.s1, "first write"), x, 1);
             on second = run.at(run.s2, "second write");
@@ -83,9 +83,9 @@ WEIR_CONFORMANCE_F(CheckOrder, F1_a_write_after_two_readers_of_which_one_is_orde
     prove(
         {2, 0, 0}, {{"other reader", "write", "WAR"}},
         [](scenario_run& run) {
-            const array x = zeroed(run);
-            const array y = zeroed(run);
-            const array z = zeroed(run);
+            array x = zeroed(run);
+            array y = zeroed(run);
+            array z = zeroed(run);
             duplicate(run.at(run.s1, "one reader"), x, y);
             run.hold(run.s2);
             duplicate(run.at(run.s2, "other reader"), x, z);
@@ -121,8 +121,8 @@ WEIR_CONFORMANCE_F(CheckOrder, F2_transitive_order_by_different_paths) {
         {1}, {{"write x", "read x, write y", "RAW"}},
         [](scenario_run& run) {
             const stream s4(run.device, {0, "s4"});
-            const array x = zeroed(run);
-            const array y = zeroed(run);
+            array x = zeroed(run);
+            array y = zeroed(run);
             run.hold(run.s1);
             set(run.at(run.s1, "write x"), x, 1);
             if (run.is_mended()) {
@@ -191,7 +191,7 @@ WEIR_CONFORMANCE_F(CheckOrder, F3_an_event_is_destroyed_and_another_made) {
             }
         }
         if (run.is_manual()) {
-            run.s2.wait(run.s3.record());  // may lie where the first event lay: it is another
+            run.s2.wait(run.s3.record());  // may have the address of the first event, but is another one
         }
     });
 }
@@ -213,7 +213,7 @@ WEIR_CONFORMANCE_F(CheckOrder, F7_overlapping_slices_of_one_buffer) {
     prove(
         {1, 2}, {{"first half", "middle", "WAW"}},
         [](scenario_run& run) {
-            const array x = zeroed(run);
+            array x = zeroed(run);
             run.hold(run.s1);
             set(run.at(run.s1, "first half"), x.slice(0, size / 2), 1);
             set(run.at(run.s2, "second half"), x.slice(size / 2, size), 3);
@@ -230,11 +230,11 @@ WEIR_CONFORMANCE_F(CheckOrder, F12_several_independent_faults_are_all_reported_o
         {1, 0, 2, 2},
         {{"write x", "read x", "RAW"}, {"read y", "write y", "WAR"}, {"first write of z", "second write of z", "WAW"}},
         [](scenario_run& run) {
-            const array x = zeroed(run);
-            const array y = zeroed(run);
-            const array z = zeroed(run);
-            const array copy_of_x = zeroed(run);
-            const array copy_of_y = zeroed(run);
+            array x = zeroed(run);
+            array y = zeroed(run);
+            array z = zeroed(run);
+            array copy_of_x = zeroed(run);
+            array copy_of_y = zeroed(run);
             std::vector<completion> early;
             run.hold(run.s1);
             for (int i = 0; i < 3; ++i) {
@@ -257,14 +257,15 @@ WEIR_CONFORMANCE_F(CheckOrder, F12_several_independent_faults_are_all_reported_o
         __FILE__);
 }
 
-/// An operation on `s` that fails and was to change x.
-void fail(const stream& s, const array& x) {
-    access(s, inout(x.view<double>()), [](auto...) { throw std::out_of_range("out of range"); });
+/// An operation on `s` that fails and should change x.
+void fail(const stream& s, array& x) {
+    access(
+        s, [](auto...) { throw std::out_of_range("out of range"); }, inout(x.view<double>()));
 }
 
 WEIR_CONFORMANCE_F(CheckOrder, K4_a_host_that_is_refused_what_failed_raced_for_it_all_the_same) {
     const stream s(device_);
-    const array x = zeros({size}, dtype::float64, s);
+    array x = zeros({size}, dtype::float64, s);
     s.synchronize();
     const ordering_scope manual(ordering_mode::manual);
     for (const bool mended : {false, true}) {
@@ -282,7 +283,7 @@ WEIR_CONFORMANCE_F(CheckOrder, K4_a_host_that_is_refused_what_failed_raced_for_i
 WEIR_CONFORMANCE_F(CheckOrder, K4_a_host_that_is_refused_what_failed_has_waited_for_it) {
     const stream s(device_);
     const stream other(device_);
-    const array x = zeros({size}, dtype::float64, s);
+    array x = zeros({size}, dtype::float64, s);
     for (const bool asks : {false, true}) {
         const check_scope check;
         fail(s, x);

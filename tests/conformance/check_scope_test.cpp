@@ -57,6 +57,33 @@ WEIR_CONFORMANCE_F(CheckScope, V1_warn_prints_when_the_call_returns) {
     here().synchronize();
 }
 
+WEIR_CONFORMANCE_F(CheckScope, V1_the_race_of_a_drop_is_thrown_at_the_end_of_the_scope) {
+    check_scope scope({check_mode::raise, false});
+    {
+        const array dropped = empty({test::size}, dtype::float64, a_);
+        set(b_, dropped, 1);
+    }
+    EXPECT_THROW(scope.end(), race_error);
+    EXPECT_NO_THROW(scope.end()) << "once";
+    EXPECT_NO_THROW(here().synchronize());
+    EXPECT_NO_THROW(set(a_, x_, 1)) << "nothing afterwards";
+    EXPECT_EQ(scope.report().size(), 1U);
+}
+
+WEIR_CONFORMANCE_F(CheckScope, V1_a_scope_that_ends_by_itself_prints_the_race_of_a_drop) {
+    for (const check_mode mode : {check_mode::raise, check_mode::warn}) {
+        ::testing::internal::CaptureStderr();
+        {
+            const check_scope scope({mode, false});
+            const array dropped = empty({test::size}, dtype::float64, a_);
+            set(b_, dropped, 1);
+        }
+        EXPECT_NO_THROW(set(a_, x_, 1)) << "nothing afterwards";
+        EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("weir check: use-after-free"));
+        here().synchronize();
+    }
+}
+
 WEIR_CONFORMANCE_F(CheckScope, V1_work_that_happens_to_be_over_orders_nothing) {
     const check_scope scope;
     std::atomic<bool> is_over{false};
@@ -72,7 +99,7 @@ WEIR_CONFORMANCE_F(CheckScope, V1_work_that_happens_to_be_over_orders_nothing) {
     EXPECT_EQ(scope.report().size(), 1U);
 }
 
-/// What a host may wait for or ask about.
+/// Objects that a host may wait for or query.
 using host_wait = std::function<void(const completion& written, const event& recorded, const stream& s)>;
 const std::vector<std::pair<const char*, host_wait>> host_waits = {
     {"completion", [](const completion& c, const event&, const stream&) { c.synchronize(); }},
@@ -109,7 +136,7 @@ WEIR_CONFORMANCE_F(CheckScope, F4_each_way_of_waiting_for_something_else_orders_
     for (const auto& [name, wait] : host_waits) {
         SCOPED_TRACE(name);
         const stream other(here() == cpu() ? sim(5) : cpu());
-        const array z = zeros({test::size}, dtype::float64, other);
+        array z = zeros({test::size}, dtype::float64, other);
         const check_scope scope;
         set(on(a_).label("write"), x_, 1);
         const completion written = set(other, z, 1);
@@ -133,6 +160,30 @@ WEIR_CONFORMANCE_F(CheckScope, F4_a_question_that_was_answered_done_orders) {
     duplicate(b_, x_, y_);
     here().synchronize();
     EXPECT_TRUE(scope.report().empty()) << scope.report().to_string();
+}
+
+WEIR_CONFORMANCE_F(CheckScope, F4_an_array_that_was_found_ready_is_ordered) {
+    const check_scope scope;
+    set(a_, x_, 1);
+    while (!x_.ready()) {
+        std::this_thread::yield();
+    }
+    EXPECT_EQ(last(x_), 1);
+    duplicate(b_, x_, y_);
+    here().synchronize();
+    EXPECT_TRUE(scope.report().empty()) << scope.report().to_string();
+}
+
+WEIR_CONFORMANCE_F(CheckScope, F4_an_array_that_was_not_found_ready_is_not_ordered) {
+    const check_scope scope;
+    testing::gate gate;
+    gate.hold(a_);
+    set(a_, x_, 1);
+    EXPECT_FALSE(x_.ready());
+    duplicate(b_, x_, y_);
+    gate.open();
+    here().synchronize();
+    EXPECT_EQ(scope.report().size(), 1U);
 }
 
 WEIR_CONFORMANCE_F(CheckScope, F4_a_question_that_was_not_answered_done_orders_nothing) {

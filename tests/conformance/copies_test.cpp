@@ -20,7 +20,7 @@ using testing::gate;
 constexpr std::int64_t count = 64;
 using numbers = std::vector<double>;
 
-/// An array that all streams know, since the host has waited for it.
+/// An array that all streams may use, since the host has waited for it.
 array settled(const device& where, double value) {
     array made = full(count, value, dtype::float64, current_stream(where));
     where.synchronize();
@@ -28,7 +28,7 @@ array settled(const device& where, double value) {
 }
 
 /// to = from * 10
-completion times_ten(const on& where, const array& to, const array& from) {
+completion times_ten(const on& where, array& to, const array& from) {
     return parallel_for(
         where, count, [](auto i, auto y, auto x) { y[i] = x[i] * 10; }, out(to.view<double>()),
         in(from.view<double>()));
@@ -38,9 +38,9 @@ WEIR_CONFORMANCE(C3, ACopyToTheDeviceGoesThroughItsStream) {
     expect_three_versions(
         numbers(count, 10), {{"copy", "use"}}, __FILE__,
         [](scenario_run& run) {
-            const array source = settled(cpu(), 1);
-            const array x = settled(run.device, 0);
-            const array y = settled(run.device, 0);
+            array source = settled(cpu(), 1);
+            array x = settled(run.device, 0);
+            array y = settled(run.device, 0);
             run.hold(run.s1);
             copy(run.at(run.s1, "copy"), x, source);
             run.by_hand(run.s2, run.s1);
@@ -54,9 +54,9 @@ WEIR_CONFORMANCE(C3, ACopyFromTheDeviceGoesThroughItsStream) {
     expect_three_versions(
         numbers(count, 10), {{"make", "copy"}}, __FILE__,
         [](scenario_run& run) {
-            const array target = settled(cpu(), 0);
-            const array x = settled(run.device, 1);
-            const array y = settled(run.device, 0);
+            array target = settled(cpu(), 0);
+            array x = settled(run.device, 1);
+            array y = settled(run.device, 0);
             run.hold(run.s1);
             times_ten(run.at(run.s1, "make"), y, x);
             run.by_hand(run.s2, run.s1);
@@ -69,10 +69,10 @@ WEIR_CONFORMANCE(C3, ACopyFromTheDeviceGoesThroughItsStream) {
 WEIR_CONFORMANCE(C3, TheCallReturnsBeforeTheCopyAndOtherStreamsGoOn) {
     const stream late(here());
     const stream in_time(here());
-    const array source = settled(cpu(), 1);
-    const array target = settled(cpu(), 0);
-    const array x = settled(here(), 0);
-    const array y = settled(here(), 0);
+    array source = settled(cpu(), 1);
+    array target = settled(cpu(), 0);
+    array x = settled(here(), 0);
+    array y = settled(here(), 0);
     gate held;
     held.hold(late);
     const completion there = copy(late, x, source);
@@ -88,11 +88,11 @@ WEIR_CONFORMANCE(C3, TheCallReturnsBeforeTheCopyAndOtherStreamsGoOn) {
 
 WEIR_CONFORMANCE(C3, WithoutAStreamItIsTheCurrentOneOfTheDevice) {
     const stream current(here());
-    const array source = settled(cpu(), 1);
+    array source = settled(cpu(), 1);
     gate held;
     held.hold(current);
     const use scope(current);
-    const array x = empty(count, dtype::float64, current_stream(here()));
+    array x = empty(count, dtype::float64, current_stream(here()));
     const completion copied = copy(current_stream(here()), x, source);
     EXPECT_FALSE(copied.done());
     held.open();
@@ -101,7 +101,7 @@ WEIR_CONFORMANCE(C3, WithoutAStreamItIsTheCurrentOneOfTheDevice) {
 
 WEIR_CONFORMANCE(C3, BytesOfTheHostAreTakenAsTheyAreAtTheCall) {
     const stream s(here());
-    const array x = settled(here(), 0);
+    array x = settled(here(), 0);
     gate held;
     held.hold(s);
     numbers bytes(count, 1);
@@ -110,7 +110,7 @@ WEIR_CONFORMANCE(C3, BytesOfTheHostAreTakenAsTheyAreAtTheCall) {
     held.open();
     EXPECT_EQ(values_of<double>(x), numbers(count, 1));
 
-    // Control: a copy that takes them when it runs.
+    // Control: a copy that reads the bytes when it runs.
     gate held_again;
     held_again.hold(s);
     bytes.assign(count, 1);

@@ -1,4 +1,4 @@
-// A failure is not lost where no memory is left to note it (rule K4): often that is the very reason why something fails.
+// A failure is not lost if no memory is left to record it (rule K4): lack of memory is often the reason of the failure.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -16,20 +16,24 @@ protected:
     K4WithoutMemory() { test::exempt_this_thread(); }
 
     /// Enqueues an operation that fails after which Weir's threads can make `left` allocations, and one that depends on
-    /// it. Whether each of both is refused.
+    /// it. Returns whether both are refused.
     bool is_refused(long left) {
         const stream s;
         const stream other;
-        const array x = zeros(4, dtype::float64, s);
-        const array y = zeros(4, dtype::float64, other);
+        array x = zeros(4, dtype::float64, s);
+        array y = zeros(4, dtype::float64, other);
         cpu().synchronize();
         bool ran = false;
         const std::runtime_error thrown("overflow");
-        const completion failed = access(on(s).label("source"), out(x), [&](auto...) {
-            test::allow_allocations(left);
-            throw thrown;
-        });
-        const completion depends = access(other, in(x), out(y), [&](auto...) { ran = true; });
+        const completion failed = access(
+            on(s).label("source"),
+            [&](auto...) {
+                test::allow_allocations(left);
+                throw thrown;
+            },
+            out(x));
+        const completion depends = access(
+            other, [&](auto...) { ran = true; }, in(x), out(y));
         while (!depends.done()) {
         }
         test::allow_all_allocations();
@@ -69,11 +73,14 @@ TEST_F(K4WithoutMemory, WhatWasNotNotedForWantOfMemoryIsRefusedForSafety) {
     }
     s.synchronize();
     const std::runtime_error thrown("overflow");
-    for (const array& x : results) {
-        ends.push_back(access(s, out(x), [&](auto...) {
-            test::allow_allocations(0);
-            throw thrown;
-        }));
+    for (array& x : results) {
+        ends.push_back(access(
+            s,
+            [&](auto...) {
+                test::allow_allocations(0);
+                throw thrown;
+            },
+            out(x)));
     }
     while (!s.done()) {
     }

@@ -1,4 +1,4 @@
-// Which call tells of which failure (rule K4): the table of docs/when-something-fails.md, and what several callers are told.
+// Which call reports which failure (rule K4): the table of docs/when-something-fails.md, and the reports that several callers get.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,17 +19,17 @@ using test::here;
 
 constexpr std::int64_t count = 16;
 
-completion write_ones(const on& where, const array& to) {
+completion write_ones(const on& where, array& to) {
     return parallel_for(
         where, count, [](std::size_t i, std::span<double> x) { x[i] = 1; }, out(to.view<double>()));
 }
-completion duplicate(const on& where, const array& from, const array& to) {
+completion duplicate(const on& where, const array& from, array& to) {
     return parallel_for(
         where, count, [](std::size_t i, std::span<const double> x, std::span<double> y) { y[i] = x[i]; },
         in(from.view<double>()), out(to.view<double>()));
 }
 
-/// A stream with an operation that fails, one behind it that has nothing to do with it and one that reads its result. All are
+/// A stream with an operation that fails, an independent one behind it, and one that reads its result. All are
 /// enqueued before the first one runs.
 struct program {
     program() {
@@ -53,7 +53,7 @@ struct program {
     program(const program&) = delete;
     program& operator=(const program&) = delete;
     ~program() {
-        // So that no later program is told of this one's failure.
+        // So that this failure is not reported to a later program.
         for (const stream& one : {s, other}) {
             try {
                 one.synchronize();
@@ -62,7 +62,7 @@ struct program {
         }
     }
 
-    /// Tells of nothing.
+    /// Waits without a report.
     void run_to_its_end() const {
         while (!s.done() || !other.done()) {
             std::this_thread::yield();
@@ -109,7 +109,7 @@ struct row {
 
 const std::vector<row>& table() {
     static const std::vector<row> rows = {
-        // The operation itself, and what depends on it.
+        // The operation itself, and its dependents.
         {"event(failed).synchronize()", told::each_time, [](program& p) { event(p.failed).synchronize(); }},
         {"failed.synchronize()", told::each_time, [](program& p) { p.failed.synchronize(); }},
         {"event(dependent).wait()", told::each_time, [](program& p) { event(p.dependent).wait(); }},
@@ -118,7 +118,7 @@ const std::vector<row>& table() {
         {"x.read()", told::each_time, [](program& p) { static_cast<void>(p.x.read<double>()); }},
         {"z.read()", told::each_time, [](program& p) { static_cast<void>(p.z.read<double>()); }},
         {"copy(x).synchronize()", told::each_time, [](program& p) { copy(p.s, p.y, p.x).synchronize(); }},
-        // What has nothing to do with it.
+        // Independent work.
         {"event(independent).wait()", told::never, [](program& p) { event(p.independent).wait(); }},
         {"independent.synchronize()", told::never, [](program& p) { p.independent.synchronize(); }},
         {"event(behind_the_wait).wait()", told::never, [](program& p) { event(p.behind_the_wait).wait(); }},
@@ -132,7 +132,7 @@ const std::vector<row>& table() {
         {"again.wait()", told::once, [](program& p) { p.again.wait(); }},
         {"s.synchronize()", told::once, [](program& p) { p.s.synchronize(); }},
         {"device.synchronize()", told::once, [](program& p) { p.s.device().synchronize(); }},
-        // Calls that never tell.
+        // Calls that never report.
         {"failed.done()", told::never,
          [](program& p) {
              while (!p.failed.done()) {

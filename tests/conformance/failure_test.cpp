@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "runtime/reaper.hpp"
+#include "runtime/lifetime/reaper.hpp"
 #include "support/devices.hpp"
 #include "weir/weir.hpp"
 
@@ -16,8 +16,8 @@ using test::here;
 
 using testing::gate;
 
-/// Something an operation reads that Weir does not track. What it stood for is spoilt when it goes; the memory stays, so
-/// that a control may look.
+/// An object that an operation reads and that Weir does not track. Its contents are destroyed with it; the memory stays, so
+/// that a control may read it.
 class temporary {
 public:
     explicit temporary(double& in) : value_(&in) { *value_ = 7; }
@@ -30,7 +30,7 @@ private:
     double* value_;
 };
 
-completion use_it(const stream& s, const array& result, const double* value) {
+completion use_it(const stream& s, array& result, const double* value) {
     return parallel_for(
         s, 1, [value](auto, auto x) { x[0] = *value; }, out(result.view<double>()));
 }
@@ -39,11 +39,11 @@ class D3 {
 protected:
     ~D3() { held.open(); }
 
-    /// What the operation saw.
+    /// The value that the operation saw.
     double seen() {
         held.open();
         const double value = result.read<double>()[0];
-        // Kept objects go once the operation is over, on a thread of their own: from here on nobody touches the place.
+        // Kept objects are released once the operation is over, on a thread of their own: after this wait no thread touches the place.
         runtime::reaper::wait_until_empty();
         return value;
     }
@@ -99,12 +99,12 @@ WEIR_CONFORMANCE_F(D3, ControlATemporaryThatNobodyKeepsIsGone) {
 WEIR_CONFORMANCE_F(D3, ATemporaryArrayNeedsNothing) {
     held.hold(s);
     const auto function = [&] {
-        const array made = full(1, 7, dtype::float64, s);
+        array made = full(1, 7, dtype::float64, s);
         copy(s, result, made);
     };
     function();
     const stream next{here()};
-    const array other = full(1, 9, dtype::float64, next);
+    array other = full(1, 9, dtype::float64, next);
     next.synchronize();
     EXPECT_EQ(seen(), 7);
 }
@@ -114,7 +114,7 @@ WEIR_CONFORMANCE_F(D3, ATemporaryArrayNeedsNothing) {
 constexpr std::int64_t count = 64;
 
 /// An operation that throws at its element 3. Sets `line` to where it was enqueued.
-completion enqueue_a_failure(const stream& s, const array& x, unsigned& line) {
+completion enqueue_a_failure(const stream& s, array& x, unsigned& line) {
     const auto body = [](auto i, auto elements) {
         if (i == 3) {
             throw std::runtime_error("no such number");
@@ -135,7 +135,7 @@ void expect_told(const operation_error& told, unsigned line) {
 
 WEIR_CONFORMANCE(K4, SynchronizeTellsOfAFailedOperationWithItsLabelAndLine) {
     const stream s{here()};
-    const array x = zeros(count, dtype::float64, s);
+    array x = zeros(count, dtype::float64, s);
     unsigned line = 0;
     enqueue_a_failure(s, x, line);
     try {
@@ -144,12 +144,12 @@ WEIR_CONFORMANCE(K4, SynchronizeTellsOfAFailedOperationWithItsLabelAndLine) {
     } catch (const operation_error& told) {
         expect_told(told, line);
     }
-    s.synchronize();  // told once
+    s.synchronize();  // reported once
 }
 
 WEIR_CONFORMANCE(K4, WhatAFailedOperationShouldHaveWrittenIsRefusedUntilItIsWrittenAgain) {
     const stream s{here()};
-    const array x = zeros(count, dtype::float64, s);
+    array x = zeros(count, dtype::float64, s);
     unsigned line = 0;
     enqueue_a_failure(s, x, line);
     try {
@@ -169,15 +169,15 @@ WEIR_CONFORMANCE(K4, LaterWorkGoesOnAndNothingIsLost) {
         const stream other{here()};
         gate held;
         held.hold(s);
-        const array x = zeros(count, dtype::float64, s);
-        const array y = zeros(count, dtype::float64, other);
+        array x = zeros(count, dtype::float64, s);
+        array y = zeros(count, dtype::float64, other);
         const auto kept = std::make_shared<int>(1);
         unsigned line = 0;
         const completion failed = enqueue_a_failure(s, x, line);
         keep_alive(failed, std::shared_ptr<int>(kept));
         fill(s, y, 2);
-        // A stream that has nothing to do with it does not wait, and knows nothing.
-        const array z = full(count, 3, dtype::float64, other);
+        // An independent stream does not wait, and reports nothing.
+        array z = full(count, 3, dtype::float64, other);
         held.open();
         EXPECT_EQ(y.read<double>()[0], 2);
         EXPECT_EQ(z.read<double>()[0], 3);

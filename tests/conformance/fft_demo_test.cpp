@@ -1,4 +1,4 @@
-// The demonstration's acts, at a small size: the same program ordered by nobody, by hand, and by Weir.
+// The demonstration's acts, at a small size: the same program without order, ordered by hand, and by Weir.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(Streams, Demo, ::testing::Values(4, 5, 6, 8, 10));
 
-TEST_P(Demo, OrderedByNobodyTheResultIsWrong) {
+TEST_P(Demo, WithoutOrderingTheResultIsWrong) {
     const recording broken = run_delayed(sound, GetParam());
     EXPECT_FALSE(is_right(broken));
     EXPECT_EQ(compare(run_delayed(sound, GetParam()), broken).samples, 0) << "and the same in each run";
@@ -129,7 +129,7 @@ TEST(DemoDifference, ToleranceIsForNumbers) {
 TEST(DemoFilter, TakesTheClicksOutAndLeavesTheTone) {
     const recording sound = music(8000, 1, 4);
     const recording result = reference_result(sound);
-    // In the second half, when the filter knows the tone: between clicks, and at them.
+    // In the second half, once the filter has adapted to the tone: between clicks, and at them.
     double tone = 0;
     double click = 0;
     for (std::int64_t i = 16000; i < 30000; ++i) {
@@ -143,7 +143,7 @@ TEST(DemoFilter, TakesTheClicksOutAndLeavesTheTone) {
 }
 
 TEST(DemoLayout, SamplesThatAreNotFilteredComeBack) {
-    // Fading in and out and adding up gives the recording again, at its ends, too.
+    // Fading in and out and adding up restores the recording, at its ends, too.
     const recording sound = music(8000, 2, 1);
     const layout cut(sound);
     const kernels compute(cut);

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/observer.hpp"
+#include "observe/observers.hpp"
 #include "support/arrays.hpp"
 #include "support/devices.hpp"
 #include "support/stuck_host.hpp"
@@ -32,15 +32,15 @@ using numbers = std::vector<complex>;
 const numbers signal = {1, 2, 3, 4};
 const numbers spectrum = {10, {-2, 2}, -2, {-2, -2}};
 
-/// Hears of every operation that is enqueued, and of every wait of the host's, while it lives.
-class listener final : public runtime::observer {
+/// Observes every operation that is enqueued, and every wait of the host's, while it lives.
+class listener final : public observe::observer {
 public:
-    listener() { runtime::observers::add(*this); }
-    ~listener() override { runtime::observers::remove(*this); }
+    listener() { observe::observers::add(*this); }
+    ~listener() override { observe::observers::remove(*this); }
     listener(const listener&) = delete;
     listener& operator=(const listener&) = delete;
 
-    void operation(const runtime::observed_operation& one) override {
+    void operation(const observe::observed_operation& one) override {
         last_ = {one.stream->timeline, one.epoch};
         devices_.emplace_back(one.stream->device);
         enqueued_.fetch_add(1, std::memory_order_release);
@@ -51,7 +51,7 @@ public:
         waited_for_last_ = waited_for_last_ || target == last_;
     }
 
-    /// Blocks until so many operations were enqueued.
+    /// Blocks until `count` operations were enqueued.
     void wait_for_operations(int count) const {
         for (int seen = enqueued_.load(std::memory_order_acquire); seen < count;
              seen = enqueued_.load(std::memory_order_acquire)) {
@@ -83,15 +83,15 @@ protected:
     const device computing = GetParam().computing;
     const stream here{home};
     const stream there{computing};
-    const array a = make_array(here, {4}, signal);
+    array a = make_array(here, {4}, signal);
 
     [[nodiscard]] fft::options elsewhere() const {
         fft::options how;
         how.execution = computing;
         return how;
     }
-    /// Changes the operand with no regard to what may still use it.
-    void scribble() const {
+    /// Changes the operand while other work may still use it.
+    void scribble() {
         if (home == cpu()) {
             std::memset(a.data(), 0xff, a.nbytes());
             return;
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(OperandsOn, E1,
 
 TEST_P(E1, TheOperandMayBeChangedAtOnceAfterTheCall) {
     here.synchronize();
-    const array y = fft::fft(there, a, elsewhere());
+    array y = fft::fft(there, a, elsewhere());
     scribble();
     EXPECT_EQ(values_of<complex>(y), spectrum);
     EXPECT_EQ(y.device(), home) << "results come back";
@@ -123,18 +123,18 @@ TEST_P(E1, TheOperandMayBeChangedAtOnceAfterExecute) {
     here.synchronize();
     fft_plan f(a, elsewhere());
     f.plan(there);
-    const array y = f.execute(fft_direction::forward, there);
+    array y = f.execute(fft_direction::forward, there);
     scribble();
     EXPECT_EQ(values_of<complex>(y), spectrum);
 }
 
 WEIR_CONFORMANCE(E1Control, WhereTheCallDoesNotBlockSuchAChangeIsSeen) {
     const stream s(test::here());
-    const array a = make_array(s, {4}, signal);
+    array a = make_array(s, {4}, signal);
     s.synchronize();
     testing::gate held;
     held.hold(s);
-    const array y = fft::fft(s, a);
+    array y = fft::fft(s, a);
     {
         const ordering_scope careless(ordering_mode::manual);
         const stream other(test::here());
@@ -150,7 +150,7 @@ TEST_P(E1, TheCallBlocksUntilTheResultIsBack) {
     held.hold(there);
     const listener heard;
     const stuck_host waits([&] { held.open(); });
-    const array y = fft::fft(there, a, elsewhere());
+    array y = fft::fft(there, a, elsewhere());
     EXPECT_TRUE(waits.was_stuck());
     EXPECT_TRUE(y.ready());
     EXPECT_EQ(heard.devices(), std::vector<std::string>(3, computing.name()));
@@ -166,22 +166,22 @@ TEST_P(E1, EarlierWorkOnOtherStreamsIsWaitedForOnTheDevice) {
         heard.wait_for_operations(3);
         held.open();
     });
-    const array y = fft::fft(there, a, elsewhere());
+    array y = fft::fft(there, a, elsewhere());
     EXPECT_EQ(values_of<complex>(y), (numbers{8, 0, 0, 0}));
     EXPECT_EQ(heard.waits(), 1);
     opener.join();
 }
 
 TEST_P(E1, EveryKindOfTransformGoesThereAndBack) {
-    const array y = fft::fft(there, a, elsewhere());
+    array y = fft::fft(there, a, elsewhere());
     EXPECT_EQ(values_of<complex>(y), spectrum);
     EXPECT_EQ(values_of<complex>(fft::ifftn(there, y, elsewhere())), signal);
     EXPECT_EQ(values_of<double>(fft::irfft(there, y, elsewhere())).size(), 6U);
-    const array real = make_array(here, {2, 2}, std::vector<double>{1, 2, 3, 4});
+    array real = make_array(here, {2, 2}, std::vector<double>{1, 2, 3, 4});
     EXPECT_EQ(values_of<complex>(fft::rfftn(there, real, elsewhere())), (numbers{10, -2, -4, 0}));
     EXPECT_EQ(values_of<double>(fft::irfftn(there, fft::rfftn(there, real, elsewhere()), elsewhere())),
               (std::vector<double>{1, 2, 3, 4}));
-    const array out = zeros({4}, dtype::complex128, here);
+    array out = zeros({4}, dtype::complex128, here);
     fft::fft(there, a, out, elsewhere());
     EXPECT_EQ(values_of<complex>(out), spectrum);
     fft::fft(there, a, a, elsewhere());
@@ -201,7 +201,7 @@ TEST_P(E1, NothingIsKeptThere) {
 
 class E5 {
 protected:
-    /// How often `call` has the host wait.
+    /// How often the host waits in `call`.
     template <class Call>
     static int waits_of(Call&& call) {
         const listener heard;
@@ -214,8 +214,8 @@ WEIR_CONFORMANCE_F(E5, TheHostWaitsAsOftenAsTheBlockingModeSays) {
     const device other = test::here() == cpu() ? sim(0) : cpu();
     const stream s(test::here());
     const stream far(other);
-    const array a = make_array(s, {4}, signal);
-    const array out = zeros({4}, dtype::complex128, s);
+    array a = make_array(s, {4}, signal);
+    array out = zeros({4}, dtype::complex128, s);
     struct mode {
         bool elsewhere;
         call_blocking blocking;
@@ -234,7 +234,7 @@ WEIR_CONFORMANCE_F(E5, TheHostWaitsAsOftenAsTheBlockingModeSays) {
         EXPECT_EQ(waits_of([&] { static_cast<void>(fft::fft(on, a, how)); }), m.waits);
         EXPECT_EQ(waits_of([&] { static_cast<void>(fft::ifftn(a, how)); }), m.waits);
         EXPECT_EQ(waits_of([&] { fft::fft(on, a, out, how); }), m.waits);
-        const array none = zeros({0, 4}, dtype::complex128, s);
+        array none = zeros({0, 4}, dtype::complex128, s);
         EXPECT_EQ(waits_of([&] { static_cast<void>(fft::fft(s, none, {.blocking = m.blocking})); }), 0)
             << "nothing to wait for";
         fft_plan f(a, how);
@@ -252,12 +252,12 @@ WEIR_CONFORMANCE_F(E5, TheHostWaitsAsOftenAsTheBlockingModeSays) {
 
 WEIR_CONFORMANCE_F(E5, ACallThatBlocksReturnsAfterTheWork) {
     const stream s(test::here());
-    const array a = make_array(s, {4}, signal);
+    array a = make_array(s, {4}, signal);
     s.synchronize();
     testing::gate held;
     held.hold(s);
     const stuck_host waits([&] { held.open(); });
-    const array y = fft::fft(s, a, {.blocking = call_blocking::always});
+    array y = fft::fft(s, a, {.blocking = call_blocking::always});
     EXPECT_TRUE(waits.was_stuck());
     EXPECT_TRUE(y.ready());
 }
@@ -265,20 +265,20 @@ WEIR_CONFORMANCE_F(E5, ACallThatBlocksReturnsAfterTheWork) {
 TEST(S8, OnADeviceWithoutQueuesTheWorkIsOverWhenTheCallReturns) {
     const stream now(cpu_inline());
     const stream later;
-    const array a = make_array(later, {4}, signal);
-    const array y = fft::fft(now, a);
+    array a = make_array(later, {4}, signal);
+    array y = fft::fft(now, a);
     EXPECT_TRUE(y.ready());
     EXPECT_EQ(values_of<complex>(y), spectrum);
     fft::options how;
     how.execution = device_kind::cpu_inline;
     const listener heard;
-    const array z = fft::fft(a, how);
+    array z = fft::fft(a, how);
     EXPECT_TRUE(z.ready());
     EXPECT_EQ(heard.devices(), std::vector<std::string>(1, "cpu:inline")) << "the same memory: nothing is copied";
     EXPECT_EQ(values_of<complex>(z), spectrum);
 }
 
-/// What is thrown, as text.
+/// The text of the error that is thrown.
 template <class Call>
 std::string argument_error_of(Call&& call) {
     try {
@@ -294,7 +294,7 @@ void expect_streams_to_be_refused(const device& other) {
     const std::string name = other.name();
     const stream host(cpu(), {0, "host"});
     const stream far(other, {0, "far"});
-    const array a = make_array(host, {4}, signal);
+    array a = make_array(host, {4}, signal);
     fft_plan f(a);
     for (const auto& call :
          {std::function<void()>([&] { static_cast<void>(fft::fft(far, a)); }),
@@ -311,7 +311,7 @@ void expect_streams_to_be_refused(const device& other) {
     EXPECT_THAT(argument_error_of([&] { static_cast<void>(fft::fft(host, a, elsewhere)); }),
                 HasSubstr("the stream \"host\" is one of cpu, but execution is on " + name + "; pass a stream of " +
                           name + ", or none"));
-    const array out = zeros({4}, dtype::complex128, far);
+    array out = zeros({4}, dtype::complex128, far);
     EXPECT_THAT(argument_error_of([&] { fft::fft(host, a, out); }),
                 HasSubstr("the operand lies on cpu, the array for the result on " + name + "; give one on cpu"));
     EXPECT_THAT(argument_error_of([&] { f.reset_operand(out); }),
@@ -331,7 +331,7 @@ TEST(E8, AStreamOfACudaDeviceIsRefusedWithWhatToPass) {
 
 TEST(E8, AKindOfDeviceIsTheStreamsIfItIsOfThatKind) {
     const stream far(sim(1));
-    const array a = make_array(current_stream(), {4}, signal);
+    array a = make_array(current_stream(), {4}, signal);
     fft::options elsewhere;
     elsewhere.execution = device_kind::sim;
     const listener heard;

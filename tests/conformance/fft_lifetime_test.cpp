@@ -35,8 +35,8 @@ numbers right() {
     return result;
 }
 
-/// An operand that is made on one stream, read by a late transform on another, and dropped by `drop(make())`'s end, before
-/// the first stream makes and fills another array of its size. Returns the transform.
+/// An operand that is made on one stream, read by a late transform on another, and dropped at the end of `execute`, before
+/// the first stream makes and fills another array of its size. `execute` calls its last argument before the drop. Returns the transform.
 template <class Execute>
 numbers transform_of_a_dropped_operand(device where, const setting& how, Execute&& execute) {
     std::optional<memory::use> control;
@@ -45,7 +45,7 @@ numbers transform_of_a_dropped_operand(device where, const setting& how, Execute
     }
     const stream allocating(where);
     const stream executing(where);
-    const array result = zeros(n, dtype::complex128, executing);
+    array result = zeros(n, dtype::complex128, executing);
     where.synchronize();
 
     testing::gate held;
@@ -55,10 +55,10 @@ numbers transform_of_a_dropped_operand(device where, const setting& how, Execute
             allocating.wait(executing.record());
         }
     });
-    const array next = empty(n, dtype::complex128, allocating);
+    array next = empty(n, dtype::complex128, allocating);
     fill(allocating, next, 7.0);
     if (how.frees_on_the_allocating_stream && !how.ordered_by_hand) {
-        allocating.synchronize();  // nothing holds it back
+        allocating.synchronize();  // nothing holds it
     }
     held.open();
     where.synchronize();
@@ -75,8 +75,8 @@ void expect_right_unless_freed_too_early(device where, Execute&& execute) {
 
 WEIR_CONFORMANCE(E3Lifetime, AnOperandOfTheStatelessCallIsDropped) {
     expect_right_unless_freed_too_early(
-        here(), [](const stream& allocating, const stream& executing, const array& result, auto&& before_dropping) {
-            const array a = full(n, 1.0, dtype::complex128, allocating);
+        here(), [](const stream& allocating, const stream& executing, array& result, auto&& before_dropping) {
+            array a = full(n, 1.0, dtype::complex128, allocating);
             allocating.synchronize();
             fft::fft(executing, a, result);
             before_dropping();
@@ -85,7 +85,7 @@ WEIR_CONFORMANCE(E3Lifetime, AnOperandOfTheStatelessCallIsDropped) {
 
 WEIR_CONFORMANCE(E3Lifetime, AnOperandOwnedByThePlanAloneIsReleased) {
     expect_right_unless_freed_too_early(
-        here(), [](const stream& allocating, const stream& executing, const array& result, auto&& before_dropping) {
+        here(), [](const stream& allocating, const stream& executing, array& result, auto&& before_dropping) {
             const auto make_plan = [&] { return fft_plan(full(n, 1.0, dtype::complex128, allocating)); };
             fft_plan f = make_plan();
             f.plan(allocating);

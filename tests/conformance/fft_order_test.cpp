@@ -1,4 +1,4 @@
-// Scenarios E2, E3 and E4 for transforms whose operands lie where they are executed: which calls need which ordering.
+// Scenarios E2, E3 and E4 for transforms on the device where their operands lie: which calls need which ordering.
 #include <gtest/gtest.h>
 
 #include "support/arrays.hpp"
@@ -27,7 +27,7 @@ numbers transform_of(complex value) {
     return result;
 }
 
-/// An array that all streams know, since the host has waited for it.
+/// An array that all streams may use, since the host has waited for it.
 array settled(device where, complex value) {
     array a = full(n, value, dtype::complex128, current_stream(where));
     where.synchronize();
@@ -36,7 +36,7 @@ array settled(device where, complex value) {
 array settled(const scenario_run& run, complex value) { return settled(run.s1.device(), value); }
 
 /// Adds `value` to each element, on the stream.
-void add(const on& where, const array& a, double value) {
+void add(const on& where, array& a, double value) {
     parallel_for(
         where, n, [value](std::size_t i, auto x) { x[i] += value; }, inout(a.view<complex>()));
 }
@@ -44,12 +44,12 @@ void add(const on& where, const array& a, double value) {
 WEIR_CONFORMANCE(E2, ReturnsBeforeTheWorkIsDone) {
     const stream s1(here());
     const stream s2(here());
-    const array a = settled(here(), 1.0);
+    array a = settled(here(), 1.0);
     testing::gate held;
     held.hold(s1);
-    const array b = fft::fft(s1, a);
-    const array c = fft::ifft(s2, b);  // uses the result at once, on another stream
-    const array d = fft::rfft(s2, full(n, 3.0, dtype::float64, s2));
+    array b = fft::fft(s1, a);
+    array c = fft::ifft(s2, b);  // uses the result at once, on another stream
+    array d = fft::rfft(s2, full(n, 3.0, dtype::float64, s2));
     EXPECT_FALSE(b.ready());
     EXPECT_FALSE(c.ready());
     held.open();
@@ -61,10 +61,10 @@ WEIR_CONFORMANCE(E2, ReturnsBeforeTheWorkIsDone) {
 WEIR_CONFORMANCE(E2, IndependentWorkDoesNotWait) {
     const stream s1(here());
     const stream s2(here());
-    const array a = settled(here(), 1.0);
+    array a = settled(here(), 1.0);
     testing::gate held;
     held.hold(s1);
-    const array late = fft::fft(s1, a);
+    array late = fft::fft(s1, a);
     EXPECT_EQ(values_of<complex>(fft::fft(s2, a)), transform_of(1.0)) << "two readers are not ordered";
     EXPECT_FALSE(late.ready());
 }
@@ -73,9 +73,9 @@ WEIR_CONFORMANCE(E3, ForwardOnOneStreamInverseOnAnother) {
     expect_three_versions(
         ones, {{"fft", "ifft"}}, __FILE__,
         [](scenario_run& run) {
-            const array a = settled(run, 1.0);
-            const array b = settled(run, 0.0);
-            const array c = settled(run, 0.0);
+            array a = settled(run, 1.0);
+            array b = settled(run, 0.0);
+            array c = settled(run, 0.0);
             run.hold(run.s1);
             fft::fft(run.s1, a, b);
             run.by_hand(run.s2, run.s1);
@@ -93,13 +93,13 @@ WEIR_CONFORMANCE(E3, MadeOnOneStreamChangedAndTransformedOnAnotherAndDropped) {
         __FILE__,
         [](scenario_run& run) {
             array a = full(n, 0.0, dtype::complex128, run.s1, run.note("a"));
-            const array result = settled(run, 0.0);
+            array result = settled(run, 0.0);
             run.hold(run.s1);
             fill(on(run.s1).label("make"), a, 1.0);
             run.by_hand(run.s2, run.s1);
             add(on(run.s2).label("change"), a, 1.0);
             fft::fft(run.s2, a, result);
-            run.by_hand(run.s1, run.s2);  // where others free: see fft_lifetime_test for what happens otherwise
+            run.by_hand(run.s1, run.s2);  // needed in pools of others: fft_lifetime_test shows what happens without
             a = {};
             run.finish();
             return values_of<complex>(result);
@@ -111,16 +111,16 @@ WEIR_CONFORMANCE(E3, StatefulExecutedOnOneStreamResetAndExecutedOnAnother) {
     expect_three_versions(
         transform_of(8.0), {{"first", "make"}}, __FILE__,
         [](scenario_run& run) {
-            const array a = settled(run, 8.0);
-            const array spectrum = settled(run, 0.0);
-            const array c = settled(run, 0.0);
-            const array result = settled(run, 0.0);
+            array a = settled(run, 8.0);
+            array spectrum = settled(run, 0.0);
+            array c = settled(run, 0.0);
+            array result = settled(run, 0.0);
             run.hold(run.s1);
             fft_plan f(a, {.norm = fft_norm::forward});
             f.plan(run.s1);
             f.execute(fft_direction::forward, on(run.s1).label("first"), spectrum);  // 8, 0, 0, ...
             run.by_hand(run.s2, run.s1);
-            // The new operand: everywhere what the first element of the spectrum is.
+            // The new operand: every element is the first element of the spectrum.
             parallel_for(
                 on(run.s2).label("make"), n, [](std::size_t i, auto from, auto to) { to[i] = from[0] * double{n}; },
                 in(spectrum.view<complex>()), out(c.view<complex>()));
@@ -137,7 +137,7 @@ WEIR_CONFORMANCE(E3, TheCurrentStreamChangesBetweenPlanAndExecute) {
     expect_three_versions(
         transform_of(5.0), {{"make", "fft"}}, __FILE__,
         [](scenario_run& run) {
-            const array a = settled(run, 0.0);
+            array a = settled(run, 0.0);
             fft_plan f(a);
             {
                 const use current(run.s1);
@@ -161,8 +161,8 @@ WEIR_CONFORMANCE(E4, AnEarlierChangeOnTheSameStreamIsSeenALaterOneIsNot) {
     for (const ordering_mode mode : {ordering_mode::automatic, ordering_mode::manual}) {
         const ordering_scope ordering(mode);
         const stream s(here());
-        const array a = settled(here(), 0.0);
-        const array result = settled(here(), 0.0);
+        array a = settled(here(), 0.0);
+        array result = settled(here(), 0.0);
         testing::gate held;
         held.hold(s);
         fft_plan f(a);
@@ -178,8 +178,8 @@ WEIR_CONFORMANCE(E4, AnEarlierChangeOnTheSameStreamIsSeenALaterOneIsNot) {
 
 /// Changes on s1 before and after a transform on s2, with one of the streams late.
 numbers change_transform_change(scenario_run& run, stream scenario_run::*late) {
-    const array a = settled(run, 0.0);
-    const array result = settled(run, 0.0);
+    array a = settled(run, 0.0);
+    array result = settled(run, 0.0);
     fft_plan f(a);
     f.plan(run.s2);
     run.hold(run.*late);
@@ -204,7 +204,7 @@ WEIR_CONFORMANCE(E4, ChangesOnAnotherStreamThatHurries) {
         [](scenario_run& run) { return change_transform_change(run, &scenario_run::s2); }, here());
 }
 
-/// A real result of a spectrum that is filled up with zeros takes a workspace, which the plan keeps.
+/// A real result of a spectrum that is padded with zeros needs a workspace, which the plan keeps.
 fft_plan with_workspace(const array& a, const stream& on) {
     fft_plan f(a, {.n = 4 * n}, fft_kind::complex_to_real);
     f.plan(on);
@@ -219,8 +219,8 @@ WEIR_CONFORMANCE(P3, ExecutionsOfOnePlanShareItsWorkspace) {
         const stream s1(here());
         const stream s2(here());
         fft_plan f = with_workspace(settled(here(), 1.0), s1);
-        const array first = f.execute(fft_direction::inverse, s1);
-        const array second = f.execute(fft_direction::inverse, s2);
+        array first = f.execute(fft_direction::inverse, s1);
+        array second = f.execute(fft_direction::inverse, s2);
         here().synchronize();
         EXPECT_EQ(values_of<double>(first), values_of<double>(second));
         EXPECT_TRUE(check.report().empty()) << "the program does not see the workspace\n" << check.report().to_string();
@@ -233,15 +233,15 @@ WEIR_CONFORMANCE(O5, AWorkspaceIsOrderedInEveryMode) {
         const stream s1(here());
         const stream s2(here());
         fft_plan f = with_workspace(settled(here(), 1.0), s1);
-        const array own_first = full(4 * n, 0.0, dtype::float64, s1);
-        const array own_second = full(4 * n, 0.0, dtype::float64, s2);
-        const array other = settled(here(), 0.0);
+        array own_first = full(4 * n, 0.0, dtype::float64, s1);
+        array own_second = full(4 * n, 0.0, dtype::float64, s2);
+        array other = settled(here(), 0.0);
         here().synchronize();
         testing::gate held;
         held.hold(s1);
         f.execute(fft_direction::inverse, s1, own_first);
         const completion second = f.execute(fft_direction::inverse, s2, own_second);
-        // Control: without the workspace nothing holds s2 back.
+        // Control: without the workspace nothing delays s2.
         fill(stream(here()), other, 1.0).synchronize();
         EXPECT_FALSE(second.done()) << "it would use the workspace beside the execution on s1";
         held.open();

@@ -22,11 +22,11 @@ std::vector<complex> transform_of(double value) {
     return result;
 }
 
-/// What a library's array holds, transformed between two additions of the library's.
+/// The elements of a library's array, transformed between two additions of the library's.
 std::vector<complex> add_transform_add(sharing_run& run, void (sharing_run::*hold)()) {
     const producer::array t = theirs(run.library, 1);
-    const array a = import(run.library, t);
-    const array result = zeros({n / 2 + 1}, dtype::complex128, run.s);
+    array a = import(run.library, t);
+    array result = zeros({n / 2 + 1}, dtype::complex128, run.s);
     run.s.synchronize();
     (run.*hold)();
     run.library->add(t, 1);
@@ -52,21 +52,21 @@ TEST(P2, TheCallBlocksForAnOperandOfALibraryWithoutQueues) {
     const auto library = std::make_shared<library_without_queues>();
     numbers memory = all(1);
     const stream s;
-    const array x(import_live(memory.data(), n * sizeof(double), cpu(), library, 0), dtype::float64, {n});
+    array x(import_live(memory.data(), n * sizeof(double), cpu(), library, 0), dtype::float64, {n});
     fft_plan f(x);
     f.plan(s);
     for (const bool by_plan : {false, true}) {
-        const array y = by_plan ? f.execute(fft_direction::forward, s) : fft::rfft(s, x);
+        array y = by_plan ? f.execute(fft_direction::forward, s) : fft::rfft(s, x);
         memory.assign(n, 5);  // y = fft(x); x += 4
         EXPECT_EQ(test::values_of<complex>(y), transform_of(1));
         memory.assign(n, 1);
     }
 
-    // Control: left to the program, the call returns before, and the change is seen.
+    // Control: under manual ordering the call returns before, and sees the change.
     const ordering_scope manual(ordering_mode::manual);
     testing::gate held;
     held.hold(s);
-    const array late = fft::rfft(s, x);
+    array late = fft::rfft(s, x);
     memory.assign(n, 5);
     held.open();
     s.synchronize();

@@ -1,4 +1,4 @@
-// Scenario D4: kept objects go after the work, not before, exactly once, whoever keeps them and whatever fails.
+// Scenario D4: kept objects are released after the work, not before, and exactly once, also if something fails.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace {
 using test::here;
 using testing::gate;
 
-/// Counts how often it is let go of. Only the one that was not moved from counts.
+/// Counts its releases. Moved-from objects do not count.
 class counts {
 public:
     explicit counts(std::atomic<int>& released) : released_(&released) {}
@@ -36,7 +36,7 @@ private:
 
 class D4 {
 protected:
-    /// A thread of Weir's lets go of objects, soon after the event is over.
+    /// A thread of Weir's releases objects, soon after the event is over.
     void expect_released(int wanted) {
         while (released < wanted) {
             std::this_thread::yield();
@@ -82,10 +82,12 @@ WEIR_CONFORMANCE_F(D4, ReleasedAtOnceIfThereIsNothingToWaitFor) {
 
 WEIR_CONFORMANCE_F(D4, ReleasedIfTheOperationFailsOrDoesNotRun) {
     const stream other(here());
-    const array x = zeros(1, dtype::float64, s);
+    array x = zeros(1, dtype::float64, s);
     held.hold(s);
-    const completion failed = access(s, out(x.view<double>()), [](auto...) { throw std::runtime_error("overflow"); });
-    const completion depends = access(other, in(x.view<double>()), [](auto...) {});
+    const completion failed = access(
+        s, [](auto...) { throw std::runtime_error("overflow"); }, out(x.view<double>()));
+    const completion depends = access(
+        other, [](auto...) {}, in(x.view<double>()));
     keep_alive(failed, counts(released));
     keep_alive(depends, counts(released));
     held.open();

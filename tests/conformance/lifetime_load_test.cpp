@@ -1,4 +1,4 @@
-// Many arrays, many threads (rules L1, O8): memory stays flat, and no array ever shows what another one holds.
+// Many arrays, many threads (rules L1, O8): memory stays bounded, and no array ever shows another one's contents.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -21,10 +21,10 @@ using testing::gate;
 
 WEIR_CONFORMANCE(L1Load, AMillionArraysLiveInFlatMemory) {
     const stream s{here()};
-    { const array first = empty(1000, dtype::float32, s); }
+    { array first = empty(1000, dtype::float32, s); }
     const memory::statistics before = memory::stats(here());
     for (int i = 0; i < repeated(1'000'000); ++i) {
-        const array x = empty(1 + i % 1000, dtype::float32, s);
+        array x = empty(1 + i % 1000, dtype::float32, s);
     }
     const memory::statistics after = memory::stats(here());
     EXPECT_EQ(after.live, before.live);
@@ -38,11 +38,11 @@ WEIR_CONFORMANCE(L1Load, ArraysInUseWhenDroppedLiveInFlatMemoryToo) {
     memory::trim(here());
     const memory::statistics before = memory::stats(here());
     for (int i = 0; i < repeated(20'000); ++i) {
-        const array x = full(1 + i % 1000, 1, dtype::float32, s);
-        const array y = empty(x.shape(), dtype::float32, other);
+        array x = full(1 + i % 1000, 1, dtype::float32, s);
+        array y = empty(x.shape(), dtype::float32, other);
         copy(other, y, x);
         if (i % 64 == 0) {
-            other.synchronize();  // bounds what is pending: so many arrays may be in use at once
+            other.synchronize();  // limits the pending operations: so many arrays may be in use at once
         }
     }
     s.synchronize();

@@ -1,6 +1,6 @@
-// Memory is not reused before every access to it is over or ordered before the reuse (rule L1; scenarios A6, A7, C11).
-// Each case runs twice: with Weir's pool, and as a control with memory that is freed on the stream that allocated it, as
-// other pools do it. Gates make the race certain: the old owner's work starts after the new owner's is enqueued, or over.
+// Memory is not reused before every access to it is complete or ordered before the reuse (rule L1; scenarios A6, A7, C11).
+// Each case runs twice: with Weir's pool, and as a control with memory that is freed on the stream that allocated it, as in
+// other pools. Gates make the race certain: the old owner's work starts after the new owner's is enqueued, or complete.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "support/devices.hpp"
+#include "support/one_piece.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
 namespace {
 
 using test::here;
+using test::one_piece;
 
 using testing::gate;
 
@@ -23,7 +25,7 @@ constexpr std::size_t mib = std::size_t{1} << 20;
 
 enum class pool_kind { weir, control };
 
-/// The negative control, where a case runs as one.
+/// The negative control, if a case runs as one.
 class control_scope {
 public:
     explicit control_scope(pool_kind kind) {
@@ -36,35 +38,12 @@ private:
     std::optional<memory::use> scope_;
 };
 
-/// The pool has exactly one free piece of `bytes` bytes and can get no other while this lives.
-class one_piece {
-public:
-    one_piece(std::size_t bytes, const stream& s) : before_(memory::stats(here()).limit) {
-        here().synchronize();
-        memory::trim(here());
-        const memory::statistics now = memory::stats(here());
-        memory::limit(here(), now.live + now.pending + now.cached + bytes);
-        // Fills what others left in the pool, so that the piece is all there is.
-        while (memory::stats(here()).cached > 0) {
-            fillers_.emplace_back(std::min<std::size_t>(memory::stats(here()).cached, 256), s);
-        }
-        { const buffer whole(bytes, s); }
-    }
-    ~one_piece() { memory::limit(here(), before_); }
-    one_piece(const one_piece&) = delete;
-    one_piece& operator=(const one_piece&) = delete;
-
-private:
-    std::size_t before_;
-    std::vector<buffer> fillers_;
-};
-
 array doubles(std::size_t bytes, const stream& on) {
     return empty(static_cast<std::int64_t>(bytes / sizeof(double)), dtype::float64, on);
 }
 
 /// out = x + 2
-void add_two(const stream& s, const array& out_array, const array& x) {
+void add_two(const stream& s, array& out_array, const array& x) {
     parallel_for(
         s, out_array.size(), [](auto i, auto to, auto from) { to[i] = from[i] + 2; }, out(out_array.view<double>()),
         in(x.view<double>()));
@@ -75,12 +54,12 @@ bool all_are(const array& x, double value) {
     return std::all_of(elements.begin(), elements.end(), [&](double one) { return one == value; });
 }
 
-/// A7: `del arr; view + 2; del view; producer goes on`. The sum, which should be 3.
+/// A7: `del arr; view + 2; del view; producer goes on`. Returns the sum, which should be 3.
 double view_plus_two(pool_kind kind) {
     const stream producer{here()};
     const stream consumer{here()};
     gate held;
-    const array sum = zeros(count, dtype::float64, consumer);
+    array sum = zeros(count, dtype::float64, consumer);
     consumer.synchronize();
     const control_scope scope(kind);
     array arr = full(count, 1, dtype::float64, producer);
@@ -89,8 +68,8 @@ double view_plus_two(pool_kind kind) {
     arr = {};
     add_two(consumer, sum, view);
     view = {};
-    const array next = full(count, 5, dtype::float64, producer);
-    producer.synchronize();  // neither stalled by the drop nor by the allocation: the gate is still closed
+    array next = full(count, 5, dtype::float64, producer);
+    producer.synchronize();  // waits neither for the drop nor for the allocation: the gate is still closed
     held.open();
     EXPECT_TRUE(all_are(next, 5));
     return sum.read<double>()[count - 1];
@@ -102,8 +81,8 @@ WEIR_CONFORMANCE(L1A7, ControlFreedOnTheAllocatingStreamTheViewSeesTheNextArray)
     EXPECT_EQ(view_plus_two(pool_kind::control), 7);
 }
 
-/// C11, A6: an array is dropped while a stream that did not allocate it still writes it. What the next array of the
-/// allocating stream holds in the end; it was filled with 5.
+/// C11, A6: an array is dropped while a stream that did not allocate it still writes it. Returns the final contents of the next
+/// array of the allocating stream; it was filled with 5.
 double next_after_a_late_write(pool_kind kind) {
     const stream home{here()};
     const stream writer{here()};
@@ -113,7 +92,7 @@ double next_after_a_late_write(pool_kind kind) {
     held.hold(writer);
     fill(writer, arr, 9);
     arr = {};
-    const array next = full(count, 5, dtype::float64, home);
+    array next = full(count, 5, dtype::float64, home);
     home.synchronize();
     held.open();
     writer.synchronize();
@@ -126,13 +105,13 @@ WEIR_CONFORMANCE(L1C11, ControlFreedOnTheAllocatingStreamTheLateWriteCorruptsThe
     EXPECT_EQ(next_after_a_late_write(pool_kind::control), 9);
 }
 
-/// The same where no other memory can be had: the next array gets the same bytes, and its first use waits on the device,
-/// with `manual` ordering too. What the late reader saw of the dropped array; it was filled with 1.
+/// The same if no other memory is left: the next array gets the same bytes, and its first use waits on the device,
+/// with `manual` ordering too. Returns what the late reader saw of the dropped array; it was filled with 1.
 double late_read_of_reused_memory(pool_kind kind, ordering_mode mode) {
     const stream home{here()};
     const stream reader{here()};
     gate held;
-    const array seen = zeros(count, dtype::float64, reader);
+    array seen = zeros(count, dtype::float64, reader);
     reader.synchronize();
     const one_piece only(4 * mib, home);
     const control_scope scope(kind);
@@ -143,7 +122,7 @@ double late_read_of_reused_memory(pool_kind kind, ordering_mode mode) {
     held.hold(reader);
     add_two(reader, seen, arr.slice(0, count));
     arr = {};
-    const array next = doubles(4 * mib, home);
+    array next = doubles(4 * mib, home);
     EXPECT_EQ(next.data(), address);
     const completion filled = fill(home, next, 5);
     if (kind == pool_kind::weir) {
@@ -170,14 +149,14 @@ WEIR_CONFORMANCE(L1, ControlFreedOnTheAllocatingStreamReuseComesTooEarly) {
     EXPECT_EQ(late_read_of_reused_memory(pool_kind::control, ordering_mode::automatic), 5);
 }
 
-/// Three streams: A frees what it still reads, B merges it with its own memory and frees the whole, C allocates it. What
+/// Three streams: A frees what it still reads, B merges it with its own memory and frees both, C allocates the whole. Returns what
 /// A saw; its array was filled with 1.
 double three_streams(pool_kind kind) {
     const stream a{here()};
     const stream b{here()};
     const stream c{here()};
     gate held;
-    const array seen = zeros(count, dtype::float64, a);
+    array seen = zeros(count, dtype::float64, a);
     a.synchronize();
     const one_piece only(8 * mib, b);
     const control_scope scope(kind);
@@ -190,7 +169,7 @@ double three_streams(pool_kind kind) {
     of_b = {};
     array merged = doubles(8 * mib, b);
     merged = {};
-    const array of_c = doubles(8 * mib, c);
+    array of_c = doubles(8 * mib, c);
     const completion filled = fill(c, of_c, 5);
     if (kind == pool_kind::weir) {
         EXPECT_FALSE(filled.done()) << "A is held, and still reads it";
@@ -230,7 +209,7 @@ WEIR_CONFORMANCE(L1, AHostThatMustWaitForMemoryWaitsForTheOldestOnly) {
     const stream s{here()};
     const stream other{here()};
     gate closed;
-    const array x = doubles(mib, other);  // takes no part
+    array x = doubles(mib, other);  // of an independent stream
     const one_piece only(4 * mib, s);
     array low = doubles(2 * mib, s);
     array high = doubles(2 * mib, other);
@@ -240,7 +219,7 @@ WEIR_CONFORMANCE(L1, AHostThatMustWaitForMemoryWaitsForTheOldestOnly) {
     high = {};
     closed.hold(s);
     closed.hold(other);
-    const array both = doubles(4 * mib, s);  // the two do not compare: the host has to wait for one of them
+    array both = doubles(4 * mib, s);  // the two cannot be compared: the host has to wait for one of them
     EXPECT_EQ(both.nbytes(), 4 * mib);
 }
 

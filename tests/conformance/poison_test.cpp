@@ -1,4 +1,4 @@
-// Rule K4: what depends on a failed operation does not run, is refused where it is asked for, and everything else goes on.
+// Rule K4: what depends on a failed operation does not run, and its results are refused; everything else goes on.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,7 +20,7 @@ using testing::gate;
 
 constexpr std::int64_t count = 64;
 
-/// Calls `wait` and expects the failure of the operation that is labelled "source" and enqueued at `line`. Gives the
+/// Calls `wait` and expects the failure of the operation that is labelled "source" and enqueued at `line`. Returns the
 /// message.
 template <class Wait>
 std::string expect_refused(unsigned line, Wait&& wait) {
@@ -41,7 +41,7 @@ protected:
     K4Poison() { held.hold(s); }
     ~K4Poison() {
         held.open();
-        here().synchronize();  // every test has asked for what failed
+        here().synchronize();  // every test has queried its failure
     }
 
     /// The operation that fails, from here on.
@@ -49,22 +49,24 @@ protected:
         line = where.line;
         return on(on_stream, where).label("source");
     }
-    /// Writes x, or would.
-    completion fail(const array& x, const stream& on_stream) {
+    /// Should write x, and fails.
+    completion fail(array x, const stream& on_stream) {
         return parallel_for(source(on_stream), 1, failing, out(x.view<double>()));
     }
-    completion fail(const array& x) { return fail(x, s); }
+    completion fail(array x) { return fail(std::move(x), s); }
     static void failing(std::size_t, std::span<double>) { throw std::out_of_range("out of range"); }
 
     /// to = from + 1, elementwise; counts how often it ran.
-    completion add_one(const stream& on_stream, const array& to, const array& from) {
-        return access(on(on_stream).label("dependent"), in(from.view<double>()), out(to.view<double>()),
-                      [this](native_stream, std::span<const double> source, std::span<double> target) {
-                          ++ran;
-                          for (std::size_t i = 0; i < target.size(); ++i) {
-                              target[i] = source[i] + 1;
-                          }
-                      });
+    completion add_one(const stream& on_stream, array to, const array& from) {
+        return access(
+            on(on_stream).label("dependent"),
+            [this](native_stream, std::span<const double> source, std::span<double> target) {
+                ++ran;
+                for (std::size_t i = 0; i < target.size(); ++i) {
+                    target[i] = source[i] + 1;
+                }
+            },
+            in(from.view<double>()), out(to.view<double>()));
     }
     static array make(const stream& on_stream, double value = 0) {
         return full(count, value, dtype::float64, on_stream);
@@ -72,7 +74,7 @@ protected:
     void expect_refused(const array& x) {
         weir::expect_refused(line, [&] { static_cast<void>(x.read<double>()); });
     }
-    /// Until there is nothing to tell any more.
+    /// Synchronises until no more failures are reported.
     static void tell_all() {
         for (;;) {
             try {
@@ -90,13 +92,14 @@ protected:
 };
 
 WEIR_CONFORMANCE_F(K4Poison, AChainBehindAFailureDoesNotRunAndEachOfItsResultsNamesTheFirst) {
-    const array x = make(s);
-    const array y = make(s);
-    const array z = make(s);
+    array x = make(s);
+    array y = make(s);
+    array z = make(s);
     const auto owned = std::make_shared<int>(0);
     fail(x);
     add_one(s, y, x);
-    access(s, in(y.view<double>()), out(z.view<double>()), [this, owned](auto...) { ++ran; });
+    access(
+        s, [this, owned](auto...) { ++ran; }, in(y.view<double>()), out(z.view<double>()));
     add_one(s, make(s), make(s));
     held.open();
     expect_refused(x);
@@ -111,8 +114,8 @@ WEIR_CONFORMANCE_F(K4Poison, AChainBehindAFailureDoesNotRunAndEachOfItsResultsNa
 }
 
 WEIR_CONFORMANCE_F(K4Poison, ControlWithoutAFailureTheSameChainRuns) {
-    const array x = make(s);
-    const array y = make(s);
+    array x = make(s);
+    array y = make(s);
     add_one(s, y, x);
     add_one(s, x, y);
     held.open();
@@ -124,17 +127,18 @@ WEIR_CONFORMANCE_F(K4Poison, ADiamondOverFourStreamsIsPoisonedThroughOneOfItsSid
     const stream left{here()};
     const stream right{here()};
     const stream join{here()};
-    const array a = make(s);
-    const array b = make(s);
-    const array from_left = make(left);
-    const array from_right = make(right);
-    const array result = make(join);
+    array a = make(s);
+    array b = make(s);
+    array from_left = make(left);
+    array from_right = make(right);
+    array result = make(join);
     fail(a);
     add_one(s, b, make(s));
     add_one(left, from_left, a);
     add_one(right, from_right, b);
-    access(join, in(from_left.view<double>()), in(from_right.view<double>()), inout(result.view<double>()),
-           [this](auto...) { ran = 100; });
+    access(
+        join, [this](auto...) { ran = 100; }, in(from_left.view<double>()), in(from_right.view<double>()),
+        inout(result.view<double>()));
     held.open();
     EXPECT_EQ(from_right.read<double>()[0], 2);
     expect_refused(from_left);
@@ -144,10 +148,10 @@ WEIR_CONFORMANCE_F(K4Poison, ADiamondOverFourStreamsIsPoisonedThroughOneOfItsSid
 }
 
 WEIR_CONFORMANCE_F(K4Poison, OnlyTheBytesThatWereToBeWrittenArePoisoned) {
-    const array x = make(s);
-    const array low = x.slice(0, count / 2);
-    const array high = x.slice(count / 2, count);
-    const array y = empty(count / 2, dtype::float64, s);
+    array x = make(s);
+    array low = x.slice(0, count / 2);
+    array high = x.slice(count / 2, count);
+    array y = empty(count / 2, dtype::float64, s);
     fail(low);
     add_one(s, y, high);
     held.open();
@@ -160,7 +164,7 @@ WEIR_CONFORMANCE_F(K4Poison, OnlyTheBytesThatWereToBeWrittenArePoisoned) {
 }
 
 WEIR_CONFORMANCE_F(K4Poison, WritingAnewHealsPieceByPieceAndChangingInPlaceDoesNot) {
-    const array x = make(s);
+    array x = make(s);
     fail(x);
     parallel_for(
         s, 1, [this](auto...) { ++ran; }, inout(x.view<double>()));
@@ -176,8 +180,8 @@ WEIR_CONFORMANCE_F(K4Poison, WritingAnewHealsPieceByPieceAndChangingInPlaceDoesN
 }
 
 WEIR_CONFORMANCE_F(K4Poison, AHostThatWritesHeals) {
-    const array x = make(s);
-    const array y = make(s);
+    array x = make(s);
+    array y = make(s);
     fail(x);
     held.open();
     expect_refused(x);
@@ -188,8 +192,8 @@ WEIR_CONFORMANCE_F(K4Poison, AHostThatWritesHeals) {
 }
 
 WEIR_CONFORMANCE_F(K4Poison, ACopyOfWhatIsPoisonedIsPoisoned) {
-    const array x = make(s);
-    const array y = make(other);
+    array x = make(s);
+    array y = make(other);
     fail(x);
     copy(other, y, x);
     held.open();
@@ -198,8 +202,8 @@ WEIR_CONFORMANCE_F(K4Poison, ACopyOfWhatIsPoisonedIsPoisoned) {
 }
 
 WEIR_CONFORMANCE_F(K4Poison, TheOrderThatTheProgramMakesItselfCarriesItToo) {
-    const array x = make(s);
-    const array y = make(other);
+    array x = make(s);
+    array y = make(other);
     const ordering_scope manual(ordering_mode::manual);
     const event failed = fail(x);
     other.wait(failed);
@@ -212,7 +216,7 @@ WEIR_CONFORMANCE_F(K4Poison, TheOrderThatTheProgramMakesItselfCarriesItToo) {
 }
 
 WEIR_CONFORMANCE_F(K4Poison, AfterCarriesItAndAWaitDoesNot) {
-    const array x = make(s);
+    array x = make(s);
     const event failed = fail(x);
     const completion waited = parallel_for((other.wait(failed), on(other)), 1, [this](auto) { ++ran; });
     const completion depends = parallel_for(on(other).after(failed), 1, [this](auto) { ran = 100; });
@@ -221,7 +225,7 @@ WEIR_CONFORMANCE_F(K4Poison, AfterCarriesItAndAWaitDoesNot) {
     EXPECT_NO_THROW(waited.synchronize());
     weir::expect_refused(line, [&] { depends.synchronize(); });
     weir::expect_refused(line, [&] { depends_on_that.synchronize(); });
-    // D7: it is over long since.
+    // D7: the failed operation has been over for a long time.
     const completion late = parallel_for(on(other).after(failed), 1, [this](auto) { ran = 100; });
     weir::expect_refused(line, [&] { late.synchronize(); });
     EXPECT_EQ(ran, 1);
@@ -233,7 +237,7 @@ WEIR_CONFORMANCE_F(K4Poison, D7AfterAnEventNeverRecordedIsNoDependency) {
     parallel_for(on(other).after(never), 1, [this](auto) { ++ran; }).synchronize();
     EXPECT_EQ(ran, 1);
 
-    // Control: one that was recorded is, and its stream is held.
+    // Control: a recorded event is a dependency, and its stream is held.
     parallel_for(s, 1, [](auto) {});
     const completion late = parallel_for(on(other).after(s.record()), 1, [this](auto) { ++ran; });
     EXPECT_FALSE(late.done());
@@ -244,8 +248,8 @@ WEIR_CONFORMANCE_F(K4Poison, D7AfterAnEventNeverRecordedIsNoDependency) {
 }
 
 WEIR_CONFORMANCE_F(K4Poison, WhoeverWaitsForTheOperationIsToldEachTimeAndForTheStreamOnce) {
-    const array x = make(s);
-    const array y = make(other);
+    array x = make(s);
+    array y = make(other);
     const completion failed = fail(x);
     const completion depends = add_one(other, y, x);
     const event of_operation = depends;
@@ -265,7 +269,7 @@ WEIR_CONFORMANCE_F(K4Poison, WhoeverWaitsForTheOperationIsToldEachTimeAndForTheS
 }
 
 WEIR_CONFORMANCE_F(K4Poison, SynchronizingTheDeviceTellsOnceOfAllStreams) {
-    const array x = make(s);
+    array x = make(s);
     fail(x);
     add_one(other, make(other), x);
     held.open();
@@ -276,12 +280,12 @@ WEIR_CONFORMANCE_F(K4Poison, SynchronizingTheDeviceTellsOnceOfAllStreams) {
 
 WEIR_CONFORMANCE_F(K4Poison, AnArrayThatWasDroppedStillCarriesItAndItsMemoryDoesNot) {
     array x = make(s);
-    const array y = make(s);
+    array y = make(s);
     const std::byte* const place = x.data();
     fail(x);
     add_one(s, y, x);
     x = {};
-    const array next = make(s, 5);
+    array next = make(s, 5);
     ASSERT_EQ(next.data(), place) << "the memory was to be used again";
     held.open();
     EXPECT_EQ(next.read<double>()[0], 5);
@@ -291,8 +295,8 @@ WEIR_CONFORMANCE_F(K4Poison, AnArrayThatWasDroppedStillCarriesItAndItsMemoryDoes
 }
 
 WEIR_CONFORMANCE_F(K4Poison, HostTasksFailAndDependAsOperationsDo) {
-    const array x = make(s);
-    const array y = make(other);
+    array x = make(s);
+    array y = make(other);
     host_task(
         source(s), [](auto) { throw std::out_of_range("out of range"); }, out(x.view<double>()));
     host_task(
@@ -304,32 +308,34 @@ WEIR_CONFORMANCE_F(K4Poison, HostTasksFailAndDependAsOperationsDo) {
 }
 
 WEIR_CONFORMANCE_F(K4Poison, ATransformOfWhatIsPoisonedIsPoisoned) {
-    const array x = full(count, 1, dtype::complex128, s);
-    access(source(s), out(x), [](auto...) { throw std::out_of_range("out of range"); });
-    const array y = fft::fft(other, x);
+    array x = full(count, 1, dtype::complex128, s);
+    access(
+        source(s), [](auto...) { throw std::out_of_range("out of range"); }, out(x));
+    array y = fft::fft(other, x);
     held.open();
     weir::expect_refused(line, [&] { static_cast<void>(y.read<std::complex<double>>()); });
     tell_all();
 }
 
 WEIR_CONFORMANCE_F(K4Poison, WhatIsThrownNeedNotBeAnException) {
-    const array x = make(s);
-    access(source(s), out(x), [](auto...) { throw 7; });  // NOLINT: on purpose
+    array x = make(s);
+    access(
+        source(s), [](auto...) { throw 7; }, out(x));  // NOLINT: on purpose
     held.open();
     EXPECT_THROW(static_cast<void>(x.read<double>()), operation_error);
     tell_all();
 }
 
 WEIR_CONFORMANCE_F(K4Poison, ItIsToldHoweverMuchHasHappenedSince) {
-    const array x = make(s);
-    const array first = x.slice(0, 1);
+    array x = make(s);
+    array first = x.slice(0, 1);
     fail(first);
     held.open();
     weir::expect_refused(line, [&] { s.synchronize(); });
-    // More accesses than a history keeps, all over.
+    // More accesses than a history keeps, all complete.
     for (int round = 0; round < 10; ++round) {
         for (std::int64_t i = 1; i < count; ++i) {
-            const array element = x.slice(i, i + 1);
+            array element = x.slice(i, i + 1);
             parallel_for(
                 s, 1, [](auto, auto e) { e[0] += 1; }, inout(element.view<double>()));
         }
@@ -340,7 +346,7 @@ WEIR_CONFORMANCE_F(K4Poison, ItIsToldHoweverMuchHasHappenedSince) {
     expect_refused(x);
 }
 
-/// The failure is on the first device, what depends on it on the second.
+/// The failure is on the first device, the dependent work on the second.
 class K4Devices : public ::testing::TestWithParam<std::pair<const char*, const char*>> {
 protected:
     void SetUp() override {
@@ -363,16 +369,18 @@ protected:
 TEST_P(K4Devices, WhatDependsOnAFailureOnAnotherDeviceDoesNotRun) {
     const stream first(first_device);
     const stream second(second_device);
-    const array x = full(count, 1, dtype::float64, first);
-    const array y = full(count, 2, dtype::float64, second);
-    const array z = full(count, 3, dtype::float64, second);
+    array x = full(count, 1, dtype::float64, first);
+    array y = full(count, 2, dtype::float64, second);
+    array z = full(count, 3, dtype::float64, second);
     const on failing = on(first).label("source");
-    const unsigned line = failing.site().where.line;
-    access(failing, out(x.view<double>()), [](auto...) { throw std::out_of_range("out of range"); });
+    const unsigned line = failing.site(detail::key).where.line;
+    access(
+        failing, [](auto...) { throw std::out_of_range("out of range"); }, out(x.view<double>()));
     std::atomic<bool> ran{false};
     const event failed = first.record();
     copy(second, y, x);
-    access(second, inout(y.view<double>()), [&](auto...) { ran = true; });
+    access(
+        second, [&](auto...) { ran = true; }, inout(y.view<double>()));
     const completion after_it = parallel_for(on(second).after(failed), 1, [&](auto) { ran = true; });
     expect_refused(line, [&] { static_cast<void>(y.read<double>()); });
     expect_refused(line, [&] { after_it.synchronize(); });
@@ -382,7 +390,7 @@ TEST_P(K4Devices, WhatDependsOnAFailureOnAnotherDeviceDoesNotRun) {
     EXPECT_EQ(y.read<double>()[0], 4);
 }
 
-/// The second device's work reads what the first one's writes, which a gate holds back if the device has queues. What it saw.
+/// The second device reads what the first one writes; a gate holds the first one if the device has queues. Returns what it saw.
 int seen_by_the_second(const device& first_device, const device& second_device, bool is_after) {
     const stream first(first_device);
     const stream second(second_device);
@@ -413,7 +421,7 @@ int seen_by_the_second(const device& first_device, const device& second_device, 
 
 TEST_P(K4Devices, D7AfterWorkOfAnotherDeviceOrdersAndGoesOnIfItDoesNotFail) {
     EXPECT_EQ(seen_by_the_second(first_device, second_device, true), 1);
-    if (first_device != cpu_inline()) {  // where nothing can be held back, nothing can come too early
+    if (first_device != cpu_inline()) {  // if nothing can be held, nothing can come too early
         EXPECT_EQ(seen_by_the_second(first_device, second_device, false), 0) << "control";
     }
 }
@@ -451,7 +459,7 @@ WEIR_CONFORMANCE_F(K4Poison, EightThreadsFailAndGoOnBesideEachOther) {
                     },
                     out(x.view<double>()));
                 // A temporary, and a stream that all of them use.
-                const array between = empty(count, dtype::float64, shared);
+                array between = empty(count, dtype::float64, shared);
                 const completion last = [&] {
                     add_one(shared, between, x);
                     return add_one(mine, y, between);

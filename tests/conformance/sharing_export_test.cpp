@@ -10,6 +10,9 @@
 #include "support/devices.hpp"
 #include "support/sharing_versions.hpp"
 #include "support/stuck_host.hpp"
+#include "weir/borrow.hpp"
+#include "weir/testing.hpp"
+#include "weir/trace.hpp"
 
 namespace weir {
 namespace {
@@ -32,8 +35,8 @@ protected:
 };
 
 WEIR_CONFORMANCE(A14, TheConsumerWritesAfterWeirAndWeirReadsAfterTheConsumer) {
-    expect_sharing_versions(all(40), [](sharing_run& run) {  // ours comes late
-        const array x = ours(1);
+    expect_sharing_versions(all(40), [](sharing_run& run) {  // our work comes late
+        array x = ours(1);
         const live_export shared(x, run.library);
         run.hold_stream();
         run.enter_by_hand();
@@ -43,9 +46,9 @@ WEIR_CONFORMANCE(A14, TheConsumerWritesAfterWeirAndWeirReadsAfterTheConsumer) {
         run.finish();
         return values(x);
     });
-    expect_sharing_versions(all(20), [](sharing_run& run) {  // theirs does
-        const array x = ours(1);
-        const array result = ours(0);
+    expect_sharing_versions(all(20), [](sharing_run& run) {  // the library's work comes late
+        array x = ours(1);
+        array result = ours(0);
         const live_export shared(x, run.library);
         run.hold_library();
         run.library->add(elements(x), 1);
@@ -62,8 +65,8 @@ WEIR_CONFORMANCE(A14, TheConsumerWritesAfterWeirAndWeirReadsAfterTheConsumer) {
 
 WEIR_CONFORMANCE_F(LiveExport, A14_AnotherQueueOfTheConsumersNeedsUsedOn) {
     for (const bool is_said : {true, false}) {
-        const array x = ours(0, here);
-        const array result = ours(0, here);
+        array x = ours(0, here);
+        array result = ours(0, here);
         live_export shared(x, library);
         const producer::queue other = library->make_queue();
         const auto latch = make_latch();
@@ -77,7 +80,7 @@ WEIR_CONFORMANCE_F(LiveExport, A14_AnotherQueueOfTheConsumersNeedsUsedOn) {
         }
         const completion read = times_ten(s, result, x);
         if (!is_said) {
-            read.synchronize();  // Weir cannot know
+            read.synchronize();  // Weir does not know of the use
         } else {
             EXPECT_FALSE(read.done());
         }
@@ -88,8 +91,8 @@ WEIR_CONFORMANCE_F(LiveExport, A14_AnotherQueueOfTheConsumersNeedsUsedOn) {
 }
 
 WEIR_CONFORMANCE_F(LiveExport, X7_AnExclusiveUseEndsTheExportAndItsCurrentStreamDoesNotMatterAnyMore) {
-    const array x = ours(1, here);
-    const array result = ours(0, here);
+    array x = ours(1, here);
+    array result = ours(0, here);
     live_export shared(x, library);
     library->add(elements(x), 1);
     const event used = stream::adopt(*library->current()).record();
@@ -109,20 +112,20 @@ WEIR_CONFORMANCE(A9, AnArrayExportedTwiceIsOrderedWithBothConsumers) {
         const auto second = std::make_shared<producer>(run.device);
         const stream on_first = stream::adopt(*run.library->current());
         const stream on_second = stream::adopt(*second->current());
-        const array x = ours(1);
-        const array before = ours(0);
-        const array copy = ours(0);
+        array x = ours(1);
+        array before = ours(0);
+        array copy = ours(0);
         const live_export to_first(x, run.library);
         const live_export to_second(x, second);
         run.hold_library();
-        run.library->add(elements(x), 1);  // the first one writes
+        run.library->add(elements(x), 1);  // the first library writes
         run.by_hand(run.s, on_first);
-        times_ten(run.s, before, x);  // we read
+        times_ten(run.s, before, x);  // Weir reads
         run.by_hand(on_first, run.s);
         run.by_hand(on_second, run.s);
-        second->copy(elements(copy), elements(x), 0);  // the second one reads what the first one wrote
+        second->copy(elements(copy), elements(x), 0);  // the second library reads what the first one wrote
         run.by_hand(run.s, on_second);
-        add(run.s, x, 100);  // and we write after both
+        add(run.s, x, 100);  // and Weir writes after both
         run.by_hand(on_first, run.s);
         run.by_hand(on_second, run.s);
         run.finish();
@@ -134,9 +137,9 @@ WEIR_CONFORMANCE(A9, AnArrayExportedTwiceIsOrderedWithBothConsumers) {
 WEIR_CONFORMANCE_F(LiveExport, A10_AnImmutableExportIsOrderedWithWhatWeirWritesAndCostsReadersNothing) {
     for (const auto mode : {ordering_mode::automatic, ordering_mode::manual}) {
         const ordering_scope scope(mode);
-        const array x = ours(1, here);
-        const array theirs = ours(0, here);
-        const array result = ours(0, here);
+        array x = ours(1, here);
+        array theirs = ours(0, here);
+        array result = ours(0, here);
         const live_export shared(x, library, package_use::reads);
         const auto latch = make_latch();
         library->current()->hold(latch);
@@ -162,8 +165,35 @@ WEIR_CONFORMANCE_F(LiveExport, A10_AnImmutableExportIsOrderedWithWhatWeirWritesA
     }
 }
 
+/// DLPack's argument `stream` is a request of the program's, which holds in every mode.
+WEIR_CONFORMANCE_F(LiveExport, O5_AStreamThatAnArrayIsHandedToWaitsAlsoWhereTheProgramOrders) {
+    const ordering_scope manual(ordering_mode::manual);
+    for (const bool is_handed_over : {true, false}) {
+        array x = ours(1, here);
+        array other = ours(0, here);
+        const stream consumer(here);
+        testing::gate gate;
+        gate.hold(s);
+        add(s, x, 1);
+        const trace_scope heard;
+        if (is_handed_over) {
+            exchange::hand_over(x, consumer, false);
+        }
+        const completion next = fill(consumer, other, 5);
+        EXPECT_EQ(heard.summary().waits_issued, is_handed_over ? 1U : 0U);
+        if (!is_handed_over) {
+            next.synchronize();  // the control
+        }
+        EXPECT_EQ(next.done(), !is_handed_over);
+        gate.open();
+        next.synchronize();
+        s.synchronize();
+        EXPECT_EQ(values(x), all(2));
+    }
+}
+
 WEIR_CONFORMANCE_F(LiveExport, X7_OnlyTheSharedPartIsOrdered) {
-    const array x = ours(1, here);
+    array x = ours(1, here);
     const live_export shared(x.slice(0, n / 2), library);
     const int before = library->current()->submitted;
     fill(s, x.slice(n / 2, n), 2);
@@ -174,11 +204,11 @@ WEIR_CONFORMANCE_F(LiveExport, X7_OnlyTheSharedPartIsOrdered) {
     library->drain();
 }
 
-/// Everything that Weir does with memory of a consumer that is held. Returns what the consumer's work gave.
+/// Every use that Weir makes of memory of a held consumer. Returns the results of the consumer's work.
 numbers beside_a_held_consumer(const device& here, const std::shared_ptr<producer>& library, bool reads_on_the_host,
                                const std::function<void()>& let_go) {
     const stream s(here);
-    const array result = ours(0, here);
+    array result = ours(0, here);
     {
         array x = ours(1, here);
         live_export shared(x, library);
@@ -193,7 +223,7 @@ numbers beside_a_held_consumer(const device& here, const std::shared_ptr<produce
         const buffer next(n * sizeof(double), s);
     }
     const stream unrelated(here);
-    const array other = ours(0, here);
+    array other = ours(0, here);
     add(unrelated, other, 1).synchronize();
     let_go();
     return values(result);
@@ -214,10 +244,10 @@ WEIR_CONFORMANCE_F(LiveExport, A16_ControlAHostThatReadsDoesBlockOnIt) {
     library->drain();
 }
 
-/// The consumer starts slow work, drops its view; the array is dropped, and one of the same size is made at once.
+/// The consumer starts slow work and drops its view; the array is dropped, and one of the same size is made at once.
 numbers read_by_a_late_consumer(const device& here, const std::shared_ptr<producer>& library, bool is_control) {
     const stream s(here);
-    const array theirs = ours(0, here);
+    array theirs = ours(0, here);
     const auto latch = make_latch();
     std::byte* where = nullptr;
     {
@@ -234,7 +264,7 @@ numbers read_by_a_late_consumer(const device& here, const std::shared_ptr<produc
         shared = {};
         x = {};
     }
-    const array next = full({n}, 9, dtype::float64, s);
+    array next = full({n}, 9, dtype::float64, s);
     if (is_control) {
         EXPECT_EQ(next.buffer().device_data(), where);
         s.synchronize();
@@ -251,7 +281,7 @@ WEIR_CONFORMANCE_F(LiveExport, A6_MemoryThatTheConsumerDroppedWhileInUseIsNotReu
 }
 
 WEIR_CONFORMANCE_F(LiveExport, L1_TheNextOwnerOfTheMemoryWaitsForTheConsumerWhereThereIsNoOther) {
-    const array theirs = ours(0, here);
+    array theirs = ours(0, here);
     cpu().synchronize();
     here.synchronize();
     memory::trim(here);
@@ -262,7 +292,7 @@ WEIR_CONFORMANCE_F(LiveExport, L1_TheNextOwnerOfTheMemoryWaitsForTheConsumerWher
     completion write;
     {
         buffer x(bytes, s);
-        const array view(x, dtype::float64, {n});
+        array view(x, dtype::float64, {n});
         add(s, view, 0);
         fill(s, view, 1).synchronize();
         live_export shared(x, library);
@@ -280,9 +310,9 @@ WEIR_CONFORMANCE_F(LiveExport, L1_TheNextOwnerOfTheMemoryWaitsForTheConsumerWher
     memory::limit(here, now.limit);
 }
 
-// The end of an export is a moment on the library's queue. Where the queue refuses it, the export goes on.
+// The end of an export is a point in the library's queue. If the queue refuses it, the export stays live.
 WEIR_CONFORMANCE_F(LiveExport, X7_AQueueThatRefusesTheEndOfAnExportLeavesItAsItWas) {
-    const array x = ours(1, here);
+    array x = ours(1, here);
     live_export shared(x, library);
     library->current()->refusals = 2;
     EXPECT_THROW(shared.end(), operation_error);
@@ -304,7 +334,7 @@ WEIR_CONFORMANCE_F(LiveExport, X7_AQueueThatRefusesTheEndOfAnExportLeavesItAsItW
 TEST(X7, AnExportToALibraryWithoutQueuesMakesOperationsBlock) {
     const auto library = std::make_shared<library_without_queues>();
     const stream s;
-    const array x = ours(1, cpu());
+    array x = ours(1, cpu());
     const live_export shared(x, library);
     EXPECT_TRUE(add(s, x, 1).done());
     EXPECT_EQ(elements(x)[0], 2);
@@ -320,7 +350,7 @@ TEST(X7, AnExportThatCannotBeEndedKeepsTheMemory) {
     };
     const std::size_t before = memory::stats().live;
     {
-        const array x = ours(1, cpu());
+        array x = ours(1, cpu());
         live_export shared(x, std::make_shared<failing>());
         EXPECT_THROW(shared.end(), std::runtime_error);
     }
@@ -332,7 +362,7 @@ TEST(X7, AnExportKeepsTheMemoryAndMovesAndEndsOnce) {
     const std::size_t before = memory::stats().live;
     live_export kept;
     {
-        const array x = ours(3, cpu());
+        array x = ours(3, cpu());
         live_export shared(x, library);
         kept = std::move(shared);
     }
@@ -346,11 +376,11 @@ TEST(O10, EntriesAndExitsAreCountedApart) {
     const auto library = std::make_shared<producer>();
     const stream s1;
     const stream s2;
-    const array x = ours(1, cpu());
+    array x = ours(1, cpu());
     const live_export shared(x, library);
     trace_scope trace;
     const auto latch = make_latch();
-    library->current()->hold(latch);  // nothing is over by luck
+    library->current()->hold(latch);  // nothing completes by chance
     add(s1, x, 1);
     add(s2, x, 1);  // after the entry, which comes after the exit of the first: no wait of its own
     latch->open();
@@ -366,7 +396,7 @@ WEIR_CONFORMANCE(O8, EightThreadsAndTheirQueuesShareMemoryWithWeirAndDropItInAny
     const auto library = std::make_shared<producer>(test::here());
     std::vector<std::thread> threads;
     const std::vector<stream> streams = test::streams_here(3);
-    const array common = ours(0);
+    array common = ours(0);
     const live_export common_export(common, library);
     for (unsigned t = 0; t < 8; ++t) {
         threads.emplace_back([&, t] {

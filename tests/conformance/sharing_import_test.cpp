@@ -1,4 +1,4 @@
-// What live imports cost, when their calls block, when their owners get the memory back, and what happens where a package or
+// The price of live imports, when their calls block, when their owners get the memory back, and what happens if a package or
 // its queue fails (rules L4, O6, S7, X6).
 #include <gtest/gtest.h>
 
@@ -26,8 +26,7 @@ WEIR_CONFORMANCE(L4, TheLibraryGetsItsMemoryBackOnceAfterTheLastUse) {
     std::atomic<int> releases{0};
     const producer::array t = theirs(library, 0);
     {
-        const array a(import_live(t.data(), t.bytes(), here(), library, [&releases] { ++releases; }), dtype::float64,
-                      {n});
+        array a(import_live(t.data(), t.bytes(), here(), library, [&releases] { ++releases; }), dtype::float64, {n});
         held.hold(s);
         add(s, a, 1);
     }
@@ -44,7 +43,7 @@ WEIR_CONFORMANCE(L4, TheLibraryGetsItsMemoryBackOnceAfterTheLastUse) {
 WEIR_CONFORMANCE(X6, AnOperationOnTheLibrarysOwnQueueCostsNothingMore) {
     const auto library = std::make_shared<producer>(here());
     const producer::array t = theirs(library, 0);
-    const array a = import(library, t);
+    array a = import(library, t);
     const stream own = stream::adopt(*library->current());
     const int before = library->current()->submitted;
     for (int i = 0; i < 10; ++i) {
@@ -60,10 +59,10 @@ WEIR_CONFORMANCE(X6, OperandsOfOneLibraryShareOneEntryAndOneExit) {
     const stream s(here());
     const producer::array x = theirs(library, 3);
     const producer::array y = library->empty(n);
-    const array a = import(library, x);
-    const array b = import(library, y);
+    array a = import(library, x);
+    array b = import(library, y);
     testing::gate held;
-    held.hold(s);  // what is over needs no exit
+    held.hold(s);  // a complete operation needs no exit
     const int before = library->current()->submitted;
     times_ten(s, b, a);
     EXPECT_EQ(library->current()->submitted - before, 2);
@@ -72,17 +71,56 @@ WEIR_CONFORMANCE(X6, OperandsOfOneLibraryShareOneEntryAndOneExit) {
     EXPECT_EQ(library->values(y), all(30));
 }
 
+/// A library may hand over the same memory many times, and each import is a buffer of its own.
+WEIR_CONFORMANCE(X6, MemoryThatIsImportedTwiceIsTheSameMemory) {
+    const auto library = std::make_shared<producer>(here());
+    const stream s(here());
+    const producer::array t = theirs(library, 0);
+    constexpr auto last = static_cast<std::int64_t>(n);
+    array whole = import(library, t);
+    const auto numbered = [&] { copy(s, whole, arange(0, last, 1, dtype::float64, s)); };
+    const auto expect = [&](auto value_at, const char* what) {
+        numbers expected;
+        for (std::int64_t i = 0; i < last; ++i) {
+            expected.push_back(static_cast<double>(value_at(i)));
+        }
+        EXPECT_EQ(library->values(t), expected) << what;
+    };
+    const array first = import(library, t).slice(0, last - 1);
+    array later = import(library, t).slice(1, last);
+
+    numbered();
+    copy(s, later, first);
+    expect([](auto i) { return i == 0 ? 0 : i - 1; }, "copy");
+    numbered();
+    const array backwards = import(library, t)[{slice{{}, {}, -1}}];
+    array forwards = import(library, t);
+    copy(s, forwards, backwards);
+    expect([](auto i) { return last - 1 - i; }, "copy in another order");
+    numbered();
+    compute(s, binary_operation::add, later, first, later);
+    expect([](auto i) { return i == 0 ? 0 : 2 * i - 1; }, "arithmetic");
+    numbered();
+    const elementwise_kernel sum("float64 x, float64 y", "float64 z", "z = x + y");
+    sum.launch(s, {later, first}, {&later});
+    expect([](auto i) { return i == 0 ? 0 : 2 * i - 1; }, "an element-wise kernel");
+    numbered();
+    array again = import(library, t);
+    sum.launch(s, {whole, 1}, {&again});
+    expect([](auto i) { return i + 1; }, "element by element");
+}
+
 TEST(X6, WithALibraryWithoutQueuesTheOperationIsOverWhenTheCallReturns) {
     const auto library = std::make_shared<library_without_queues>();
     numbers memory = all(1);
     const stream s;
-    const array a(import_live(memory.data(), n * sizeof(double), cpu(), library, 0), dtype::float64, {n});
+    array a(import_live(memory.data(), n * sizeof(double), cpu(), library, 0), dtype::float64, {n});
     const completion done = add(s, a, 1);
     EXPECT_TRUE(done.done());
     memory[0] += 1;  // y = f(x); x += 1
     EXPECT_EQ(memory[0], 3);
 
-    // Control: left to the program, the call returns before.
+    // Control: under manual ordering the call returns before.
     const ordering_scope manual(ordering_mode::manual);
     testing::gate held;
     held.hold(s);
@@ -95,7 +133,7 @@ TEST(X6, WithALibraryWithoutQueuesTheOperationIsOverWhenTheCallReturns) {
 WEIR_CONFORMANCE(O6, TheHostReadsALiveImportAfterWhatTheLibraryDid) {
     const auto library = std::make_shared<producer>(here());
     const producer::array t = theirs(library, 0);
-    const array a = import(library, t);
+    array a = import(library, t);
     const auto held = make_latch();
     library->current()->hold(held);
     library->fill(t, 8);
@@ -124,7 +162,7 @@ TEST(S7, WhatALibraryThrowsWhenAskedComesOutAndNothingIsEnqueued) {
     const auto library = std::make_shared<broken>();
     numbers memory = all(1);
     const stream s;
-    const array a(import_live(memory.data(), n * sizeof(double), cpu(), library, 0), dtype::float64, {n});
+    array a(import_live(memory.data(), n * sizeof(double), cpu(), library, 0), dtype::float64, {n});
     library->is_broken = true;
     EXPECT_THROW(add(s, a, 1), std::runtime_error);
     library->is_broken = false;
@@ -137,7 +175,7 @@ WEIR_CONFORMANCE(X6, AQueueThatRefusesTheEntryMakesTheCallFailAndNothingIsEnqueu
     const auto library = std::make_shared<producer>(here());
     const stream s(here());
     const producer::array t = theirs(library, 1);
-    const array a = import(library, t);
+    array a = import(library, t);
     library->current()->refusals = 1;
     EXPECT_THROW(add(s, a, 1), operation_error);
     EXPECT_EQ(library->values(t), all(1));
@@ -145,13 +183,13 @@ WEIR_CONFORMANCE(X6, AQueueThatRefusesTheEntryMakesTheCallFailAndNothingIsEnqueu
     EXPECT_EQ(library->values(t), all(2));
 }
 
-// The queue takes the entry and refuses the exit. Its owner knows nothing of that and goes on right after the call, so the
-// call must not return before the operation is over.
+// The queue takes the entry and refuses the exit. Its owner does not know that and goes on right after the call, so the
+// call must not return before the operation is complete.
 WEIR_CONFORMANCE(X6, AQueueThatRefusesTheExitMakesTheCallBlock) {
     const auto library = std::make_shared<producer>(here());
     const stream s(here());
     const producer::array t = theirs(library, 1);
-    const array a = import(library, t);
+    array a = import(library, t);
     {
         testing::gate held;
         held.hold(s);
@@ -167,7 +205,7 @@ WEIR_CONFORMANCE(X6, AQueueThatRefusesTheExitMakesTheCallBlock) {
     EXPECT_EQ(library->values(t), all(4));
     EXPECT_NO_THROW(s.synchronize()) << "no operation has failed";
 
-    // The queue is as good as before.
+    // The queue works as before.
     add(s, a, 1);
     library->update(t.elements(), 2, 0);
     s.synchronize();
@@ -178,10 +216,10 @@ WEIR_CONFORMANCE(X6, ControlTheCallDoesNotBlockIfTheQueueTakesTheExit) {
     const auto library = std::make_shared<producer>(here());
     const stream s(here());
     const producer::array t = theirs(library, 1);
-    const array a = import(library, t);
+    array a = import(library, t);
     testing::gate held;
     held.hold(s);
-    const completion done = add(s, a, 1);  // would hang if it blocked
+    const completion done = add(s, a, 1);  // would never return if it blocked
     EXPECT_FALSE(done.done());
     library->update(t.elements(), 2, 0);
     held.open();
@@ -196,8 +234,8 @@ WEIR_CONFORMANCE(X6, WhereOneQueueRefusesTheExitTheOtherGetsIts) {
     const stream s(here());
     const producer::array t = theirs(refusing, 1);
     const producer::array u = theirs(other, 0);
-    const array a = import(refusing, t);
-    const array b = import(other, u);
+    array a = import(refusing, t);
+    array b = import(other, u);
     {
         testing::gate held;
         held.hold(s);
@@ -216,15 +254,15 @@ WEIR_CONFORMANCE(X6, WhereOneQueueRefusesTheExitTheOtherGetsIts) {
     EXPECT_EQ(refusing->values(t), all(50));
 }
 
-// Where the exit is refused, a thread of the program waits for the operation. The operation may enqueue work meanwhile, and
-// what it enqueues may belong into the queue that has refused.
+// If the exit is refused, a thread of the program waits for the operation. The operation may enqueue work meanwhile, and
+// that work may belong in the queue that has refused.
 WEIR_CONFORMANCE(X6, WhatAnOperationEnqueuesWhileItsExitIsRefusedIsNotStuck) {
     const auto library = std::make_shared<producer>(here());
     const stream s(here());
     const stream other(here());
-    const array a = import(library, theirs(library, 1));
+    array a = import(library, theirs(library, 1));
     const producer::array t = theirs(library, 1);
-    const array b = import(library, t);
+    array b = import(library, t);
     {
         testing::gate held;
         held.hold(s);

@@ -1,4 +1,4 @@
-// Memory of another library that Weir uses, and whose work it never sees: live imports (scenarios A1 to A7, A10 to A12).
+// Memory of another library that Weir uses, and whose work Weir never sees: live imports (scenarios A1 to A7, A10 to A12).
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -21,8 +21,8 @@ using test::with_queue;
 WEIR_CONFORMANCE(A12, AnOperationSeesWhatTheLibraryDidRightBefore) {
     expect_sharing_versions(all(20), [](sharing_run& run) {
         const producer::array t = theirs(run.library, 1);
-        const array a = import(run.library, t);
-        const array result = ours(0);
+        array a = import(run.library, t);
+        array result = ours(0);
         run.hold_library();
         run.library->add(t, 1);
         run.enter_by_hand();
@@ -36,8 +36,8 @@ WEIR_CONFORMANCE(A12, AnOperationSeesWhatTheLibraryDidRightBefore) {
 WEIR_CONFORMANCE(A1, TheLibraryMayChangeTheOperandRightAfterTheCall) {
     expect_sharing_versions(all(10), [](sharing_run& run) {
         const producer::array t = theirs(run.library, 1);
-        const array a = import(run.library, t);
-        const array result = ours(0);
+        array a = import(run.library, t);
+        array result = ours(0);
         run.hold_stream();
         run.enter_by_hand();
         times_ten(run.s, result, a);
@@ -51,10 +51,10 @@ WEIR_CONFORMANCE(A1, TheLibraryMayChangeTheOperandRightAfterTheCall) {
 WEIR_CONFORMANCE(A2, AConsumerThatReadsRightAfterTheImportSeesFinalValuesAndDoesNotBlock) {
     expect_sharing_versions(all(40), [](sharing_run& run) {
         const producer::array t = theirs(run.library, 1);
-        const array result = ours(0);
+        array result = ours(0);
         run.hold_library();
         run.library->fill(t, 4);
-        const array a = import(run.library, t);
+        array a = import(run.library, t);
         run.enter_by_hand();
         const completion done = times_ten(run.s, result, a);
         run.exit_by_hand();
@@ -72,9 +72,9 @@ WEIR_CONFORMANCE(A3, OperandsOfSeveralLibrariesAndQueuesAreAllOrdered) {
             const auto other = std::make_shared<producer>(run.device);
             const producer::array x = theirs(run.library, 0);
             const producer::array y = theirs(other, 0);
-            const array a = import(run.library, x);
-            const array b = import(other, y);
-            const array result = ours(0);
+            array a = import(run.library, x);
+            array b = import(other, y);
+            array result = ours(0);
             run.hold_library(hold_first ? run.library : other);
             run.library->fill(x, 1);
             other->fill(y, 2);
@@ -121,15 +121,15 @@ WEIR_CONFORMANCE(A4, WhatALibraryDidOnSeveralQueuesIsTheLibrarysToJoinOrToSay) {
             producer::join(library->current(), q1);
             producer::join(library->current(), q2);
         }
-        const array a = import(library, t);
+        array a = import(library, t);
         if (done == duty::said) {
             used_on(a.buffer(), stream::adopt(*q1));
             used_on(a.buffer(), stream::adopt(*q2));
         }
-        const array result = ours(0);
+        array result = ours(0);
         const completion end = times_ten(s, result, a);
         if (done == duty::none) {
-            end.synchronize();  // Weir knows of the library's current queue alone
+            end.synchronize();  // Weir knows only the library's current queue
         } else {
             EXPECT_FALSE(end.done());
         }
@@ -143,7 +143,7 @@ WEIR_CONFORMANCE(A4, WhatALibraryDidOnSeveralQueuesIsTheLibrarysToJoinOrToSay) {
     }
 }
 
-/// The library works on a queue that is no longer current when we read, and that it holds no more.
+/// The library works on a queue that is no longer current, and that it no longer owns, when Weir reads.
 numbers read_after_the_queue_is_gone(ordering_mode mode) {
     const ordering_scope scope(mode);
     const auto library = std::make_shared<producer>(here());
@@ -155,11 +155,11 @@ numbers read_after_the_queue_is_gone(ordering_mode mode) {
     library->push_current(first);
     first->hold(held);
     library->fill(t, 5);
-    const array a = import(library, t);
+    array a = import(library, t);
     library->pop_current();
     first.reset();
     EXPECT_FALSE(watch.expired()) << "Weir has work there";
-    const array result = ours(0);
+    array result = ours(0);
     const completion done = times_ten(s, result, a);
     if (mode == ordering_mode::automatic) {
         EXPECT_FALSE(done.done()) << "what the library did before the import comes first, wherever it did it";
@@ -179,12 +179,12 @@ WEIR_CONFORMANCE(A5, TheQueueThatWasCurrentAtTheImportMayGoBeforeTheUse) {
     EXPECT_EQ(read_after_the_queue_is_gone(ordering_mode::manual), all(10)) << "control: nobody waits for that queue";
 }
 
-/// A stream of ours goes busy, and the library goes on with the memory.
+/// A stream of Weir's is dropped while busy, and the library goes on with the memory.
 numbers doubled_after_our_stream_is_gone(ordering_mode mode) {
     const ordering_scope scope(mode);
     const auto library = std::make_shared<producer>(here());
     const producer::array t = theirs(library, 1);
-    const array a = import(library, t);
+    array a = import(library, t);
     testing::gate held;
     completion done;
     {
@@ -206,13 +206,13 @@ WEIR_CONFORMANCE(A5, OurStreamMayGoBeforeTheLibraryTouchesTheDataAgain) {
     EXPECT_EQ(doubled_after_our_stream_is_gone(ordering_mode::manual), all(3)) << "control: the library is too early";
 }
 
-// The order is the program's here, so that nothing but the owner keeps the library from reusing the memory.
+// Under manual ordering, so that only the owner keeps the library from reusing the memory.
 numbers read_by_a_late_operation(bool keeps_owner, bool library_drops_first) {
     const ordering_scope manual(ordering_mode::manual);
     const auto library = std::make_shared<producer>(here());
     const stream s(here());
     testing::gate held;
-    const array result = ours(0);
+    array result = ours(0);
     producer::array t = theirs(library, 1);
     std::shared_ptr<void> owner = keeps_owner ? t.owner() : nullptr;
     array view(import_live(t.data(), t.bytes(), here(), library, std::move(owner)), dtype::float64, {n});
@@ -224,7 +224,7 @@ numbers read_by_a_late_operation(bool keeps_owner, bool library_drops_first) {
     times_ten(s, result, view);
     view = {};
     t = {};
-    // Of the same size, at once: where the old one was, if the library has it back.
+    // Of the same size, at once: at the old address if the library has the memory back.
     const producer::array next = library->empty(n);
     EXPECT_EQ(next.data() == where, !keeps_owner);
     library->fill(next, 9);
@@ -249,7 +249,7 @@ WEIR_CONFORMANCE(A10, WhatChangesAnImmutableImportComesAfterTheLibrarysReaders) 
     expect_sharing_versions(all(1), [](sharing_run& run) {
         const producer::array t = theirs(run.library, 1);
         const producer::array copied = theirs(run.library, 0);
-        const array a = import(run.library, t, package_use::reads);
+        array a = import(run.library, t, package_use::reads);
         run.hold_library();
         run.library->copy(copied.elements(), t.elements(), 0);
         run.enter_by_hand();
@@ -266,9 +266,9 @@ WEIR_CONFORMANCE(A11, TheLibrarysCurrentQueueIsAskedForAtEachCall) {
         const auto library = std::make_shared<producer>(here());
         const stream s(here());
         const producer::array t = theirs(library, 1);
-        const array a = import(library, t);
-        const array first = ours(0);
-        const array second = ours(0);
+        array a = import(library, t);
+        array first = ours(0);
+        array second = ours(0);
         times_ten(s, first, a).synchronize();
         const auto held = make_latch();
         const producer::queue other = library->make_queue();

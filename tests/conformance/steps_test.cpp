@@ -24,13 +24,13 @@ using testing::gate;
 constexpr std::int64_t n = 32;
 using numbers = std::vector<double>;
 
-/// What a call gives: an array that holds the results, and its end.
+/// The results of a call: an array that holds them, and its end.
 struct outcome {
     array result;
     completion end;
 };
 
-/// Where a call takes its elements from, where it puts them, and on which stream.
+/// The devices of a call's source, target and stream.
 struct places {
     device from;
     device to;
@@ -38,7 +38,7 @@ struct places {
 };
 
 using layout = array (*)(const device&);
-using caller = outcome (*)(const on&, const array& source, const array& target, const places&);
+using caller = outcome (*)(const on&, const array& source, array& target, const places&);
 
 /// A public call, with operands for which it may take several steps.
 struct row {
@@ -46,7 +46,7 @@ struct row {
     layout source;
     layout target;  ///< null: the call makes its result
     caller call;
-    numbers right;  ///< what comes of a source whose elements are all 3
+    numbers right;  ///< the results for a source whose elements are all 3
     bool blocks = false;
     bool (*is_for)(const places&) = [](const places&) { return true; };
 };
@@ -63,36 +63,36 @@ array every_second(const device& where) { return packed(where, dtype::float32, 2
 array every_second_wider(const device& where) { return packed(where, dtype::float64, 2 * n)[slice{{}, {}, 2}]; }
 array every_second_complex(const device& where) { return packed(where, dtype::complex64, 2 * n)[slice{{}, {}, 2}]; }
 
-outcome by_copy(const on& where, const array& source, const array& target, const places& /*at*/) {
+outcome by_copy(const on& where, const array& source, array& target, const places& /*at*/) {
     return {target, copy(where, target, source)};
 }
-outcome by_to(const on& where, const array& source, const array& /*target*/, const places& at) {
-    const array made = to(where, source, at.to);
+outcome by_to(const on& where, const array& source, array& /*target*/, const places& at) {
+    array made = to(where, source, at.to);
     return {made, where.stream().record().recorded()};
 }
-outcome by_to_wider(const on& where, const array& source, const array& /*target*/, const places& at) {
-    const array made = to(where, source, at.to, dtype::float64);
+outcome by_to_wider(const on& where, const array& source, array& /*target*/, const places& at) {
+    array made = to(where, source, at.to, dtype::float64);
     return {made, where.stream().record().recorded()};
 }
-outcome by_copy_from_host(const on& where, const array& /*source*/, const array& target, const places& /*at*/) {
+outcome by_copy_from_host(const on& where, const array& /*source*/, array& target, const places& /*at*/) {
     const std::vector<float> threes(n, 3);
     return {target, copy_from_host(where, target, std::as_bytes(std::span(threes)))};
 }
-outcome by_fft(const on& where, const array& source, const array& /*target*/, const places& at) {
-    const array made = fft::fft(where, source, {.execution = at.of_stream});
+outcome by_fft(const on& where, const array& source, array& /*target*/, const places& at) {
+    array made = fft::fft(where, source, {.execution = at.of_stream});
     return {made, where.stream().record().recorded()};
 }
-outcome by_fft_into(const on& where, const array& source, const array& target, const places& at) {
+outcome by_fft_into(const on& where, const array& source, array& target, const places& at) {
     return {target, fft::fft(where, source, target, {.execution = at.of_stream})};
 }
-outcome by_plan(const on& where, const array& source, const array& /*target*/, const places& at) {
+outcome by_plan(const on& where, const array& source, array& /*target*/, const places& at) {
     fft_plan plan(source, {.execution = at.of_stream});
     plan.plan(where);
-    const array made = plan.execute(fft_direction::forward, where);
+    array made = plan.execute(fft_direction::forward, where);
     return {made, where.stream().record().recorded()};
 }
 
-/// A transform whose operand lies elsewhere, whose results go back to it.
+/// A transform on another device than its operand's; its results go back.
 bool is_fft(const places& at) { return at.of_stream != at.from; }
 bool is_fft_into(const places& at) { return is_fft(at) && at.from == at.to; }
 bool is_from_host(const places& at) { return at.of_stream == at.to || at.of_stream == cpu(); }
@@ -135,17 +135,17 @@ numbers values(const array& a) {
         }
         return found;
     };
-    switch (a.dtype()) {
-        case dtype::float32:
+    switch (a.dtype().key()) {
+        case dtype::float32.key():
             return real(a.read<float>());
-        case dtype::float64:
+        case dtype::float64.key():
             return real(a.read<double>());
         default:
             return real(a.read<std::complex<float>>());
     }
 }
 
-/// The devices that the one under test exchanges elements with: each has memory of its own.
+/// The devices with which the device under test exchanges elements: each has memory of its own.
 std::vector<device> others() {
     std::vector<device> found;
     for (const char* const name : {"cpu", "sim:4", "cuda:1"}) {
@@ -158,7 +158,7 @@ std::vector<device> others() {
     return found;
 }
 
-/// All ways between the device under test and another, and, for results that come back, from each to itself by way of the other.
+/// All routes between the device under test and another, and, for results that come back, from each to itself through the other.
 std::vector<places> all_places() {
     std::vector<places> found;
     for (const device& other : others()) {
@@ -183,7 +183,7 @@ public:
           fills_source_(at.from, {0, "fills the source"}),
           fills_target_(at.to, {0, "fills the target"}),
           s_(at.of_stream, {0, "call"}) {
-        // Packed, of the type of the result, where the stream of the call is.
+        // Packed, of the type of the result, on the device of the call's stream.
         seen_ = full(n, 0.0,
                      what.blocks          ? dtype::complex64
                      : target_.size() > 0 ? target_.dtype()
@@ -202,7 +202,7 @@ public:
         by.hold(fills_target_);
     }
     /// What the program orders before the call.
-    void before(bool in_order = true) const {
+    void before(bool in_order = true) {
         fill(fills_source_, source_, 3.0);
         if (target_.size() > 0) {
             fill(fills_target_, target_, 7.0);
@@ -212,9 +212,9 @@ public:
             s_.wait(fills_target_);
         }
     }
-    outcome call() const { return what_.call(on(s_).label("call"), source_, target_, at_); }
+    outcome call() { return what_.call(on(s_).label("call"), source_, target_, at_); }
     /// What the program orders after it.
-    completion after(const array& result) const { return copy(on(s_).label("after"), seen_, result); }
+    completion after(const array& result) { return copy(on(s_).label("after"), seen_, result); }
 
     [[nodiscard]] std::vector<stream> current_streams() const {
         std::vector<stream> found;
@@ -245,7 +245,7 @@ void for_each_row(Body&& body) {
     std::size_t count = 0;
     for (const row& what : rows()) {
         for (const places& at : all_places()) {
-            // A plain copy needs a stream of either side; from a device to itself goes a result alone.
+            // The stream of a plain copy is of one of the two devices; only a result goes from a device to itself.
             const bool is_way_back = at.from == at.to;
             if (is_way_back ? what.call != by_fft_into : what.call == by_fft_into) {
                 continue;
@@ -260,12 +260,12 @@ void for_each_row(Body&& body) {
     EXPECT_GE(count, 20U);
 }
 
-// Order is proved here, not tried: check says which accesses nothing but luck orders, whatever their timing.
+// Order is proved here, not tried: check reports accesses that only chance orders, in any timing.
 WEIR_CONFORMANCE(O5Steps, UnderManualEachStepIsBehindWhatTheProgramOrderedAndBeforeWhatItOrdersNext) {
     for_each_row([](const row& what, const places& at) {
         for (const bool ends_by_event : {false, true}) {
             const ordering_scope ordering(ordering_mode::manual);
-            const trial one(what, at);
+            trial one(what, at);
             const check_scope check;
             one.before();
             const outcome made = one.call();
@@ -284,7 +284,7 @@ WEIR_CONFORMANCE(O5Steps, UnderManualEachStepIsBehindWhatTheProgramOrderedAndBef
 
 WEIR_CONFORMANCE(O5Steps, WhatOnlyWeirKnowsIsNeverTheProgramsToOrder) {
     for_each_row([](const row& what, const places& at) {
-        const trial one(what, at);
+        trial one(what, at);
         const check_scope check({.assume_manual = true});
         one.before();
         const outcome made = one.call();
@@ -298,7 +298,7 @@ WEIR_CONFORMANCE(O5Steps, WhatOnlyWeirKnowsIsNeverTheProgramsToOrder) {
 WEIR_CONFORMANCE(O5Steps, ControlWithoutTheProgramsWaitsTheStepsRace) {
     for_each_row([](const row& what, const places& at) {
         const ordering_scope ordering(ordering_mode::manual);
-        const trial one(what, at);
+        trial one(what, at);
         const check_scope check;
         one.before(false);
         const outcome made = one.call();
@@ -308,7 +308,7 @@ WEIR_CONFORMANCE(O5Steps, ControlWithoutTheProgramsWaitsTheStepsRace) {
     });
 }
 
-/// Whether it comes within seconds. Only a test that fails waits in vain.
+/// Whether it becomes true within seconds. Only a test that fails waits for the whole time.
 template <class Condition>
 bool soon(Condition&& condition) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
@@ -323,9 +323,9 @@ bool soon(Condition&& condition) {
 
 enum class held : std::uint8_t { nothing, own, current };
 
-/// The call, while what it comes after is late and a stream is held. Nothing may depend on when the steps run.
+/// The call, while what it comes after is late and a stream is held. The result must not depend on when the steps run.
 void expect_right_while_held(const row& what, const places& at, ordering_mode mode, held which) {
-    const trial one(what, at);
+    trial one(what, at);
     gate late;
     gate other;
     one.hold_what_comes_before(late);
@@ -395,7 +395,7 @@ WEIR_CONFORMANCE(O5Steps, ResultsAreRightWhicheverStreamIsLate) {
 WEIR_CONFORMANCE(O5Steps, AcrossDevicesNothingIsCopiedToNothing) {
     for (const device& other : others()) {
         const stream s(here());
-        const array nothing = empty({0, 4}, dtype::float32, s);
+        array nothing = empty({0, 4}, dtype::float32, s);
         copy(s, nothing, full(1, 3.0, dtype::int8, current_stream(other))).synchronize();
         EXPECT_EQ(to(s, nothing, other).size(), 0);
     }

@@ -34,7 +34,7 @@ WEIR_CONFORMANCE(C1, AStreamThatIsClosedTwiceSaysSoAndRefusesEveryUse) {
     EXPECT_THAT(s.to_string(), HasSubstr("once"));
     EXPECT_THAT(s.to_string(), HasSubstr(here().name()));
     EXPECT_EQ(s.to_string().find("closed"), std::string::npos);
-    const array x = zeros(4, dtype::float64, s);
+    array x = zeros(4, dtype::float64, s);
     EXPECT_NO_THROW(fill(s, x, 1)) << "control: an open one takes work";
     s.close();
     s.close();
@@ -45,7 +45,7 @@ WEIR_CONFORMANCE(C1, AStreamThatIsClosedTwiceSaysSoAndRefusesEveryUse) {
     EXPECT_THROW(s.wait(event(completion())), state_error);
     EXPECT_THROW(static_cast<void>(s.record()), state_error);
     EXPECT_THROW(static_cast<void>(s.record({.timing = true})), state_error);
-    EXPECT_THROW(use{s}, state_error);
+    EXPECT_THROW(static_cast<void>(use{s}), state_error);
     const stream open(here());
     EXPECT_THROW(open.wait(s), state_error);
     s.synchronize();
@@ -57,7 +57,7 @@ TEST(C1, ADeviceWithoutQueuesHasTheSameStreams) {
     stream s(cpu_inline(), {0, "at once"});
     EXPECT_TRUE(s);
     EXPECT_THAT(s.to_string(), HasSubstr("cpu:inline"));
-    const array x = zeros(4, dtype::float64, s);
+    array x = zeros(4, dtype::float64, s);
     EXPECT_TRUE(fill(s, x, 1).done());
     EXPECT_TRUE(s.record().done());
     s.close();
@@ -120,8 +120,8 @@ WEIR_CONFORMANCE(C2, AnEventOrdersTwoStreamsAndTheHost) {
     for (const bool waits : {true, false}) {
         const stream a(here());
         const stream b(here());
-        const array x = zeros(4, dtype::float64, a);
-        const array y = zeros(4, dtype::float64, b);
+        array x = zeros(4, dtype::float64, a);
+        array y = zeros(4, dtype::float64, b);
         a.synchronize();
         b.synchronize();
         gate held;
@@ -147,12 +147,12 @@ WEIR_CONFORMANCE(C2, AnEventOrdersTwoStreamsAndTheHost) {
 
 WEIR_CONFORMANCE(C2, WithoutAStreamTheCurrentOneIsTaken) {
     const stream a(here());
-    const array x = full(4, 1, dtype::float64, a);
+    array x = full(4, 1, dtype::float64, a);
     a.synchronize();
     gate held;
     held.hold(current_stream(here()));
-    const array late = x + x;
-    const array in_time = copy(a, x);
+    array late = x + x;
+    array in_time = copy(a, x);
     EXPECT_EQ(in_time.read<double>()[0], 1);
     EXPECT_FALSE(late.ready()) << "on the default stream, which is held";
     {
@@ -167,16 +167,16 @@ WEIR_CONFORMANCE(C4, TheSameKernelOnTwoStreamsHasArgumentsOfItsOwnEachTime) {
     gate held;
     const stream a(here());
     const stream b(here());
-    const array x = zeros(1, dtype::float64, a);
-    const array y = zeros(1, dtype::float64, b);
-    const array z = zeros(1, dtype::float64, b);
+    array x = zeros(1, dtype::float64, a);
+    array y = zeros(1, dtype::float64, b);
+    array z = zeros(1, dtype::float64, b);
     held.hold(a);
     held.hold(b);
     const auto add = [](auto i, auto element, double by) { element[i] += by; };
     constexpr int launches = 100;
     double shared = 0;
     for (int i = 1; i <= launches; ++i) {
-        // By value, by reference to what changes at once, and by what goes out of scope at once.
+        // By value, by reference to a variable that changes at once, and by reference to one that goes out of scope at once.
         const auto by = std::make_unique<double>(i);
         parallel_for(
             a, 1, [add, by = *by](auto k, auto e) { add(k, e, by); }, inout(x.view<double>()));
@@ -225,7 +225,7 @@ WEIR_CONFORMANCE(C5, TheCurrentStreamIsPerThreadAndPerDeviceAndWhatWasBeforeCome
     EXPECT_EQ(current_stream(here()), before_here);
 }
 
-/// Everything that a program may leave to the end of the process.
+/// Every kind of object that a program may leave to the end of the process.
 struct leftovers {
     std::optional<stream> busy;
     std::optional<array> in_use;
@@ -235,7 +235,7 @@ struct leftovers {
     std::optional<gate> held;
 };
 
-/// Static objects go at the end, after the main function and in the order that `backwards` says; work is still pending.
+/// Static objects are destroyed at the end, after main and in the order that `backwards` says; work is still pending.
 [[noreturn]] void end_with_leftovers(bool backwards, const device& busy) {
     static leftovers first;
     static leftovers second;
@@ -288,25 +288,25 @@ WEIR_CONFORMANCE(C10, APreparedTransformRunsOnTheStreamOfEachCall) {
     gate held;
     const stream a(here());
     const stream b(here());
-    const array x = full(8, 1, dtype::complex128, b);
-    const array y = fft::fft(b, x);  // the same transform again is served from what was prepared
+    array x = full(8, 1, dtype::complex128, b);
+    array y = fft::fft(b, x);  // the same transform again uses what was prepared
     b.synchronize();
     held.hold(a);
-    const array on_a = fft::fft(a, x);
-    const array on_b = fft::fft(b, x);
+    array on_a = fft::fft(a, x);
+    array on_b = fft::fft(b, x);
     EXPECT_EQ(on_b.read<std::complex<double>>()[0], y.read<std::complex<double>>()[0]);
     EXPECT_FALSE(on_a.ready());
     held.open();
     EXPECT_EQ(on_a.read<std::complex<double>>()[0], 8.0);
 }
 
-/// Two streams fill a slice of one array each, with 1 and 2, while the first stream is held. The array, once both are done.
+/// Two streams fill a slice of one array each, with 1 and 2, while the first stream is held. Returns the array, once both are done.
 std::vector<double> filled_by_two(const std::function<array(const array&)>& first_slice,
                                   const std::function<array(const array&)>& second_slice, bool second_ends_first) {
     const test::time_limit hangs(20, "a stream that is not held");
     const stream first(here());
     const stream second(here());
-    const array x = zeros(8, dtype::float64, first);
+    array x = zeros(8, dtype::float64, first);
     first.synchronize();
     gate held;
     held.hold(first);

@@ -1,4 +1,4 @@
-// What has the conformance suite run on every backend: its devices are there, and its exclusions are of tests that fail.
+// The conformance suite runs on every backend: its devices exist, and its exclusions are of tests that fail.
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 

@@ -27,14 +27,14 @@ using testing::gate;
 /// Two workers for all streams, however many cores there are. Read at the first use of Weir.
 [[maybe_unused]] const int two_workers = ::setenv("WEIR_CPU_THREADS", "2", 1);
 
-/// Seconds in which a test is over that would hang if it failed.
+/// A time limit in seconds for a test that would hang if it failed.
 constexpr unsigned enough = test::sanitized ? 240 : 60;
 
 constexpr int host_threads = 8;
 constexpr int rounds = 500;
 
 /// x += 1, element by element.
-completion add_one(const stream_ref& s, const array& x) {
+completion add_one(const stream_ref& s, array x) {
     return parallel_for(
         s, x.size(), [](auto i, auto elements) { elements[i] += 1; }, inout(x.view<double>()));
 }
@@ -60,10 +60,10 @@ void on_eight_threads(Work&& work) {
 
 WEIR_CONFORMANCE(O8, EightThreadsOnOneStreamLoseNothingAndKeepTheirOwnOrder) {
     const stream s{here()};
-    const array sum = zeros(16, dtype::float64, s);
-    const array last = zeros(host_threads, dtype::float64, s);
+    array sum = zeros(16, dtype::float64, s);
+    array last = zeros(host_threads, dtype::float64, s);
     on_eight_threads([&](int thread) {
-        const array mine = last.slice(thread, thread + 1);
+        array mine = last.slice(thread, thread + 1);
         for (int round = 0; round < rounds; ++round) {
             add_one(s, sum);
             // Only right if the thread's rounds run in the order in which it enqueued them.
@@ -81,7 +81,7 @@ WEIR_CONFORMANCE(O8, EightThreadsOnOneStreamLoseNothingAndKeepTheirOwnOrder) {
 
 WEIR_CONFORMANCE(O8, EightThreadsOnManyStreamsAndOneArrayLoseNothing) {
     const std::vector<stream> streams = streams_here(5);
-    const array sum = zeros(16, dtype::float64, streams[0]);
+    array sum = zeros(16, dtype::float64, streams[0]);
     on_eight_threads([&](int thread) {
         for (int round = 0; round < rounds; ++round) {
             // Each thread uses all streams; the array's parts overlap.
@@ -96,10 +96,10 @@ WEIR_CONFORMANCE(O8, EightThreadsOnManyStreamsAndOneArrayLoseNothing) {
     }
 }
 
-/// The host's copy, that is: a view shows what the memory has at each moment.
+/// This holds for the host's copy: a view shows the contents of the memory at each moment.
 WEIR_CONFORMANCE(O8, WhatAThreadCopiesIsOfOneMoment) {
     const stream s{here()};
-    const array x = zeros(5000, dtype::float64, s);
+    array x = zeros(5000, dtype::float64, s);
     std::atomic<int> torn{0};
     on_eight_threads([&](int /*thread*/) {
         std::vector<double> seen(static_cast<std::size_t>(x.size()));
@@ -116,7 +116,7 @@ WEIR_CONFORMANCE(O8, ControlTwoUnorderedAdditionsLoseOne) {
     const time_limit limit(enough, "an addition that meets another one");
     const stream first{here()};
     const stream second{here()};
-    const array sum = zeros(1, dtype::float64, first);
+    array sum = zeros(1, dtype::float64, first);
     first.synchronize();
     const ordering_scope mode(ordering_mode::manual);
     std::atomic<int> met{0};
@@ -131,15 +131,16 @@ WEIR_CONFORMANCE(O8, ControlTwoUnorderedAdditionsLoseOne) {
         element.store(before + 1);
     };
     for (const stream& s : {first, second}) {
-        access(s, inout(sum.view<double>()), [&](native_stream, std::span<double> x) { add(x); });
+        access(
+            s, [&](native_stream, std::span<double> x) { add(x); }, inout(sum.view<double>()));
     }
     first.synchronize();
     second.synchronize();
     EXPECT_EQ(sum.read<double>()[0], 1);
 }
 
-// A worker that has just run a stream's last operation stays with the stream for a moment. Meanwhile it also looks out
-// for others' work; what it then leaves lying another worker must be woken for, or the two never meet.
+// A worker that has just run a stream's last operation stays with the stream for a moment. Meanwhile it also looks for
+// other streams' work; if it then leaves such work, another worker must be woken for it, or the two operations never meet.
 WEIR_CONFORMANCE(S1, TwoOperationsThatMeetAlwaysRunAtOnce) {
     const time_limit limit(enough, "an operation that meets another one");
     const stream first{here()};
@@ -166,24 +167,24 @@ WEIR_CONFORMANCE(S1, TwoOperationsThatMeetAlwaysRunAtOnce) {
 }
 
 WEIR_CONFORMANCE(S4, TenThousandStreamsAreMadeAndDroppedBusyOnTwoWorkers) {
-    // Each busy stream of the fake CUDA driver is a thread, of which the thread sanitizer does not bear so many.
+    // Each busy stream of the fake CUDA driver is a thread, and the thread sanitizer does not support so many.
     const int count = here().kind() == device_kind::cuda ? 1'000 : 10'000;
     constexpr int sums = 50;
     gate held;
     const stream home{here()};
-    const array sum = zeros(sums, dtype::float64, home);
+    array sum = zeros(sums, dtype::float64, home);
     home.synchronize();
     for (int i = 0; i < count; ++i) {
         const stream s{here()};
         held.hold(s);
-        // The temporary is dropped busy, too, and its memory is not another's before its reader is done.
-        const array one = full(8, 1, dtype::float64, s);
-        const array part = sum.slice(i % sums, i % sums + 1);
+        // The temporary is dropped busy, too, and its memory has no new owner before its reader is done.
+        array one = full(8, 1, dtype::float64, s);
+        array part = sum.slice(i % sums, i % sums + 1);
         parallel_for(
             s, 1, [](auto, auto total, auto x) { total[0] += x[7]; }, inout(part.view<double>()),
             in(one.view<double>()));
     }
-    // Neither making nor dropping them has blocked: the gate was closed all the time.
+    // Making and dropping them has not blocked: the gate was closed all the time.
     EXPECT_FALSE(sum.ready());
     held.open();
     for (const double each : sum.read<double>()) {
@@ -194,7 +195,7 @@ WEIR_CONFORMANCE(S4, TenThousandStreamsAreMadeAndDroppedBusyOnTwoWorkers) {
 WEIR_CONFORMANCE(S4, WorkOfADroppedStreamOrdersWhatComesAfterIt) {
     gate held;
     const stream other{here()};
-    const array x = zeros(4, dtype::float64, other);
+    array x = zeros(4, dtype::float64, other);
     completion last;
     {
         const stream busy{here()};
@@ -210,11 +211,11 @@ WEIR_CONFORMANCE(S4, WorkOfADroppedStreamOrdersWhatComesAfterIt) {
 
 WEIR_CONFORMANCE(C9, ADroppedStreamIsWaitedForBusyOrIdle) {
     const time_limit limit(enough, "an array that is to become ready");
-    // Under check, since the difference shows in what is known to be over: to the program nothing is different.
+    // Under check, which shows what is known to be complete: the results of the program are the same.
     for (const bool busy : {false, true}) {
         const check_scope scope;
         const stream other{here()};
-        const array x = zeros(4, dtype::float64, other);
+        array x = zeros(4, dtype::float64, other);
         const ordering_scope mode(ordering_mode::manual);
         other.synchronize();
         gate held;
@@ -227,7 +228,7 @@ WEIR_CONFORMANCE(C9, ADroppedStreamIsWaitedForBusyOrIdle) {
             last = fill(dropped, x, 1);
         }
         if (!busy) {
-            // Not by asking: an answer would order the work by itself.
+            // Not by `done`: its answer would order the work by itself.
             while (!x.ready()) {
                 std::this_thread::yield();
             }
@@ -243,7 +244,7 @@ WEIR_CONFORMANCE(C9, ADroppedStreamIsWaitedForBusyOrIdle) {
 WEIR_CONFORMANCE(C9, ControlWithoutTheWaitADroppedStreamIsNotOrdered) {
     const check_scope scope;
     const stream other{here()};
-    const array x = zeros(4, dtype::float64, other);
+    array x = zeros(4, dtype::float64, other);
     const ordering_scope mode(ordering_mode::manual);
     other.synchronize();
     {
@@ -258,7 +259,7 @@ WEIR_CONFORMANCE(C9, ControlWithoutTheWaitADroppedStreamIsNotOrdered) {
 WEIR_CONFORMANCE(S3, WaitingForAStreamThatDidNothingOrdersNothing) {
     const check_scope scope;
     const stream other{here()};
-    const array x = zeros(4, dtype::float64, other);
+    array x = zeros(4, dtype::float64, other);
     const ordering_scope mode(ordering_mode::manual);
     other.synchronize();
     completion last;
@@ -266,9 +267,9 @@ WEIR_CONFORMANCE(S3, WaitingForAStreamThatDidNothingOrdersNothing) {
         const stream dropped{here()};
         last = fill(dropped, x, 1);
     }
-    // Timelines are used again: sooner or later a new stream has that of the dropped one, whose work it knows nothing of.
+    // Timelines are reused: sooner or later a new stream has that of the dropped one, and is not ordered after its work.
     std::vector<stream> heirs = streams_here(1);
-    while (heirs.back().record().recorded().timeline() != last.timeline()) {
+    while (heirs.back().record().recorded().timeline(detail::key) != last.timeline(detail::key)) {
         ASSERT_LT(heirs.size(), 10'000U);
         std::this_thread::yield();
         heirs.emplace_back(here());
@@ -287,8 +288,8 @@ WEIR_CONFORMANCE(D5, EventsHandedFromThreadToThreadOrderWorkAndThatOneThreadCome
     for (const bool is_handed : {true, false}) {
         const stream a{here()};
         const stream b{here()};
-        const array x = zeros(4, dtype::float64, a);
-        const array y = zeros(4, dtype::float64, b);
+        array x = zeros(4, dtype::float64, a);
+        array y = zeros(4, dtype::float64, b);
         a.synchronize();
         b.synchronize();
         gate held;

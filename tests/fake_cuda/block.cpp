@@ -18,13 +18,13 @@ namespace {
 
 constexpr unsigned warp_size = 32;
 
-/// What a thread of the block waits for.
+/// The barrier for which a thread of the block waits.
 enum class waits { nothing, block, warp };
 
 struct device_thread {
     fiber* on = nullptr;
     waits for_what = waits::nothing;
-    unsigned mask = 0;  ///< lanes that a wait for the warp is about
+    unsigned mask = 0;  ///< the lanes that a wait for the warp concerns
     bool over = false;
     unsigned long long given = 0;
 };
@@ -55,7 +55,7 @@ private:
     void wake(std::size_t thread);
     void wake_those_who_may();
     bool may_go_on(std::size_t thread) const;
-    /// Lets others go on, until someone makes the calling thread's fiber go on.
+    /// Lets other threads of the block run, until one of them resumes the calling thread's fiber.
     void leave();
 
     const launch* what_ = nullptr;
@@ -98,7 +98,7 @@ CUresult block_runner::run(const launch& what) {
                 view_.block = {x, y, z};
                 run_block();
                 if (error_ != success) {
-                    // Fibers that were left in the middle of a kernel never go on.
+                    // Fibers that were left in the middle of a kernel are never resumed.
                     idle_.clear();
                     all_.clear();
                     return error_;
@@ -111,7 +111,7 @@ CUresult block_runner::run(const launch& what) {
 
 void block_runner::run_block() {
     threads_.assign(std::size_t{what_->block.x} * what_->block.y * what_->block.z, {});
-    // A block finds whatever was there.
+    // A block finds arbitrary contents.
     std::memset(static_cast<void*>(shared_.data()), 0xa5, what_->shared_bytes);
     next_ = 0;
     over_ = 0;
@@ -126,7 +126,7 @@ void block_runner::run_block() {
         } else if (next_ < threads_.size()) {
             scheduler_->switch_to(idle_fiber());
         } else {
-            error_ = launch_timeout;  // all wait for what cannot come
+            error_ = launch_timeout;  // every thread waits, and no thread is left to release them
         }
     }
 }
@@ -182,7 +182,7 @@ void block_runner::wait(waits what, unsigned mask) {
     const std::size_t number = current_;
     wake_those_who_may();
     if (threads_[number].for_what == waits::nothing) {
-        // The last one goes on at once.
+        // The last one continues at once.
         ready_.erase(std::find(ready_.begin(), ready_.end(), number));
         return;
     }
@@ -207,7 +207,7 @@ void block_runner::wake(std::size_t thread) {
 }
 
 void block_runner::wake_those_who_may() {
-    // Threads that are over count as arrived.
+    // Threads that have ended count as arrived.
     if (at_barrier_ != 0 && at_barrier_ + over_ == threads_.size()) {
         at_barrier_ = 0;
         for (std::size_t i = 0; i < threads_.size(); ++i) {
@@ -246,7 +246,7 @@ void block_runner::pause() {
         return;
     }
     ready_.push_back(current_);
-    // Threads that have not begun come first, or they would never.
+    // Threads that have not begun come first, or they would never begin.
     if (next_ < threads_.size()) {
         fiber& me = *threads_[current_].on;
         me.switch_to(idle_fiber());

@@ -1,4 +1,4 @@
-// cuStreamBeginCapture and its like.
+// cuStreamBeginCapture and the related functions.
 #include "capture.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ bool has(const Names& all, std::string_view name) {
     return std::find(all.begin(), all.end(), name) != all.end();
 }
 
-/// Makes those captures invalid of which `is_one` says so. Whether there were any.
+/// Invalidates the captures for which `is_one` is true. Returns whether there were any.
 template <class Which>
 bool invalidate(Which is_one) {
     bool any = false;
@@ -139,7 +139,7 @@ WEIR_FAKE_EXPORT CUresult cuStreamBeginCapture_v2(CUstream handle, int mode) {
     return success;
 }
 
-/// The graph is a number: of what was captured. Null if the capture has become invalid.
+/// The graph is a number: how many entries were captured. Null if the capture has become invalid.
 WEIR_FAKE_EXPORT CUresult cuStreamEndCapture(CUstream handle, void** graph) {
     call in("cuStreamEndCapture", handle);
     const auto of = in.failed() ? nullptr : in.stream_of(handle, true);

@@ -7,7 +7,7 @@ using namespace weir_fake;
 
 namespace {
 
-/// With the lock; null if there is none.
+/// The stream that the handle names. With the lock; null if there is none.
 std::shared_ptr<stream> named(void* handle) {
     auto* const slot = static_cast<stream_slot*>(handle);
     if (reinterpret_cast<std::uintptr_t>(handle) <= 2) {
@@ -18,7 +18,7 @@ std::shared_ptr<stream> named(void* handle) {
     return driver().streams.contains(slot) ? slot->is : nullptr;
 }
 
-/// With the lock.
+/// Calls `what` for each stream. With the lock.
 template <class Function>
 void for_each_stream(Function what) {
     for (context& each : driver().contexts) {
@@ -70,6 +70,16 @@ std::size_t weir_fake_bytes_in_use(int device) {
 void weir_fake_set_total_memory(std::size_t bytes) {
     const std::lock_guard held(driver().lock);
     driver().total_memory = bytes;
+}
+
+void weir_fake_loading_waits(int whether) {
+    const std::lock_guard held(driver().lock);
+    driver().loading_waits = whether != 0;
+}
+
+std::size_t weir_fake_waiting_loads() {
+    const std::lock_guard held(driver().lock);
+    return driver().waiting_loads;
 }
 
 unsigned long long weir_fake_hold(void* handle) {

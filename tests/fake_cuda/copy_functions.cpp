@@ -9,7 +9,7 @@ namespace {
 
 bool is_device(const allocation* what) { return what != nullptr && what->kind != memory_kind::pinned; }
 
-/// A range of addresses that is in an allocation of the driver's whole, or ordinary memory of the host.
+/// Whether the range of addresses is entirely in one allocation of the driver's, or in ordinary memory of the host.
 bool sound(std::uintptr_t address, std::size_t bytes) {
     return allocation_at(address) == nullptr || allocation_at(address, bytes) != nullptr;
 }
@@ -63,7 +63,7 @@ WEIR_FAKE_EXPORT CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::s
     }
     const allocation* const target = allocation_at(to);
     const allocation* const source = allocation_at(from);
-    // What the device may not touch is told by cuMemcpyPeerAsync, unless it is plain memory.
+    // Memory that the device may not touch needs cuMemcpyPeerAsync, unless it is plain memory.
     const auto refuses = [&](const allocation* what) {
         return what != nullptr && (what->is_mapped || what->from_pool) && !reaches(*on->in, *what);
     };

@@ -1,5 +1,5 @@
-// The fake cuFFT: transforms by their definition, as work in the fake driver's streams (cuFFT documentation, 13.0). What the
-// real library leaves open, this one does in the worst way.
+// The fake cuFFT: transforms by their definition, as work in the fake driver's streams (cuFFT documentation, 13.0). Where the
+// documentation leaves a behaviour open, this library has the worst one.
 #include <dlfcn.h>
 
 #include <array>
@@ -50,7 +50,7 @@ struct side {
     long long distance = 1;
 };
 
-/// What an execution needs of its plan: kept until it is over.
+/// The data of a plan that an execution needs: kept until it is over.
 struct work_of_plan {
     int type = z2z;
     std::vector<long long> n;
@@ -64,9 +64,9 @@ struct work_of_plan {
 struct plan {
     std::shared_ptr<work_of_plan> what;  ///< null: not made yet
     bool allocates = true;
-    CUcontext in = nullptr;  ///< where it was made, and can be executed
+    CUcontext in = nullptr;  ///< the context in which it was made, and can be executed
     void* stream = nullptr;
-    std::map<std::thread::id, void*> wanted;  ///< the streams that threads have set and not executed in yet
+    std::map<std::thread::id, void*> wanted;  ///< for each thread the stream that it has set and not executed in yet
     void* work_area = nullptr;
 };
 
@@ -195,7 +195,7 @@ void transform(std::vector<number>& x, const std::vector<long long>& extents, st
     }
 }
 
-/// Elements of one transform, in C order, where a side has them.
+/// The positions of the elements of one transform, in C order, in a side's layout.
 template <class Visit>
 void for_each(const std::vector<long long>& extents, const side& at, long long batch, Visit visit) {
     std::array<long long, 3> e{1, 1, 1};
@@ -215,7 +215,7 @@ void for_each(const std::vector<long long>& extents, const side& at, long long b
     }
 }
 
-/// The whole spectrum along the last axis from its half. What is not there to be read makes the result no number.
+/// The whole spectrum along the last axis from its half. An element that would be needed and does not exist makes the result NaN.
 std::vector<number> mirrored(const std::vector<number>& half, std::vector<long long> extents) {
     const auto n = static_cast<std::size_t>(extents.back());
     const std::size_t h = n / 2 + 1;
@@ -251,7 +251,7 @@ void run(const work_of_plan& what, T* in, T* out, int direction) {
             has_real_input(what.type) ? x.emplace_back(in[at]) : x.emplace_back(in[2 * at], in[2 * at + 1]);
         });
         if (has_real_output(what.type) && static_cast<void*>(in) != out) {
-            // The operand is not preserved.
+            // The operand is overwritten.
             for_each(read, what.in, b, [&](std::size_t, long long at) {
                 in[2 * at] = in[2 * at + 1] = std::numeric_limits<T>::quiet_NaN();
             });
@@ -294,7 +294,7 @@ struct execution {
     void* workspace;
 
     void operator()() const {
-        // Each has a mark of its own in the workspace while it computes, which nobody else may change.
+        // Each execution writes a mark of its own into the workspace while it computes; no other work may change it.
         std::vector<unsigned char> mark(what->workspace);
         const auto* const self = this;
         for (std::size_t i = 0; i < mark.size(); ++i) {
@@ -353,7 +353,7 @@ int execute(const char* name, int handle, int type, void* in, void* out, int dir
         *one = {by.what, in, out, direction, by.work_area};
         stream = by.stream;
     }
-    // May block: the lock is not held.
+    // May block, so the lock is not held.
     static auto* const enqueue = of_driver<decltype(weir_fake_enqueue)>("weir_fake_enqueue");
     if (enqueue == nullptr || enqueue(stream, run_in_stream, one.get()) != success) {
         --one->what->pending;
@@ -363,7 +363,7 @@ int execute(const char* name, int handle, int type, void* in, void* out, int dir
     return cufft_success;
 }
 
-/// Whether a side is as the library wants it.
+/// Whether a side's layout is one that the library accepts.
 bool is_sound(const side& at, const std::vector<long long>& extents, long long batch) {
     bool good = at.stride > 0 && (batch == 1 || at.distance > 0);
     for (std::size_t i = 1; i < extents.size(); ++i) {

@@ -1,4 +1,4 @@
-// What tests tell and ask the fake cuFFT. tests/support/fake_cufft.hpp has a class over these.
+// The controls and queries of the fake cuFFT for tests. tests/support/fake_cufft.hpp has a class over these.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ WEIR_FAKE_EXPORT unsigned long long weir_fake_cufft_calls(const char* name);
 WEIR_FAKE_EXPORT void weir_fake_cufft_fail(const char* name, unsigned long long nth, int status);
 /// Plans that were created and not destroyed.
 WEIR_FAKE_EXPORT std::size_t weir_fake_cufft_plans();
-/// What each plan that is made from now on wants as workspace; 0 at first.
+/// The size of the workspace that each plan made from now on needs; 0 at first.
 WEIR_FAKE_EXPORT void weir_fake_cufft_set_workspace(std::size_t bytes);
-/// How often a program did what it must not: destroyed a plan whose work was pending, executed one in another stream than the
-/// one that the thread had set for it, or let others write to a workspace while it was in use. Such results are no numbers.
+/// How often a program did what is not allowed: destroyed a plan whose work was pending, executed one in another stream than the
+/// one that the thread had set for it, or let other work write to a workspace while it was in use. The results are then NaN.
 WEIR_FAKE_EXPORT unsigned long long weir_fake_cufft_mistakes();

@@ -357,7 +357,7 @@ void weir_fake_set_attribute(int which, int value) {
 
 void weir_fake_heal() {
     std::unique_lock held(driver().lock);
-    // What was dropped is gone before the first new work comes.
+    // Dropped objects are gone before the first new work comes.
     std::vector<point> all;
     for (const context& of : driver().contexts) {
         all.insert(all.end(), {tail(of.legacy), tail(of.recorder)});

@@ -20,11 +20,11 @@ namespace weir_fake {
 namespace {
 
 struct fault {
-    std::string name;  ///< empty: of any name
+    std::string name;  ///< empty: every name
     unsigned long long left = 0;
     CUresult error = success;
     bool for_good = false;
-    std::thread::id whose;  ///< the thread whose calls are meant; none: of any
+    std::thread::id whose;  ///< the thread whose calls it concerns; none: every thread
     bool breaks = false;    ///< all devices of the process
 };
 
@@ -36,7 +36,7 @@ struct call_book {
     unsigned long long all = 0;
     std::vector<fault> faults;
     std::deque<call_counts>
-        of_threads;  ///< stay behind: static destructors call when their thread's variables are gone
+        of_threads;  ///< never freed: static destructors make calls when their thread's variables are gone
 };
 
 call_book& calls() {
@@ -44,7 +44,7 @@ call_book& calls() {
     return *book;
 }
 
-/// Those of the calling thread. Without the lock.
+/// The counts of the calling thread. Without the lock.
 call_counts& own_calls() {
     thread_local call_counts* const counts = [] {
         call_book& book = calls();
@@ -59,7 +59,7 @@ unsigned long long count_in(const call_counts& counts, const char* name) {
     return found == counts.end() ? 0 : found->second;
 }
 
-/// NVIDIA's driver does what it likes in the child of a fork; this one says so.
+/// NVIDIA's driver has undefined behaviour in the child of a fork; this one reports it.
 void expect_no_child(const char* name) {
     static const pid_t opened_by = ::getpid();
     if (::getpid() != opened_by) {
@@ -68,12 +68,12 @@ void expect_no_child(const char* name) {
     }
 }
 
-/// Where a thread waits in the driver.
+/// A place in the driver where a thread waits.
 struct stop {
     std::mutex lock;
     std::condition_variable news;
     std::thread::id whose;  ///< none: any
-    std::string at;         ///< nothing: nowhere
+    std::string at;         ///< the function's name; empty: nowhere
     bool is_reached = false;
 };
 
@@ -161,7 +161,7 @@ call::call(const char* name, CUstream named) : lock_(driver().lock, std::defer_l
 
 namespace {
 
-/// The streams of this thread, one for each context that it used one in.
+/// The default streams of this thread, one for each context in which it used one.
 struct thread_streams {
     std::map<context*, std::shared_ptr<stream>> all;
     ~thread_streams() {

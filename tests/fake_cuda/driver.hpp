@@ -1,4 +1,4 @@
-// What all functions of the fake driver share: the lock, the devices, faults on purpose, and the tables of handles.
+// Shared by all functions of the fake driver: the lock, the devices, injected faults, and the tables of handles.
 #pragma once
 
 #include <deque>
@@ -15,8 +15,8 @@
 
 namespace weir_fake {
 
-/// What a handle names. A slot is never given back to the C++ library, so that a handle that is no longer valid is found
-/// out, and a slot that was freed is the next that is taken: handles are recycled at once, as the real driver's are.
+/// The object that a handle names. A slot is never given back to the C++ library, so that an invalid handle is
+/// detected. A freed slot is the next one taken: handles are recycled at once, as the real driver's are.
 template <class Slot>
 class slots {
 public:
@@ -57,7 +57,7 @@ struct event_slot {
 
 enum class memory_kind { device, managed, pinned };
 
-/// A piece of memory that the driver gave out.
+/// An allocation of the driver's.
 struct allocation {
     std::uintptr_t address = 0;
     std::size_t bytes = 0;
@@ -65,10 +65,10 @@ struct allocation {
     context* in = nullptr;
     bool from_pool = false;
     bool is_mapped = false;
-    std::set<int> reached_by{};  ///< devices that may use what is mapped
+    std::set<int> reached_by{};  ///< devices that may use the mapped memory
 };
 
-/// Memory of cuMemAllocAsync that was freed and is kept for the next one. It cannot be touched.
+/// Memory of cuMemAllocAsync that was freed and is kept for the next allocation. It cannot be touched.
 struct pool {
     context* of = nullptr;
     std::uint64_t release_threshold = 0;
@@ -89,8 +89,9 @@ struct context {
     int device = 0;
     int references = 0;
     std::shared_ptr<stream> legacy;
-    std::shared_ptr<stream> recorder;              ///< puts events behind everything that was enqueued
-    std::vector<std::shared_ptr<stream>> streams;  ///< of the user and of threads; destroyed ones until they are done
+    std::shared_ptr<stream> recorder;  ///< records events behind everything that was enqueued
+    std::vector<std::shared_ptr<stream>>
+        streams;  ///< of the program and of threads; destroyed ones until they are done
     std::set<int> peers;
     std::size_t used = 0;  ///< bytes of cuMemAlloc, cuMemAllocManaged and cuMemCreate
     pool memory_pool;
@@ -98,7 +99,7 @@ struct context {
 
 /// The state of the whole driver. It lives until the process ends, like the threads of the streams.
 struct driver_state {
-    std::mutex lock;  ///< guards all that is reached from here; never held while work of a stream runs
+    std::mutex lock;  ///< guards everything reachable from here; never held while work of a stream runs
     bool initialized = false;
     std::deque<context> contexts;  ///< one for each device
     slots<stream_slot> streams;
@@ -107,32 +108,34 @@ struct driver_state {
     std::map<std::uint64_t, created_memory> created;  ///< by handle
     std::uint64_t next_created = 1;                   ///< handle
     std::map<std::uintptr_t, std::size_t> reserved;   ///< ranges of addresses, and their bytes
-    std::map<std::uintptr_t, std::uint64_t> mapped;   ///< what is mapped there; `memory` has it as well
-    std::map<int, int> attributes;                    ///< of devices, where tests want others
+    std::map<std::uintptr_t, std::uint64_t> mapped;   ///< the memory mapped there; `memory` has it as well
+    std::map<int, int> attributes;                    ///< of devices, where tests override them
     std::size_t total_memory = std::size_t{1} << 32;
     unsigned long long next_stream_id = 1;
     std::vector<std::shared_ptr<capture>> captures;  ///< that have not ended
     bool all_held = false;
-    /// A sticky one: every later call returns it, whichever context it is for. So says CUDA of these errors ("this leaves the process
-    /// in an inconsistent state and any further CUDA work will return the same error"), and so does driver 580 with two H100s,
-    /// within the same call of a program that polls: a stream of the one that waits for the other never counts as done.
+    /// A sticky error: every later call returns it, in every context. CUDA documents this ("this leaves the process
+    /// in an inconsistent state and any further CUDA work will return the same error"), and driver 580 with two H100s does so,
+    /// within the same call of a program that polls: a stream that waits for another device's never counts as done.
     CUresult error = success;
-    bool ignores_handles = false;  ///< of streams, where a context must be current
+    bool loading_waits = false;     ///< loading a module waits for what was enqueued in its context
+    std::size_t waiting_loads = 0;  ///< threads that wait there
+    bool ignores_handles = false;   ///< of streams: the stream's context must be current
 };
 driver_state& driver();
 
-/// Counts a call, and says with which error it is to fail on purpose: success for none. Without the lock.
+/// Counts a call. Returns the error with which a test makes it fail; success for none. Without the lock.
 CUresult enter(const char* name);
-/// The same for calls that do not fail in practice: they fail only if they are named.
+/// The same for calls that do not fail in practice: they fail only if a test names them.
 CUresult enter_safe(const char* name);
-/// For calls that are neither counted nor fail: the calling thread waits if a test has told it to stop there (weir_fake_stop).
+/// For calls that are neither counted nor fail: the calling thread waits if a test stops it there (weir_fake_stop).
 void stop_if_told(const char* name);
 
 /// The calling thread's context.
 context*& current_context();
 
-/// Begins a function that needs a context: `in` is it, with the lock held. That of the stream that the function names, if
-/// that is no default one, else the current one.
+/// Begins a function that needs a context: `in` is that context, with the lock held. It is the context of the stream that the function
+/// names, if that is no default stream, else the current one.
 class call {
 public:
     explicit call(const char* name, CUstream named = nullptr);
@@ -140,8 +143,8 @@ public:
     [[nodiscard]] CUresult error() const { return error_; }
     [[nodiscard]] context& in() const { return *in_; }
     std::unique_lock<std::mutex>& lock() { return lock_; }
-    /// The stream that a handle names in the current context; null with error() set if there is none, or a capture is in the way.
-    /// `captured`: also one whose own capture has become invalid.
+    /// The stream that a handle names in the current context; null with error() set if there is none, or if a capture forbids the call.
+    /// `captured`: also a stream whose own capture has become invalid.
     std::shared_ptr<stream> stream_of(CUstream handle, bool captured = false);
     /// The sticky error after waiting.
     [[nodiscard]] CUresult outcome() const { return driver().error; }
@@ -161,13 +164,13 @@ std::size_t free_bytes(const context& in);
 /// Waits until all that was enqueued in the context so far is done. The lock is released meanwhile.
 void drain(std::unique_lock<std::mutex>& held, context& in);
 
-/// What a host that waited gives back: memory that the pool keeps above its threshold. With the lock.
+/// The memory that a host that waited gives back: what the pool keeps above its threshold. With the lock.
 void trim_on_wait(context& in);
 
-/// No more work comes to the stream: its thread ends when it is done. With the lock.
+/// The stream gets no more work: its thread ends when it is done. With the lock.
 void end(const std::shared_ptr<stream>& what);
 
-/// The allocation that [address, address + bytes) lies in; null if there is none. With the lock.
+/// The allocation that contains [address, address + bytes); null if there is none. With the lock.
 allocation* allocation_at(std::uintptr_t address, std::size_t bytes = 1);
 
 /// Whether the context's device may touch the memory. With the lock.

@@ -6,10 +6,10 @@ using namespace weir_fake;
 
 namespace {
 
-/// success if the event is one.
+/// Returns success if the event exists.
 CUresult check(CUevent event) { return driver().events.contains(event) ? success : invalid_handle; }
 
-/// success unless a capture is in the way of who asks for the event.
+/// Returns success unless a capture forbids the calling thread to query the event.
 CUresult refused(CUevent event) {
     if (!driver().events.contains(event)) {
         return invalid_handle;

@@ -70,7 +70,7 @@ fiber::~fiber() {
     __tsan_destroy_fiber(thread_fiber_);
 #endif
 #ifdef WEIR_FAKE_ASAN
-    // Frames that were left for good are still marked.
+    // Frames that were abandoned are still marked.
     __asan_unpoison_memory_region(stack_, page + stack_bytes);
 #endif
     ::munmap(stack_, page + stack_bytes);
@@ -90,7 +90,7 @@ void fiber::switch_to(fiber& to) {
 
 void fiber::arrive() {
 #ifdef WEIR_FAKE_ASAN
-    // The stack that was left is learnt here: nobody tells where a thread's own stack lies.
+    // The stack that was left is learnt here: no other call reports where a thread's own stack lies.
     __sanitizer_finish_switch_fiber(fake_stack_, &from_->bottom_, &from_->bytes_);
 #endif
 }

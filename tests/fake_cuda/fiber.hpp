@@ -11,7 +11,7 @@ class fiber {
 public:
     using body = void (*)(fiber& me);
 
-    /// The fiber that the calling thread itself is: the one to switch from at first.
+    /// The calling thread's own fiber: the first one to switch from.
     fiber();
     /// A fiber that calls `what`, which must never return, when it is switched to for the first time.
     explicit fiber(body what);
@@ -19,7 +19,7 @@ public:
     fiber(const fiber&) = delete;
     fiber& operator=(const fiber&) = delete;
 
-    /// Goes on with `to`, until someone switches back.
+    /// Continues `to`, until another fiber switches back.
     void switch_to(fiber& to);
 
 private:
@@ -31,7 +31,7 @@ private:
     void* stack_ = nullptr;  ///< with a page before it that cannot be touched
     const void* bottom_ = nullptr;
     [[maybe_unused]] std::size_t bytes_ = 0;
-    // What the sanitizers know of it.
+    // What the sanitizers need to know about it.
     [[maybe_unused]] void* fake_stack_ = nullptr;
     [[maybe_unused]] void* thread_fiber_ = nullptr;
     fiber* from_ = nullptr;

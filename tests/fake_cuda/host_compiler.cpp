@@ -43,7 +43,7 @@ std::string read_file(const std::string& path) {
 
 namespace {
 
-/// The environment without what a sanitizer puts into the programs that a test starts.
+/// The environment without the variables by which a sanitizer affects programs that a test starts.
 std::vector<std::string> plain_environment() {
     std::vector<std::string> all{"LC_ALL=C"};
     for (char** each = environ; *each != nullptr; ++each) {

@@ -6,7 +6,7 @@
 
 namespace weir_fake {
 
-/// A folder that is removed with all that is in it.
+/// A folder that is removed with all its contents.
 class temporary_folder {
 public:
     temporary_folder();
@@ -25,7 +25,7 @@ struct compiled {
     std::string log;
 };
 
-/// Makes a shared object of C++ source. `log` is what the compiler said.
+/// Makes a shared object of C++ source. `log` has the compiler's messages.
 compiled compile_shared(const std::string& source, const std::string& object, const std::vector<std::string>& options);
 
 bool write_file(const std::string& path, const std::string& text);

@@ -1,4 +1,4 @@
-// What the fake NVRTC makes and the fake driver loads: this header, and behind it a shared object of the host.
+// The images that the fake NVRTC makes and the fake driver loads: this header, followed by a shared object of the host.
 #pragma once
 
 #include <cstdint>

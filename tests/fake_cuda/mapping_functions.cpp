@@ -1,5 +1,5 @@
-// cuMemAddress*, cuMemCreate, cuMemMap: ranges of addresses, and memory that is mapped there. None of them waits, and none
-// minds a broken context, as with NVIDIA's driver.
+// cuMemAddress*, cuMemCreate, cuMemMap: ranges of addresses, and memory that is mapped there. None of them waits, and all
+// work in a broken context, as with NVIDIA's driver.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ void* put_out_of_reach(std::uintptr_t address, std::size_t bytes) {
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (address != 0 ? MAP_FIXED : 0), -1, 0);
 }
 
-/// Memory goes when neither a handle nor a mapping keeps it. With the lock.
+/// Memory is freed once neither a handle nor a mapping keeps it. With the lock.
 void let_go(std::uint64_t handle) {
     const auto found = driver().created.find(handle);
     if (--found->second.references == 0) {
@@ -71,7 +71,7 @@ WEIR_FAKE_EXPORT CUresult cuMemAddressReserve(CUdeviceptr* made, std::size_t byt
         return error;
     }
     if (!is_whole(bytes) || alignment != 0 || wanted != 0 || flags != 0) {
-        return invalid_value;  // what Weir does not ask for
+        return invalid_value;  // Weir does not ask for this
     }
     void* const pages = put_out_of_reach(0, bytes);
     if (pages == MAP_FAILED) {
@@ -174,7 +174,7 @@ WEIR_FAKE_EXPORT CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes,
     return success;
 }
 
-/// Tells of mapped memory alone, as the driver does.
+/// Answers for mapped memory only, as the driver does.
 WEIR_FAKE_EXPORT CUresult cuMemGetAccess(unsigned long long* flags, const location* there, CUdeviceptr address) {
     if (const CUresult error = enter("cuMemGetAccess"); error != success) {
         return error;

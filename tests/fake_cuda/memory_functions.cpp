@@ -1,4 +1,4 @@
-// cuMem*: allocation, freeing, and what a pointer is.
+// cuMem*: allocation, freeing, and the attributes of pointers.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::uintptr_t map_pages(std::size_t bytes) {
     return pages == MAP_FAILED ? 0 : reinterpret_cast<std::uintptr_t>(pages);
 }
 
-/// What is allocated is not zero, so that what reads it before it writes it is found out: the beginning at least, since
+/// Allocated memory is not zero, so that a read before the first write is detected: at the beginning at least, since
 /// pages that are never touched cost nothing.
 void spoil(std::uintptr_t address, std::size_t bytes) {
     std::memset(reinterpret_cast<void*>(address), 0xa5, std::min(bytes, std::size_t{4} << 20));
@@ -56,11 +56,11 @@ CUresult allocate(call& in, CUdeviceptr* made, std::size_t bytes, memory_kind ki
     return success;
 }
 
-/// Takes the memory out of the books. With the lock.
+/// Removes the memory from the tables. With the lock.
 void free_now(const allocation what) {
     driver().memory.erase(what.address);
     if (what.from_pool) {
-        // Kept for the next allocation, out of reach.
+        // Kept for the next allocation, and inaccessible.
         pool& of = what.in->memory_pool;
         of.used -= what.bytes;
         ::mmap(address_of(what), what.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
@@ -151,7 +151,7 @@ WEIR_FAKE_EXPORT CUresult cuMemAllocAsync(CUdeviceptr* made, std::size_t bytes, 
     context& of = *on->in;
     pool& from = of.memory_pool;
     allocation got{0, bytes, memory_kind::device, &of, true};
-    // The latest piece of this size that is free.
+    // The latest free block of this size.
     const auto kept = std::find_if(from.kept.rbegin(), from.kept.rend(),
                                    [bytes](const allocation& each) { return each.bytes == bytes; });
     if (kept != from.kept.rend()) {

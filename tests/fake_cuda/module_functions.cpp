@@ -28,7 +28,7 @@ struct loaded_image {
         if (library != nullptr) {
             ::dlclose(library);
         }
-        // After the library: the loader tells libraries apart by the name that the number of the file is part of.
+        // After the library is closed: the loader distinguishes libraries by a name that contains the file descriptor.
         if (file >= 0) {
             ::close(file);
         }
@@ -71,10 +71,10 @@ bool write_all(int file, const char* data, std::size_t bytes) {
     return true;
 }
 
-/// Null with the error. Without the lock: the loader runs the image's initialisers.
+/// Returns null, with the error. Without the lock: the loader runs the image's initialisers.
 std::shared_ptr<loaded_image> load(const void* image, CUresult& error) {
     const auto* const start = static_cast<const char*>(image);
-    // Byte by byte: what is no image may be shorter.
+    // Byte by byte: anything else than an image may be shorter.
     for (std::size_t i = 0; i < sizeof image_magic; ++i) {
         if (start[i] != image_magic[i]) {
             error = start[0] == '\x7f' || start[0] == '\0' ? invalid_image : invalid_ptx;
@@ -103,7 +103,7 @@ std::shared_ptr<loaded_image> load(const void* image, CUresult& error) {
     return error == success ? made : nullptr;
 }
 
-/// Whether a module may be asked for the kernel by that name: the one of the symbol, as with the real driver.
+/// Whether a module has the kernel under that name: the name of the symbol, as with the real driver.
 bool is_called(const weir_shim::kernel& what, const char* name) {
     Dl_info found{};
     return ::dladdr(what.address, &found) != 0 && found.dli_saddr == what.address &&
@@ -143,7 +143,7 @@ using namespace weir_fake;
 namespace {
 enum jit_option { error_log_buffer = 5, error_log_buffer_bytes = 6 };
 
-/// What the compiler in the driver has to say of an image that it refuses.
+/// The message of the driver's compiler about an image that it refuses.
 void tell_why(CUresult error, unsigned options, const int* names, void** values) {
     char* text = nullptr;
     std::size_t bytes = 0;
@@ -168,6 +168,11 @@ WEIR_FAKE_EXPORT CUresult cuModuleLoadDataEx(CUmodule* made, const void* image, 
     }
     if (image == nullptr || options > 64) {
         return invalid_value;
+    }
+    if (driver().loading_waits) {
+        ++driver().waiting_loads;
+        drain(in.lock(), in.in());
+        --driver().waiting_loads;
     }
     in.lock().unlock();
     CUresult error = success;
@@ -284,7 +289,7 @@ CUresult launch_kernel(call& in, CUfunction what, const unsigned (&grid)[3], con
     if (!on) {
         return in.error();
     }
-    // The function and the stream are of one context.
+    // The function and the stream must be of one context.
     if (!tables().functions.contains(what) || what->of->in != &in.in() || on->in != &in.in()) {
         return invalid_handle;
     }

@@ -18,6 +18,7 @@
 #include "host_compiler.hpp"
 #include "image.hpp"
 #include "nvrtc_control.hpp"
+#include "real_nvrtc.hpp"
 #include "scan.hpp"
 #include "shim_abi.hpp"
 
@@ -77,7 +78,7 @@ struct chosen_options {
 
 bool starts_with(const std::string& text, const std::string& start) { return text.rfind(start, 0) == 0; }
 
-/// The value of an option that may stand with "=", or as the next word.
+/// The value of an option, after "=" or as the next word.
 bool takes(const std::vector<std::string>& words, std::size_t& i, std::initializer_list<const char*> names,
            std::string& value) {
     for (const std::string name : names) {
@@ -95,7 +96,7 @@ bool takes(const std::vector<std::string>& words, std::size_t& i, std::initializ
 
 chosen_options read_options(const std::vector<std::string>& words) {
     static const std::regex architecture(R"((sm|compute)_(\d+)[af]?)");
-    // What changes nothing here.
+    // Options without effect here.
     static const std::regex ignored(
         R"((--?(use_fast_math|device-debug|G|generate-line-info|lineinfo|default-device|device-as-default-execution-space|extra-device-vectorization|disable-warnings|w|no-cache|device-int128|relocatable-device-code=(true|false)|rdc=(true|false)|(ftz|prec-sqrt|prec-div|fmad)=(true|false)|(maxrregcount|dopt|diag-suppress|minimal|restrict|split-compile)(=\S+)?)))");
     chosen_options chosen;
@@ -150,7 +151,7 @@ std::string as_nvrtc(const std::string& log) {
     return std::regex_replace(log, place, "$1$2($3): $5:");
 }
 
-/// Asks the library what the symbols of the kernels are called.
+/// Reads the names of the kernels' symbols from the library.
 bool find_lowered_names(program& what, const std::string& object) {
     void* const library = ::dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
@@ -203,6 +204,11 @@ nvrtcResult compile(program& what, const std::vector<std::string>& words) {
     const compiled result = compile_shared(source, object, options);
     what.log = as_nvrtc(result.log);
     if (!result.done || !find_lowered_names(what, object)) {
+        return nvrtc_compilation;
+    }
+    if (std::string log = refused_by_real_nvrtc({what.source, what.name, what.headers, what.expressions, words});
+        !log.empty()) {
+        what.log = std::move(log);
         return nvrtc_compilation;
     }
     const std::string bytes = read_file(object);

@@ -1,4 +1,4 @@
-// What tests tell and ask the fake NVRTC.
+// The controls and queries of the fake NVRTC for tests.
 #pragma once
 
 #include "cuda.hpp"

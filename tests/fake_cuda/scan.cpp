@@ -8,7 +8,7 @@ namespace weir_fake {
 
 namespace {
 
-/// Comments and texts become spaces, so that places stay the same.
+/// Replaces comments and texts by spaces, so that positions stay the same.
 std::string without_comments(const std::string& source) {
     std::string text = source;
     enum { code, line, block, quote, letter } in = code;
@@ -79,7 +79,7 @@ bool is_name(const std::string& token) {
     return std::isalpha(static_cast<unsigned char>(token[0])) != 0 || token[0] == '_';
 }
 
-/// The name of the kernel whose declaration goes on at `i`; empty if there is none.
+/// The name of the kernel whose declaration continues at `i`; empty if there is none.
 std::string kernel_name(const std::vector<std::string>& tokens, std::size_t i) {
     for (; i + 1 < tokens.size() && tokens[i] != ";" && tokens[i] != "{"; ++i) {
         if (tokens[i + 1] != "(" || !is_name(tokens[i])) {

@@ -1,4 +1,4 @@
-// Finds in CUDA C++ source what the host's compiler must be told of.
+// Finds what the host's compiler needs to know in CUDA C++ source.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 namespace weir_fake {
 
 struct scanned_source {
-    std::string text;                  ///< with dynamic shared memory in words of the host; lines stay where they are
-    std::vector<std::string> kernels;  ///< names of those that are no templates, with their namespaces
+    std::string text;                  ///< with dynamic shared memory in the host's terms; line numbers stay the same
+    std::vector<std::string> kernels;  ///< names of the kernels that are no templates, with their namespaces
 };
 
 scanned_source scan(const std::string& source);

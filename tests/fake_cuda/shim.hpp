@@ -1,5 +1,5 @@
 // Put before CUDA C++ source by the fake NVRTC, which has the host's compiler compile it without any header of the host:
-// what NVRTC does not know of itself is not known here either. Not for kernels: inline PTX, half precision, cooperative
+// names that NVRTC does not know are not known here either. Not supported in kernels: inline PTX, half precision, cooperative
 // groups, overloaded kernels, and threads of a block that spin for each other without __nanosleep.
 #pragma once
 

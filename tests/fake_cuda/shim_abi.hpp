@@ -1,4 +1,4 @@
-// What a compiled kernel and the fake driver know of each other. It is compiled into both, and includes nothing: NVRTC knows
+// The interface between a compiled kernel and the fake driver. It is compiled into both, and includes nothing: NVRTC knows
 // no headers of the host either.
 #pragma once
 
@@ -8,7 +8,7 @@ struct dim3 {
     unsigned x, y, z;
 };
 
-/// What a kernel sees of its launch. The driver changes `thread` and `block` before it goes on with another thread.
+/// A kernel's view of its launch. The driver changes `thread` and `block` before it goes on with another thread.
 struct view {
     dim3 thread;
     dim3 block;
@@ -27,7 +27,7 @@ struct view {
 /// A kernel of an image. The image exports a table of them, `weir_fake_kernels`, that ends with a null address, and
 /// `weir_fake_set_view`, which sets the view of the calling thread.
 struct kernel {
-    const char* expression;  ///< as it is in the source, or as the caller of NVRTC named it
+    const char* expression;  ///< as it is in the source, or as the caller of NVRTC wrote it
     void* address;
     void (*run)(void** arguments);
     unsigned count;  ///< of the arguments

@@ -123,7 +123,7 @@ bool is_settled(const stream& what) {
     if (what.queue.empty()) {
         return true;
     }
-    // An entry that runs has left its place empty.
+    // The place of an entry that runs is empty.
     const std::vector<point>& after = what.queue.front().after;
     return std::any_of(after.begin(), after.end(), [](const point& each) { return !each.reached(); });
 }

@@ -16,22 +16,22 @@ namespace weir_fake {
 
 struct stream;
 
-/// "All of this stream's entries up to this one."
+/// A point of a stream: all of its entries up to this one.
 struct point {
     std::shared_ptr<stream> of;
     std::uint64_t position = 0;
     [[nodiscard]] bool reached() const;
 };
 
-/// What an event was recorded as.
+/// A record of an event.
 struct recording {
     point at;
-    std::int64_t nanoseconds = 0;  ///< when it came to pass
+    std::int64_t nanoseconds = 0;  ///< when it completed
 };
 
 struct entry {
     std::vector<point> after;
-    /// Done by the stream's thread, without the lock. Returns the sticky error that it brings about.
+    /// Run by the stream's thread, without the lock. Returns the sticky error that it causes.
     std::function<CUresult()> work;
 };
 
@@ -50,12 +50,12 @@ struct stream {
     bool held = false;       ///< its thread begins nothing
     bool destroyed = false;  ///< its thread ends when the queue is empty
     bool started = false;
-    std::shared_ptr<capture> captured;  ///< what is put here is recorded there; null: it runs
+    std::shared_ptr<capture> captured;  ///< the capture that records the stream's entries; null: they run
     std::uint64_t submitted = 0;
     std::uint64_t completed = 0;
     std::deque<entry> queue;
-    std::condition_variable to_do;     ///< for the stream's thread: something came, or was opened
-    std::condition_variable progress;  ///< for those who wait for it: something was done
+    std::condition_variable to_do;     ///< for the stream's thread: a new entry, or the stream was opened
+    std::condition_variable progress;  ///< for threads that wait for the stream: it made progress
 
     [[nodiscard]] bool blocking() const {
         return kind == stream_kind::per_thread || (kind == stream_kind::user && (flags & stream_non_blocking) == 0);
@@ -64,20 +64,20 @@ struct stream {
 
 std::shared_ptr<stream> make_stream(context& in, stream_kind kind, unsigned flags, int priority);
 
-/// Adds work behind all that the stream must follow, and returns where it stands. Blocks while the queue is full, with the
+/// Adds work behind everything that the stream must follow, and returns its position. Blocks while the queue is full, with the
 /// lock released.
 point enqueue(std::unique_lock<std::mutex>& held, const std::shared_ptr<stream>& on, entry what);
 /// Waits until the point is reached, or the stream's context is broken, with the lock released.
 void wait_for(std::unique_lock<std::mutex>& held, const point& what);
 /// Whether nothing is left in the stream, or its next entry waits for another stream. Changes to true only with its progress.
 bool is_settled(const stream& what);
-/// All that the stream has now.
+/// Everything that the stream has now.
 point tail(const std::shared_ptr<stream>& of);
 
-/// Records in `on`: after all that it has now, and `after`.
+/// Records in `on`: after everything that it has now, and `after`.
 std::shared_ptr<recording> record(std::unique_lock<std::mutex>& held, const std::shared_ptr<stream>& on,
                                   std::vector<point> after = {});
-/// Wakes everyone who waits for a stream, after a change that is not progress.
+/// Wakes all threads that wait for a stream, after a change that is not progress.
 void wake_all();
 
 /// Whether there was a sticky error. For work that polls; takes the lock.

@@ -1,4 +1,4 @@
-// cuStream*: creation, questions, waits and values in memory.
+// cuStream*: creation, queries, waits and values in memory.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

@@ -1,4 +1,4 @@
-// What takes NVTX ranges, in both forms: a library with NVTX's functions, and a tool that gives its functions to the program.
+// A receiver of NVTX ranges in both forms: a library with NVTX's functions, and a tool that gives its functions to the program.
 // Writes a line for each call to the file that WEIR_FAKE_NVTX_LOG names.
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ int tools_pop() {
     return --depth;
 }
 
-// As the header of NVTX 3 has them.
+// The layout of NVTX 3's header.
 struct callbacks {
     std::size_t struct_size;
     int (*get_module_function_table)(int module, void**** table, unsigned* size);

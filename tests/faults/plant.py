@@ -3,7 +3,11 @@
 
 Each fault replaces one expression or one statement by a choice: if the environment variable WEIR_PLANTED_FAULT names the fault
 when the program starts, the faulty code runs, else the code as it is. So one binary holds all faults, and the sources stay
-clean. A fault whose original text does not occur exactly once in its file is stale, and an error.
+clean.
+
+A fault is found by the text of its original. If its file does not have this text, the fault is found by its shape (see
+shapes.py): what was renamed since is renamed in the fault, too. A file that was moved is found by its name. A fault that fits
+no place, or several, is stale, and an error.
 
 Usage: plant.py REPOSITORY TREE
 """
@@ -11,8 +15,11 @@ Usage: plant.py REPOSITORY TREE
 from __future__ import annotations
 
 import pathlib
+import re
 import sys
 import tomllib
+
+from shapes import matches, translated
 
 FOLDERS = ("CMakeLists.txt", "cmake", "include", "src", "tests", "docs", "tools")
 HEADER = "weir/detail/planted_fault.hpp"
@@ -35,6 +42,8 @@ def read_faults(path: pathlib.Path) -> list[dict[str, str]]:
             raise StaleFault(f"fault {fault['name']} lacks {', '.join(sorted(missing))}")
         if fault.get("form", "expression") == "expression" and any(";" in fault[part] for part in ("original", "mutant")):
             raise StaleFault(f"fault {fault['name']} is a statement: say form = \"statement\", or leave the rest of it out")
+        if fault.get("form") == "statement" and "//" in fault["original"].splitlines()[-1]:
+            raise StaleFault(f"fault {fault['name']} ends with a comment, behind which the rest of its line would be lost")
     return faults
 
 
@@ -50,26 +59,73 @@ def planted(number: int, fault: dict[str, str]) -> str:
     return mutant.replace("PLANTED", condition)
 
 
-def plant(faults: list[dict[str, str]], sources: dict[str, str]) -> dict[str, str]:
-    """The files that faults change: path to new text. `sources` maps the paths of all named files to their texts."""
+def found_file(repository: pathlib.Path, file: str) -> str:
+    """The path of a fault's file; where nothing has this path, the path of the only file with the same name."""
+    if (repository / file).is_file():
+        return file
+    name = pathlib.PurePath(file).name
+    there = sorted(str(path.relative_to(repository)) for folder in FOLDERS for path in (repository / folder).rglob(name))
+    if len(there) != 1:
+        several = f"several files have its name: {', '.join(there)}" if there else "no other file has its name"
+        raise StaleFault(f"{file} is gone, and {several}")
+    return there[0]
+
+
+def lines(text: str, places: list[int]) -> str:
+    """The numbers of the lines of these places."""
+    return ", ".join(str(text.count("\n", 0, place) + 1) for place in places)
+
+
+def cuts_a_word(text: str, start: int, end: int) -> bool:
+    """Whether a word of the text goes on across one of these two places."""
+    return any(re.match(r"\w\w", text[max(at - 1, 0) : at + 1]) for at in (start, end))
+
+
+def fit(fault: dict[str, str], text: str) -> tuple[int, int, dict[str, str]]:
+    """Where a fault stands in its file (begin and end), and the fault with the names and the white space of this file."""
+    original = fault["original"].strip("\n")
+    complaint = f"fault {fault['name']}: its original text occurs"
+    # A text that begins or ends within a word is not this text: after a rename of known_, was_known_ has it.
+    found = [one.span() for one in re.finditer(re.escape(original), text) if not cuts_a_word(text, *one.span())]
+    if len(found) > 1:
+        raise StaleFault(f"{complaint} {len(found)} times in {fault['file']}")
+    if found:
+        return *found[0], fault
+    there = matches(original, text)
+    if not there:
+        raise StaleFault(f"{complaint} 0 times in {fault['file']}, and nothing there has its shape: say what the fault is now")
+    if len(there) > 1:
+        places = lines(text, [one.start for one in there])
+        raise StaleFault(f"{complaint} 0 times in {fault['file']}, and it may be any of the lines {places}: say which")
+    one = there[0]
+    renamed = one.renamed()
+    return one.start, one.end, fault | {
+        "original": text[one.start : one.end],
+        "mutant": translated(fault["mutant"], renamed),
+        "renamed": ", ".join(f"{old} -> {new}" for old, new in renamed.items()),
+    }
+
+
+def plant(faults: list[dict[str, str]], sources: dict[str, str], notes: list[str] | None = None) -> dict[str, str]:
+    """The files that faults change: path to new text. `sources` maps the paths of all named files to their texts.
+
+    `notes` gets a line for each fault whose names had to be changed.
+    """
     changed: dict[str, str] = {}
     # Places are found in the sources as they are, so that one fault does not hide another.
-    places: dict[str, list[tuple[int, int, str]]] = {}
+    places: dict[str, list[tuple[int, int, str, str]]] = {}
     for number, fault in enumerate(faults, start=1):
-        text = sources[fault["file"]]
-        original = fault["original"].strip("\n")
-        count = text.count(original)
-        if count != 1:
-            raise StaleFault(f"fault {fault['name']}: its original text occurs {count} times in {fault['file']}")
-        start = text.index(original)
-        places.setdefault(fault["file"], []).append((start, start + len(original), planted(number, fault)))
+        start, end, fitted = fit(fault, sources[fault["file"]])
+        if notes is not None and fitted.get("renamed"):
+            notes.append(f"fault {fault['name']} follows a rename: {fitted['renamed']}")
+        places.setdefault(fault["file"], []).append((start, end, planted(number, fitted), fault["name"]))
     for file, replaced in places.items():
-        text, end_of_last = "", 0
-        for start, end, new in sorted(replaced):
+        text, end_of_last, last = "", 0, ""
+        for start, end, new, name in sorted(replaced):
             if start < end_of_last:
-                raise StaleFault(f"two faults overlap in {file}")
+                raise StaleFault(f"two faults overlap in {file}: {last} and {name}")
             text += sources[file][end_of_last:start] + new
-            end_of_last = end
+            end_of_last, last = end, name
         changed[file] = f'#include "{HEADER}"\n' + text + sources[file][end_of_last:]
     return changed
 
@@ -103,13 +159,16 @@ def write(path: pathlib.Path, text: bytes) -> None:
 
 def main(arguments: list[str]) -> int:
     repository, tree = (pathlib.Path(argument).resolve() for argument in arguments)
-    faults = read_faults(repository / "tests/faults/faults.toml")
-    sources = {fault["file"]: (repository / fault["file"]).read_text() for fault in faults}
+    notes: list[str] = []
     try:
-        changed = plant(faults, sources)
+        faults = read_faults(repository / "tests/faults/faults.toml")
+        faults = [fault | {"file": found_file(repository, fault["file"])} for fault in faults]
+        changed = plant(faults, {fault["file"]: (repository / fault["file"]).read_text() for fault in faults}, notes)
     except StaleFault as stale:
         print(f"plant.py: {stale}", file=sys.stderr)
         return 1
+    for note in notes:
+        print(f"plant.py: {note}")
     kept = {tree / "include" / HEADER}
     write(tree / "include" / HEADER, header(faults).encode())
     for folder in FOLDERS:

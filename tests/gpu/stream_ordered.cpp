@@ -1,12 +1,12 @@
 // Memory of the driver's pool on two streams of a CUDA device: arrays are dropped while they are in use, and their memory is
-// used again. For NVIDIA's sanitizer, which watches whether each use is ordered behind its allocation and before its end:
+// used again. For NVIDIA's sanitizer, which checks that each use is ordered behind its allocation and before its end:
 //
 //   compute-sanitizer --tool memcheck --track-stream-ordered-races all --report-api-errors no --error-exitcode 9
 //       gpu-stream_ordered [early]
 //
-// Without `early` it is to find nothing and to exit with 0. With `early`, the control, memory is given back on another stream
-// without any order, as by hand: the sanitizer is to find that, and to exit with 9. Exit status without the sanitizer:
-// 0: the results are right; 1: they are not; 2: no CUDA device. `early` does not look at results.
+// Without `early` the sanitizer must find nothing, and the program exits with 0. With `early`, the control, memory is given back on
+// another stream without any order, by hand: the sanitizer must find that, and the exit status is 9. Exit status without the sanitizer:
+// 0: the results are right; 1: they are not; 2: no CUDA device. `early` does not check results.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -14,9 +14,9 @@
 #include <string_view>
 #include <utility>
 
-#include "backend/cuda/context.hpp"
-#include "backend/cuda/driver.hpp"
-#include "runtime/device_state.hpp"
+#include "backend/cuda/device/context.hpp"
+#include "backend/cuda/device/driver.hpp"
+#include "runtime/devices/device_state.hpp"
 #include "weir/weir.hpp"
 
 namespace {
@@ -39,7 +39,7 @@ extern "C" __global__ void add_one(const double* x, double* y, long long n) {
     return one;
 }
 
-void step(const weir::stream& on, const weir::array& to, const weir::array& from) {
+void step(const weir::stream& on, weir::array& to, const weir::array& from) {
     weir::launch(on, add_one(), {64, 256}, weir::in<double>(from), weir::out<double>(to), count);
 }
 
@@ -53,29 +53,28 @@ bool drop_in_use() {
         const weir::stream& on = i % 2 == 0 ? first : second;
         weir::array y = weir::empty(count, weir::dtype::float64, on);
         step(on, y, x);
-        x = std::move(y);  // what was read goes while it is read
+        x = std::move(y);  // what was read is dropped while it is read
     }
     const weir::host_view<const double> seen = x.read<double>();
     return std::all_of(seen.begin(), seen.end(), [](double value) { return value == rounds; });
 }
 
-/// The same mistake as programs make: allocated and used on one stream, freed on another one at once.
+/// A common mistake: allocated and used on one stream, freed on another one at once.
 void free_early() {
     namespace gpu = weir::backend::cuda;
     const weir::stream first(weir::cuda());
     const weir::stream second(weir::cuda());
-    gpu::device_context& in = gpu::context_of(weir::cuda().state().driver());
+    gpu::device_context& in = gpu::context_of(weir::cuda().state(weir::detail::key).driver());
     const weir::array x = weir::full(count, 0, weir::dtype::float64, first);
-    // Who has a stream's handle finds in the stream all that was enqueued.
-    auto* const a = static_cast<gpu::stream_handle>(first.native().handle);
-    auto* const b = static_cast<gpu::stream_handle>(second.native().handle);
+    // Once a stream's handle is given out, the stream contains everything that was enqueued.
+    auto* const a = static_cast<gpu::stream_handle>(first.handle());
+    auto* const b = static_cast<gpu::stream_handle>(second.handle());
     const gpu::in_context scope(in);
     for (int i = 0; i < rounds; ++i) {
         gpu::device_pointer memory = 0;
         in.expect(in.api().memory_alloc_async(&memory, count * sizeof(double), a), "cuMemAllocAsync");
-        const weir::array y(
-            weir::buffer::wrap(reinterpret_cast<void*>(memory), count * sizeof(double), weir::cuda(), [] {}),
-            weir::dtype::float64, count);
+        weir::array y(weir::buffer::wrap(reinterpret_cast<void*>(memory), count * sizeof(double), weir::cuda(), [] {}),
+                      weir::dtype::float64, count);
         step(first, y, x);
         in.expect(in.api().memory_free_async(memory, b), "cuMemFreeAsync");
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests what others get of Weir: an installation, a package, a source folder to add to their own project.
+"""Tests what users get: an installation, a package, a source folder to add to their own project.
 
 Usage: install_test.py SETTINGS TEST...
 """
@@ -74,7 +74,7 @@ class InstallTest(unittest.TestCase):
     def expect_complete(self, prefix, libdir):
         """Everything is there, and nothing but that."""
         files = {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if not path.is_dir()}
-        headers = {path.relative_to(ROOT).as_posix() for path in (ROOT / "include").rglob("*.hpp")}
+        headers = {path.relative_to(ROOT).as_posix() for path in (ROOT / "include").rglob("*.h*")}
         self.assertEqual({name for name in files if name.startswith("include/")}, headers)
         doc = {name for name in files if name.startswith("share/doc/weir/")}
         pages = {f"share/doc/weir/docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}
@@ -159,6 +159,21 @@ class InstallTest(unittest.TestCase):
             with self.subTest(name, variable="WEIR_CHECK"):
                 self.assertIn("weir check: no races found", self.start(program, WEIR_CHECK="1").stderr)
                 self.assertNotIn("weir check", self.start(program, WEIR_CHECK="").stderr)  # the control
+
+    def test_plain_c(self):
+        """A C compiler takes the installed weir.h, and links either library without being told of C++."""
+        folder = self.fresh("plain_c")
+        folder.mkdir()
+        source = ROOT / "examples/plain_c.c"
+        self.run_ok(
+            settings["c_compiler"], "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{self.prefix / 'include'}",
+            source, f"-L{self.libdir}", "-lweir", "-o", folder / "shared")
+        self.assertEqual(self.needed(folder / "shared"), [settings["soname"]])
+        self.expect_works(folder / "shared", LD_LIBRARY_PATH=self.libdir)
+        self.run_ok(
+            settings["c_compiler"], "-std=c11", f"-I{self.prefix / 'include'}", source, self.libdir / "libweir.a",
+            "-lstdc++", "-pthread", "-ldl", "-lm", "-o", folder / "static")
+        self.expect_works(folder / "static")
 
     def test_first_program(self):
         """The commands of docs/first-program.md do what the page says, in a shell, with what was installed."""

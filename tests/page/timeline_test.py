@@ -1,4 +1,4 @@
-"""The timeline's page, used as a person would. Usage: timeline_test.py EXAMPLE CHROMIUM
+"""The timeline's page, used as a reader uses it. Usage: timeline_test.py EXAMPLE CHROMIUM
 
 EXAMPLE is the program examples/timeline.cpp. Exits with 77 if the second argument is no program.
 """
@@ -55,7 +55,7 @@ def made_up_log(count, streams=8):
 
 
 class Colours(unittest.TestCase):
-    """The page as a person opens it: its plain address, in a browser of either colour theme."""
+    """The page as a reader opens it: its plain address, in a browser of either colour theme."""
 
     def colours(self, dark):
         """The colours of the bars and of the swatches, by label, as hue, lightness and saturation."""
@@ -140,7 +140,7 @@ class Page(unittest.TestCase):
             self.show("\n".join(json.dumps(record) for record in records))
             return self.run_in_page("log.simulated"), "simulated time" in self.text("legend")
 
-        executions[-1]["end"] += 1000000  # how late it is says nothing
+        executions[-1]["end"] += 1000000  # the length of the delay does not matter
         self.assertEqual(simulated(), (False, False))
         for record in executions:
             record["clock"] = "virtual"

@@ -1,5 +1,5 @@
-// Random views of one buffer against a list of the elements that each of them shows: where elements are, which views share
-// bytes, and what copies between overlapping views give.
+// Random views of one buffer, compared with a list of the elements that each of them shows: where elements are, which views share
+// bytes, and the results of copies between overlapping views.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,10 +16,10 @@ namespace {
 
 constexpr std::int64_t buffer_elements = 120;
 
-/// What a view shows, element by element: shares no code with the library.
+/// The elements that a view shows, one by one: shares no code with the library.
 struct listed {
     std::vector<std::int64_t> extents;
-    std::vector<std::int64_t> elements;  ///< where each is in the buffer, in C order
+    std::vector<std::int64_t> elements;  ///< the position of each in the buffer, in C order
 
     [[nodiscard]] std::int64_t at(std::vector<std::int64_t> index) const {
         std::int64_t flat = 0;
@@ -126,7 +126,7 @@ private:
             return from_to(0, 3) == 0 ? std::nullopt : std::optional(from_to(-extent - 2, extent + 2));
         };
         part = {bound(), bound(), from_to(0, 1) == 0 ? from_to(1, 3) : -from_to(1, 3)};
-        // Which indices a slice selects: those that counting from one bound to the other meets within the extent.
+        // The indices that a slice selects: those that counting from one bound to the other reaches within the extent.
         std::vector<std::int64_t> chosen;
         const auto absolute = [&](std::int64_t index) { return index < 0 ? index + extent : index; };
         if (part.step > 0) {
@@ -218,7 +218,7 @@ private:
             b.view = *same;
             b.list.extents = extents;
         } else {
-            // No strides say it: the distances between the elements of some dimension differ.
+            // No strides can describe it: the distances between the elements of some dimension differ.
             EXPECT_FALSE(is_strided({extents, b.list.elements}));
         }
     }
@@ -291,7 +291,7 @@ TEST(O3, FootprintsOfRandomViewsShareBytesExactlyWhereTheViewsDo) {
         const std::set<std::int64_t> in_a(a.list.elements.begin(), a.list.elements.end());
         const bool share = std::any_of(b.list.elements.begin(), b.list.elements.end(),
                                        [&](std::int64_t one) { return in_a.count(one) != 0; });
-        ASSERT_EQ(order::compare(a.view.footprint(), b.view.footprint()),
+        ASSERT_EQ(order::compare(a.view.footprint(detail::key), b.view.footprint(detail::key)),
                   share ? order::overlap_kind::certain : order::overlap_kind::none)
             << "seed " << seed + 1 << ", pair " << i;
         (share ? shared : apart) += 1;
@@ -305,11 +305,11 @@ void copies_of(dtype type, std::uint32_t from) {
     random_views random(from);
     const stream s;
     const buffer memory(buffer_elements * sizeof(T), s);
-    const array all(memory, type, buffer_elements);
+    array all(memory, type, buffer_elements);
     int entangled = 0;
     for (int i = 0; i < programs() / 8; ++i) {
-        const auto to = random.make(memory, type);
-        // A source of the same shape, or of one that broadcasts to it, somewhere else in the buffer.
+        auto to = random.make(memory, type);
+        // A source of the same shape, or of a shape that broadcasts to it, somewhere else in the buffer.
         std::vector<std::int64_t> extents = to.list.extents;
         if (random.from_to(0, 3) == 0 && !extents.empty()) {
             extents.erase(extents.begin());
@@ -339,8 +339,8 @@ void copies_of(dtype type, std::uint32_t from) {
         if (last >= buffer_elements) {
             continue;
         }
-        const array source(memory, type, shape(std::span<const std::int64_t>(extents)), strides,
-                           static_cast<std::size_t>(first) * sizeof(T));
+        array source(memory, type, shape(std::span<const std::int64_t>(extents)), strides,
+                     static_cast<std::size_t>(first) * sizeof(T));
         std::vector<T> expected(buffer_elements);
         {
             const auto host = all.write<T>();
@@ -361,7 +361,7 @@ void copies_of(dtype type, std::uint32_t from) {
         for (std::size_t n = 0; n < taken.size(); ++n) {
             expected[static_cast<std::size_t>(to.list.elements[n])] = taken[n];
         }
-        entangled += order::overlap(to.view.footprint(), source.footprint()) ? 1 : 0;
+        entangled += order::overlap(to.view.footprint(detail::key), source.footprint(detail::key)) ? 1 : 0;
         copy(s, to.view, source);
         const auto seen = all.read<T>();
         ASSERT_TRUE(std::equal(seen.begin(), seen.end(), expected.begin())) << "seed " << from << ", copy " << i;

@@ -1,6 +1,6 @@
-// How much memory the pool takes from its driver, for random traffic, against the rule (L1): no more than 1.25 times the peak
-// of live and pending bytes, or than its floor, as long as something free fits, never more while something complete fits, never beyond the
-// limit; and nothing once the traffic repeats itself.
+// How much memory the pool takes from its driver for random traffic, compared with the rule (L1): no more than 1.25 times the peak
+// of live and pending bytes, or than its floor, as long as some free memory fits; no more at all while complete memory fits; never
+// beyond the limit; and nothing more once the traffic repeats itself.
 #include <map>
 #include <random>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t up(std::size_t bytes) { return (bytes + 2 * mib - 1) / (2 * mib) * (2 * mib); }
 
-/// Random traffic on a few streams, with a model that knows only what a user knows: who owns what, and what has run.
+/// Random traffic on a few streams, with a model that knows only what a user knows: which memory has owners, and which operations ran.
 class GrowthTraffic {
 public:
     GrowthTraffic(std::uint64_t seed, frontiers::timeline_id lines, std::size_t limit)
@@ -31,6 +31,7 @@ public:
     block* allocate(std::size_t bytes) {
         const auto line = static_cast<frontiers::timeline_id>(1 + random_() % (tail_.size() - 1));
         const std::size_t held = driver_.held;
+        const std::size_t largest = driver_.chunks.empty() ? 0 : *driver_.chunks.rbegin();
         const statistics before = pool_.stats();
         block* b = pool_.take_recent(bytes, line);
         if (b == nullptr) {
@@ -45,7 +46,7 @@ public:
             const std::size_t bound = std::max(pool::least_floor, up(peak + peak / 4));
             grown_beyond_ = std::max(grown_beyond_, driver_.held > bound ? driver_.held : 0);
             if (before.live + before.pending == 0) {
-                EXPECT_LT(held, up(b->capacity)) << "all of it was free and complete, and yet it grew";
+                EXPECT_LT(largest, b->capacity) << "all of a chunk was free and complete, and yet the pool grew";
             }
         }
         b->history.reserve(1);
@@ -79,7 +80,7 @@ public:
     [[nodiscard]] std::size_t owners() const { return live_.size(); }
     [[nodiscard]] int driver_calls() const { return driver_.calls; }
     [[nodiscard]] std::size_t held() const { return driver_.held; }
-    /// The most it held after growing beyond 1.25 times the peak and the floor; 0 if it never did.
+    /// The most that the pool held after growing beyond 1.25 times the peak and the floor; 0 if it never did.
     [[nodiscard]] std::size_t grown_beyond() const { return grown_beyond_; }
     std::mt19937_64& random() { return random_; }
 
@@ -143,7 +144,8 @@ TEST(L1GrowthProperty, ArraysOfAnySizeStayWithinTheLimitAndApart) {
 
 TEST(L1GrowthProperty, ControlWhereNothingFreeFitsItGrowsBeyondThat) {
     std::size_t beyond = 0;
-    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    // Which blocks merge depends on the addresses that the process got, so some seeds test nothing.
+    for (std::uint64_t seed = 0; seed < 3000 && beyond == 0; ++seed) {
         GrowthTraffic traffic(seed, 4, std::size_t{1} << 40);
         run(traffic, [](std::mt19937_64& random) { return std::size_t{1} << (random() % 24); });
         beyond = std::max(beyond, traffic.grown_beyond());

@@ -1,4 +1,4 @@
-// Random programs on the pool against brute force (rule L1): whoever gets memory, its accesses come after all accesses
+// Random programs on the pool, compared with brute force (rule L1): the accesses of a new owner of memory come after all accesses
 // that earlier owners made to the same bytes, with manual ordering too.
 #include <gtest/gtest.h>
 
@@ -22,14 +22,14 @@ using frontiers::timeline_id;
 
 constexpr timeline_id streams = 4;
 
-/// One operation as it is: what it comes after, from the waits that were issued alone.
+/// One operation as it really runs: what it comes after, from the waits that were issued alone.
 struct operation {
     point at;
     std::vector<bool> after;  ///< by number of operation
     bool over = false;
 };
 
-/// An access that somebody made to a granule of memory.
+/// An access to a granule of memory.
 struct access {
     std::size_t operation = 0;
     std::uint64_t owner = 0;
@@ -53,7 +53,7 @@ public:
     program(const program&) = delete;
     program& operator=(const program&) = delete;
 
-    /// Runs the program; what went wrong, nothing if all is well.
+    /// Runs the program. Returns what went wrong; nothing if all is right.
     std::string run() {
         for (int step = 0; step < 120 && wrong_.empty(); ++step) {
             switch (random_() % 8) {
@@ -126,7 +126,7 @@ private:
             order::access_mode mode;
         };
         std::vector<part> parts;
-        const bool hazards = random_() % 2 == 0;  // else the program orders its operations itself: it does not
+        const bool hazards = random_() % 2 == 0;  // else the program should order its operations itself: it does not
         for (std::size_t i = 0; i <= random_() % 2; ++i) {
             block& b = *live_[random_() % live_.size()];
             const std::uint64_t begin = random_() % b.size();
@@ -153,7 +153,7 @@ private:
         }
     }
 
-    /// Enqueues an operation with the waits of `plan`, and notes what it truly comes after.
+    /// Enqueues an operation with the waits of `plan`, and records what it really comes after.
     order::mark issue(timeline_id line, order::plan& plan) {
         plan.resolve();
         operation made;
@@ -178,7 +178,7 @@ private:
         return end;
     }
 
-    /// Everything that others did to these bytes must be over or before `number`.
+    /// Every other access to these bytes must be complete or come before `number`.
     void touch(std::size_t number, const block& b, const order::footprint& where) {
         for (std::uint64_t i = where.begin / granule; i <= (where.end - 1) / granule; ++i) {
             std::vector<access>& accesses = memory_[b.address + i * granule];
@@ -195,7 +195,7 @@ private:
         }
     }
 
-    /// The operation is over, and so is all that it came after.
+    /// The operation is complete, and so is everything that it came after.
     void complete(std::size_t number) {
         for (std::size_t i = 0; i <= number; ++i) {
             operation& one = operations_[i];

@@ -14,7 +14,7 @@ constexpr recipe long_program{.steps = 20'000, .streams = 40, .modes = true};
 drive_sizes sizes_of(const program& p, bool completion) {
     drive_options how{.completion = completion, .pace = 4 * p.streams.size(), .seed = 7};
     for (std::size_t s = 0; s < p.streams.size(); ++s) {
-        // Not the first ones, whose points are kept, since they take no memory.
+        // Not the first timelines, whose points are always kept, since they take no memory.
         how.names.push_back(weir::order::frontier::direct + static_cast<weir::order::timeline_id>(s));
     }
     driver d{p, how};

@@ -1,4 +1,4 @@
-// What a property test has seen.
+// What the programs of a property test contained.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace order_test {
 
 constexpr unsigned own_kinds = hazards | reuse | dependency;
 
-/// Counts what the programs of a test were about: prints it, and asserts that they were worth running.
+/// Counts what the programs of a test contained, prints it, and asserts that they were worth running.
 class census {
 public:
     explicit census(const char* what) : what_(what) {}

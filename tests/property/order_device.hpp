@@ -1,5 +1,5 @@
-// A device for the driver: streams that run what they were given, at random, as far as waits allow. It says which epochs
-// are over, as a runtime's watermarks do, lagging behind at will.
+// A device for the driver: streams that run what they were given, at random, as far as waits allow. It reports which epochs
+// are complete, as a runtime's watermarks do, with a random lag.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +18,12 @@ public:
     using epoch = weir::order::epoch;
     using timeline_id = weir::order::timeline_id;
 
-    /// `names` are the timelines of the streams. With `runs` false nothing is ever known to be over; else less than
-    /// `pace` things run between two steps.
+    /// `names` are the timelines of the streams. If `runs` is false, no operation is ever known to be complete; else fewer than
+    /// `pace` operations run between two steps.
     device(std::vector<timeline_id> names, bool runs, std::uint64_t pace, std::uint64_t seed)
         : names_(std::move(names)), runs_(runs), pace_(pace), random_(seed), streams_(names_.size()) {}
 
-    /// Enqueues what runs on `stream` at `position`, after what `waits` say. What is there already is added to.
+    /// Enqueues an operation on `stream` at `position`, after its `waits`. If there is one at that position already, adds the waits to it.
     void enqueue(int stream, int position, const std::vector<edge>& waits) {
         auto& queue = at(stream).queue;
         if (queue.empty() || queue.back().position != position) {
@@ -32,7 +32,7 @@ public:
         queue.back().waits.insert(queue.back().waits.end(), waits.begin(), waits.end());
     }
 
-    /// Says that the stream's next epoch stands for everything in it up to `position`.
+    /// The stream's next epoch stands for everything in it up to `position`.
     void stand(int stream, int position) { at(stream).epochs.push_back(position); }
 
     /// The position that an epoch stands for.
@@ -40,7 +40,7 @@ public:
         return of == 0 ? -1 : streams_[static_cast<std::size_t>(stream)].epochs[static_cast<std::size_t>(of - 1)];
     }
 
-    /// Runs a few things and lets the watermarks follow, perhaps not all the way.
+    /// Runs a few operations and lets the watermarks follow, perhaps not all the way.
     void progress() {
         if (!runs_) {
             return;
@@ -55,7 +55,7 @@ public:
         }
     }
 
-    /// Runs until everything in `stream` up to `position` is over, as the host does when it waits.
+    /// Runs until everything in `stream` up to `position` is complete, as the host does when it waits.
     void run_until(int stream, int position) {
         while (runs_ && pending(stream, position)) {
             run_one(static_cast<int>(random_() % streams_.size()));
@@ -71,7 +71,7 @@ public:
         return 0;
     }
 
-    /// What is newly known to be over, as facts for the steps from position `from` on.
+    /// The operations newly known to be complete, as facts for the steps from position `from` on.
     [[nodiscard]] std::vector<edge> newly_over(int from) {
         std::vector<edge> facts;
         for (std::size_t s = 0; s < streams_.size(); ++s) {
@@ -85,13 +85,13 @@ public:
         return facts;
     }
 
-    /// How many timelines have work that is not known to be over.
+    /// How many timelines have work that is not known to be complete.
     [[nodiscard]] std::size_t unfinished() const {
         return static_cast<std::size_t>(std::count_if(
             streams_.begin(), streams_.end(), [](const one_stream& s) { return s.completed < s.epochs.size(); }));
     }
 
-    /// Plants a mistake: the watermarks run ahead of the work.
+    /// Plants a fault: the watermarks run ahead of the work.
     void run_ahead() { ahead_ = true; }
 
 private:

@@ -153,7 +153,7 @@ void driver::play(const step& at, int index) {
 }
 
 void driver::launch(const step& at, int index) {
-    // Every second one that may goes the shorter way.
+    // Every second operation that a short plan can handle takes it.
     if (index % 2 == 0 && launch_shortly(at, index)) {
         return;
     }
@@ -183,7 +183,7 @@ void driver::launch(const step& at, int index) {
     }
 }
 
-// As the runtime does where a short plan can tell, which must find the same waits. Whether it could.
+// As the runtime does where a short plan can handle the operation; it must find the same waits. Returns whether it could.
 bool driver::launch_shortly(const step& at, int index) {
     const bool all_by_weir =
         std::all_of(at.touches.begin(), at.touches.end(), [&](const touch& t) { return by_weir(t, at); });
@@ -290,7 +290,7 @@ void driver::make(int buffer) {
     }
 }
 
-// The package's stream comes after every access so far; the package may read and write from here on.
+// The package's stream comes after every access so far; from then on the package may read and write.
 void driver::hand_out(const step& at, int index) {
     const auto b = static_cast<std::size_t>(at.object);
     const int to = current_[static_cast<std::size_t>(at.package)];
@@ -340,7 +340,7 @@ std::vector<int> driver::peers(const step& at) const {
     return found;
 }
 
-// What an event that is recorded on a stream now holds. A stream that others fill, too, gets a fresh epoch.
+// The mark of an event that is recorded on a stream now. A stream that others use, too, gets a fresh epoch.
 order::mark driver::tail_of(int index, int step) {
     if (adopted_[static_cast<std::size_t>(index)]) {
         device_.stand(index, operation(step) - 1);
@@ -432,7 +432,7 @@ order::clock driver::clock_after(plan& from) const {
     return order::make_clock(merged);
 }
 
-// Issues the waits of a plan on a stream and reserves the epoch of what they belong to, by a short plan if there is one.
+// Issues the waits of a plan on a stream and reserves the epoch of their operation, by a short plan if there is one.
 order::mark driver::commit(int on, plan& from, int position, const order::short_plan* by) {
     std::vector<edge> issued;
     for (const order::wait& it : from.waits()) {

@@ -1,5 +1,5 @@
-// Plays a program through src/order as the runtime would: need, resolve, reserve, record; and notes which waits it
-// issued. Mistakes can be planted, so that the oracle can show that it sees them.
+// Plays a program through src/order as the runtime would (need, resolve, reserve, record), and records which waits it
+// issued. Faults can be planted, so that the oracle can show that it detects them.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ namespace order_test {
 
 struct drive_options {
     fault planted = fault::none;
-    bool completion = false;                        ///< the device runs along, and what is over counts as ordered
-    std::uint64_t pace = 6;                         ///< how fast it runs
-    std::uint64_t seed = 0;                         ///< for the device's random progress
+    bool completion = false;  ///< the device runs meanwhile, and what is complete counts as ordered
+    std::uint64_t pace = 6;   ///< how fast it runs
+    std::uint64_t seed = 0;   ///< for the device's random progress
     std::vector<weir::order::timeline_id> names{};  ///< of the timelines of the streams; by default their indices
 };
 
-/// How large things became.
+/// The largest sizes that occurred.
 struct drive_sizes {
     std::size_t clock = 0;
-    /// The most by which a new clock had more points than unfinished timelines, or than take no memory.
+    /// The largest excess of points in a new clock over the unfinished timelines, or over the points that take no memory.
     std::size_t clock_over_needed = 0;
     std::size_t history = 0;
 };
@@ -73,8 +73,8 @@ private:
     std::vector<mark> events_;
     std::vector<int> current_;
     std::vector<unsigned> shared_;
-    std::vector<mark> entries_;    // of each stream the last point made for an entry
-    std::vector<int> bare_waits_;  // of each stream how many waits its tail consists of
+    std::vector<mark> entries_;    // for each stream the last point made for an entry
+    std::vector<int> bare_waits_;  // for each stream, how many waits are at its tail
     std::vector<bool> adopted_;    // streams that packages use, too
     outcome done_;
     drive_sizes sizes_;

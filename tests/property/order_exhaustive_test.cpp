@@ -1,4 +1,4 @@
-// All programs of a few steps: what is small enough to be complete leaves nothing to luck.
+// All programs of a few steps: small enough to be complete, so nothing depends on chance.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 constexpr int streams = 3;
 constexpr int cells = 2;
 
-// Two bytes of memory that change hands when `reborn` says so, one event, three streams.
+// Two bytes of memory that change owners when `reborn` says so, one event, three streams.
 class enumeration {
 public:
     enumeration() {
@@ -24,7 +24,7 @@ public:
         base_.buffers.push_back({0, cells, order_by::silent, {}, 0});
     }
 
-    // Visits all programs of exactly `length` steps, but for the names of the streams.
+    // Visits all programs of exactly `length` steps, up to renaming of the streams.
     template <class Visit>
     void all(int length, Visit&& visit) {
         extend(base_, 0, length, visit);
@@ -37,7 +37,7 @@ private:
             visit(so_far);
             return;
         }
-        // Streams are named in the order in which they appear: all else is the same program with other names.
+        // Streams are named in the order in which they appear: other programs differ only in names.
         const int known = std::min(used + 1, streams);
         const int owner = static_cast<int>(so_far.buffers.size()) - 1;
         for (int s = 0; s < known; ++s) {
@@ -53,7 +53,7 @@ private:
                 }
             }
             if (so_far.steps.empty()) {
-                continue;  // an event or a wait means nothing yet
+                continue;  // an event or a wait has no effect yet
             }
             step event;
             event.stream = s;
@@ -107,7 +107,7 @@ TEST(O10, WaitsAreTheMinimumInAllTinyPrograms) {
                 if (!right) {
                     return;
                 }
-                // Under manual ordering the last step is automatic again: it must find all that was left unordered.
+                // Under manual ordering the last step is automatic again: it must find everything that was left unordered.
                 p.process = mode;
                 p.steps.back().scope = order_by::weir;
                 const outcome done = drive(p);

@@ -1,4 +1,4 @@
-// Mistakes that a driver can be told to make.
+// Faults that can be planted in the order driver.
 #pragma once
 
 #include <cstddef>
@@ -6,27 +6,27 @@
 
 namespace order_test {
 
-/// A mistake in the engine or in how it is driven.
+/// A fault in the engine or in how it is driven.
 enum class fault : std::uint8_t {
     none,
     smaller_clock,     ///< merging two clocks keeps the smaller epoch
-    clock_runs_ahead,  ///< after a wait the stream counts as ordered after all that the other stream holds
-    clocks_ignored,    ///< nobody learns what the operation waited for was itself ordered after
-    epochs_ignored,    ///< who knows any epoch of a timeline knows all
+    clock_runs_ahead,  ///< after a wait the stream counts as ordered after everything in the other stream
+    clocks_ignored,    ///< a waiting stream does not learn what its target was itself ordered after
+    epochs_ignored,    ///< a stream ordered after any epoch of a timeline counts as ordered after all
     no_read_after_write,
     no_write_after_read,
     no_write_after_write,
     no_reuse,
     no_dependency,
-    unordered_dropped,     ///< a covering write makes earlier accesses forgotten that it is not ordered after
-    former_owner_dropped,  ///< a covering write makes the former owner forgotten
-    death_forgotten,       ///< memory comes to its new owner without its death frontier
+    unordered_dropped,     ///< a covering write drops earlier accesses that it is not ordered after
+    former_owner_dropped,  ///< a covering write drops the former owner's accesses
+    death_forgotten,       ///< memory goes to its new owner without its death frontier
     late_event,            ///< a wait takes the tail of the event's stream at the wait, not at the record
     first_event,           ///< recording again does not overwrite
     wait_without_epoch,    ///< a wait moves a stream's clock and not its tail
     outermost_mode,        ///< of array, stream, scope and process the outermost wins
     host_does_not_wait,
-    watermark_ahead,  ///< work counts as over before it is
+    watermark_ahead,  ///< work counts as complete before it is
     stale_entry,      ///< an entry takes the point of the entry before
     no_entry,
     no_exit,

@@ -1,4 +1,4 @@
-// Negative controls: with a mistake planted, the oracle must object, and soon. A check that cannot fail shows nothing.
+// Negative controls: with a planted fault, the oracle must object soon. A check that cannot fail shows nothing.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // Rule O7: events may be recorded late, but never behind a gate. All schedules of small random programs in which the host
-// opens gates after having waited for something: none may get stuck that would not with events recorded in time.
+// opens gates after it has waited for something: no schedule may get stuck that would end with events recorded in time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,22 +25,22 @@ struct place {
 
 struct host_step {
     enum what : std::uint8_t { enqueue, enqueue_gate, open, synchronize } what = enqueue;
-    int stream = 0;            // of what is enqueued
-    int gate = 0;              // which one; gates are numbered as they come
-    std::vector<place> after;  // operations to wait for; the host, if it synchronises
+    int stream = 0;            // the stream of an enqueued operation
+    int gate = 0;              // which gate; gates are numbered in the order in which they appear
+    std::vector<place> after;  // operations to wait for; those of the host if it synchronises
 };
 
 using host_program = std::vector<host_step>;
 
-// A mistake in where events are recorded.
+// A policy, right or wrong, for where events are recorded.
 enum class policy : std::uint8_t {
-    exact,           // each at its operation
+    exact,           // each right behind its operation
     late,            // as the rule says
-    behind_gates,    // at the tail, whatever stands there
-    blind_to_waits,  // operations that wait for what stands behind a gate do not count as gates
+    behind_gates,    // at the tail, even behind gates
+    blind_to_waits,  // operations that wait for a point behind a gate do not count as gates
 };
 
-// Runs all schedules of a program: what the host and the streams do next, in any order.
+// Runs all schedules of a program: the next step of the host or of a stream, in any order.
 class machine {
 public:
     machine(const host_program& program, int streams, policy how) : program_(program), how_(how) {
@@ -60,7 +60,7 @@ private:
         int gate = -1;
         bool noted = false;
         std::vector<place> wanted;
-        std::vector<place> recorded;  // where the events stand that it waits for
+        std::vector<place> recorded;  // the places of the events that it waits for
     };
     struct one_stream {
         std::vector<operation> operations;
@@ -68,7 +68,7 @@ private:
     };
     struct state {
         std::size_t host = 0;
-        bool waiting = false;  // the host's events stand
+        bool waiting = false;  // the host's events are recorded
         std::vector<place> host_events;
         std::vector<one_stream> streams;
         unsigned open = 0;
@@ -92,7 +92,7 @@ private:
         return gates;
     }
 
-    // Where the event stands that is made now for what was enqueued earlier. (A backend that records late does so at
+    // The place of an event that is recorded now for what was enqueued earlier. (A backend that records late does so at
     // the latest just before it enqueues a gate.)
     place record(const state& s, const place& wanted) {
         const one_stream& stream = s.streams[static_cast<std::size_t>(wanted.stream)];
@@ -132,7 +132,7 @@ private:
         if (step.what != host_step::synchronize) {
             return true;
         }
-        if (!s.waiting) {  // the events are made when the host begins to wait
+        if (!s.waiting) {  // the events are recorded when the host begins to wait
             s.waiting = true;
             for (const place& wanted : step.after) {
                 if (!over(s, wanted)) {
@@ -189,7 +189,7 @@ private:
         stuck_ = stuck_ || (!moved && !end);
     }
 
-    // A state in full: how far the host and the streams are, and where events were recorded.
+    // A complete state: how far the host and the streams are, and where events were recorded.
     static std::vector<std::uint64_t> key(const state& s) {
         std::vector<std::uint64_t> text{s.host, s.open};
         const auto add = [&](const std::vector<place>& places) {

@@ -12,8 +12,8 @@ namespace {
 constexpr set bit(std::size_t node) { return set{1} << node; }
 constexpr bool has(set nodes, std::size_t node) { return (nodes >> node & 1) != 0; }
 
-using contents = std::array<std::int8_t, 32>;  // of each byte: the node that wrote it last
-using view = std::vector<std::int8_t>;         // what a node saw in the bytes that it touches
+using contents = std::array<std::int8_t, 32>;  // for each byte the node that wrote it last
+using view = std::vector<std::int8_t>;         // the contents of the bytes that a node touches, as it saw them
 
 // All edges go from earlier nodes to later ones, so one pass is enough.
 relation closure(const relation& direct) {
@@ -36,7 +36,7 @@ relation without(const relation& direct, set nodes) {
     return rest;
 }
 
-// Of the nodes before `v` those with none between: its edges in the transitive reduction.
+// The nodes before `v` with none in between: its edges in the transitive reduction.
 set nearest(const relation& before, std::size_t v) {
     set covered = 0;
     for (std::size_t u = 0; u < v; ++u) {
@@ -70,9 +70,9 @@ public:
         all_ = (nodes.size() == 64 ? ~set{0} : bit(nodes.size()) - 1) & ~absent;
     }
 
-    // The number of schedules. While everything has gone right so far, what memory holds follows from the set of nodes
+    // Returns the number of schedules. While everything has gone right so far, the contents of memory follow from the set of nodes
     // that have run: each byte's versions were written in the serial order, or a writer would have seen something else.
-    // So each set has to be visited once only, and all schedules are covered.
+    // So each set has to be visited only once, and all schedules are covered.
     double visit(set done, const contents& memory) {
         const auto known = visited_.find(done);
         if (known != visited_.end()) {
@@ -84,7 +84,7 @@ public:
         return schedules;
     }
 
-    // The same one by one, up to `limit`.
+    // The same schedules one by one, up to `limit`.
     int enumerate(set done, const contents& memory, int limit) {
         int schedules = done == all_ ? 1 : 0;
         step(done, memory, [&](set next, const contents& then) {
@@ -161,7 +161,7 @@ oracle::oracle(const program& p) : all_(derive(p)) {
     }
 }
 
-// Adds what an edge of an outcome says: from the last node it names to the first.
+// Adds the order of an edge of an outcome: from the last node it names to the first.
 void oracle::apply(relation& direct, const edge& e) const {
     std::size_t before = direct.size();
     for (std::size_t u = 0; u < direct.size(); ++u) {
@@ -183,7 +183,7 @@ void oracle::apply(relation& direct, const edge& e) const {
     }
 }
 
-// What holds on the device (and, on request, on the host) once the driver has issued its waits.
+// The order on the device (and, on request, on the host) once the driver has issued its waits.
 relation oracle::device(const outcome& done, bool with_host) const {
     relation direct = all_.given;
     for (const edge& e : done.waits) {
@@ -267,7 +267,7 @@ verdict oracle::exact(const outcome& done) const {
     return result;
 }
 
-// Takes each wait away in turn. Then a required pair must come apart; and if the pair is a hazard, there must be a
+// Removes each wait in turn. Then a required pair must become unordered; and if the pair is a hazard, there must be a
 // schedule on which an operation sees other contents.
 std::string oracle::redundant(const outcome& done, const relation& needed) const {
     const relation nothing(all_.nodes.size(), 0);

@@ -1,4 +1,4 @@
-// The oracle: what a program requires, derived from the program alone, and whether what a driver did gives it. It shares
+// The oracle: what a program requires, derived from the program alone, and whether the outcome of a driver satisfies it. It shares
 // no code with the engine: no clocks, no epochs, no histories, only sets of operations and concrete memory.
 #pragma once
 
@@ -26,19 +26,19 @@ const char* name_of_kind(int bit);
 
 /// A set of at most 64 nodes, as bits.
 using set = std::uint64_t;
-/// For each node the nodes before it: directly, or all of them.
+/// For each node the nodes before it: either those directly before it, or all of them.
 using relation = std::vector<set>;
 
-/// One thing that runs on a stream, or on the host: an operation, or a wait, which only carries order.
+/// One node of a stream, or of the host: an operation, or a wait, which only carries order.
 struct node {
     int stream = 0;
     int position = 0;
     bool works = false;
-    std::vector<int> cells;    ///< the bytes it sees, which are all that it touches
-    std::vector<int> written;  ///< those that it changes
+    std::vector<int> cells;    ///< the bytes it sees: all that it touches
+    std::vector<int> written;  ///< the bytes that it changes
 };
 
-/// A program as nodes and what must come before what.
+/// A program as nodes and the required order between them.
 struct requirements {
     std::vector<node> nodes;
     relation given;     ///< holds on any device: streams are first in, first out, packages order themselves
@@ -47,12 +47,12 @@ struct requirements {
     set on_host = 0;                         ///< nodes of the host: whatever the program enqueues later comes later
 };
 
-/// Reads off a program what it requires (rules O1, O5, O6, L1, S2, X6, X7).
+/// Derives from a program what it requires (rules O1, O5, O6, L1, S2, X6, X7).
 requirements derive(const program& p);
 
-/// What the oracle says about one program and what a driver did with it.
+/// The oracle's result for one program and the outcome of a driver.
 struct verdict {
-    std::string wrong;      ///< empty: all is well
+    std::string wrong;      ///< empty: everything is right
     unsigned cross = 0;     ///< the kinds that occur between different streams
     int waits = 0;          ///< issued
     int minimum = 0;        ///< the edges between streams in the transitive reduction
@@ -68,12 +68,12 @@ public:
     /// conflict unordered, give every operation the same view of memory as the serial program.
     [[nodiscard]] verdict sufficient(const outcome& done) const;
 
-    /// As above, and moreover holds the waits against the minimum: they order nothing but what is required, none is
+    /// As above, and also compares the waits with the minimum: they order nothing but what is required, none is
     /// redundant, and there are as many as the transitive reduction has edges between streams. For programs without
-    /// packages, and outcomes in which nothing is known to be over.
+    /// packages, and outcomes in which nothing is known to be complete.
     [[nodiscard]] verdict exact(const outcome& done) const;
 
-    /// As `sufficient`, by running up to `limit` schedules one by one, without remembering what was visited: a check
+    /// As `sufficient`, by running up to `limit` schedules one by one, without memory of visited states: a check
     /// of the search itself. Sets `schedules` to the number run; to 0 if there are more than `limit`.
     [[nodiscard]] verdict plain(const outcome& done, int limit) const;
 
@@ -84,8 +84,8 @@ private:
     [[nodiscard]] std::string redundant(const outcome& done, const relation& needed) const;
 
     requirements all_;
-    relation before_;  ///< the closure of all that is given and required, the host's word included
-    relation needed_;  ///< of that, what operations that work must find done
+    relation before_;  ///< the closure of everything given and required, the host's knowledge included
+    relation needed_;  ///< the part of it that operations with work need complete
     bool races_ = false;
 };
 

@@ -1,4 +1,4 @@
-// The oracle itself: programs whose answer is known, and its search against plain enumeration.
+// The oracle itself: programs whose answer is known, and its search compared with plain enumeration.
 #include "order_oracle.hpp"
 
 #include <gtest/gtest.h>

@@ -25,8 +25,8 @@ TEST(X6, WaitsSufficeWithWorkThatWeirNeverSees) {
     seen.report(own_kinds | entry | exit);
 }
 
-// A package writes x on stream 0, Weir reads it on stream 1; and once more. What Weir knows of the first entry says
-// nothing about the work that the package enqueued since.
+// A package writes x on stream 0, Weir reads it on stream 1; and once more. What Weir knows about the first entry says
+// nothing about the work that the package has enqueued since.
 program two_entries() {
     program p;
     p.streams.assign(2, order_by::silent);
@@ -71,7 +71,7 @@ TEST(X6, OneStreamForAllCostsNothing) {
     });
 }
 
-// The streams of several devices are timelines like any others: where they are does not change a single wait.
+// The streams of several devices are timelines like any others: the device of a stream does not change a single wait.
 TEST(O1, StreamsOfSeveralDevicesAreOrderedLikeThoseOfOne) {
     for_each_seed(5, [](std::uint64_t seed) {
         const program p = random_program({.packages = seed % 2 == 0}, seed);

@@ -117,7 +117,7 @@ private:
         made_.steps.push_back(std::move(next));
     }
 
-    // Drops a buffer, or makes one where buffers were dropped. False if neither is possible.
+    // Drops a buffer, or makes one where buffers were dropped. Returns false if neither is possible.
     bool add_reuse(bool modes) {
         reuse_ = {};
         std::erase_if(dead_, [&](int b) { return shared_[static_cast<std::size_t>(b)] != 0; });
@@ -155,7 +155,7 @@ private:
         }
         const auto which = static_cast<std::size_t>(below(static_cast<int>(alive_.size())));
         if (shared_[static_cast<std::size_t>(alive_[which])] != 0) {
-            return false;  // its memory is the package's, or rule L5's
+            return false;  // its memory is the package's, or is subject to rule L5
         }
         reuse_.what = action::drop;
         reuse_.object = alive_[which];

@@ -1,4 +1,4 @@
-// Small programs over streams and memory, as values: what the ordering engine is tested on. This header includes
+// Small programs over streams and memory, as values: the ordering engine is tested on them. This header includes
 // nothing of Weir, since the oracle (order_oracle.hpp) reads programs and must share no code with the engine.
 #pragma once
 
@@ -8,21 +8,21 @@
 
 namespace order_test {
 
-/// What one step of a program does. `stream`, `object` and `package` of the step say with what.
+/// What one step of a program does. `stream`, `object` and `package` of the step are its operands.
 enum class action : std::uint8_t {
     launch,        ///< an operation on `stream` that makes `touches`, after the events `after`
     record,        ///< records event `object` on `stream`
     wait_event,    ///< `stream` waits for event `object`
     wait_stream,   ///< `stream` waits for stream `object`
     host,          ///< the host makes `touches`, having waited for what conflicts
-    drop,          ///< buffer `object` goes; its memory may be handed out again
-    make,          ///< buffer `object` comes, in the memory of the dropped buffers that it is `made_of`
+    drop,          ///< buffer `object` is dropped; its memory may be handed out again
+    make,          ///< buffer `object` is made, in the memory of the dropped buffers that it is `made_of`
     foreign,       ///< `package` makes `touches` on its current stream: Weir does not see it
     move_package,  ///< `package` makes `stream` its current stream, ordered after its last one: unseen, too
     hand_out,      ///< buffer `object` is shared with `package` from here on
 };
 
-/// Who orders, as far as one array, stream, scope or process says.
+/// The ordering mode that one array, stream, scope or process sets.
 enum class order_by : std::uint8_t { silent, weir, program };
 
 /// One access to the bytes [begin, end) of a buffer.
@@ -49,7 +49,7 @@ struct buffer {
     int size = 0;
     order_by mode = order_by::silent;
     std::vector<int> made_of;  ///< the former owners of its memory
-    unsigned packages = 0;     ///< a bit for each package that it is shared with from the start
+    unsigned packages = 0;     ///< a bit for each package that shares it from the start
 };
 
 struct program {
@@ -77,12 +77,12 @@ struct edge {
     std::string why;
 };
 
-/// What a driver did with a program.
+/// The outcome of a driver on a program.
 struct outcome {
     std::vector<edge> waits;       ///< device-side waits that were issued
     std::vector<edge> host_waits;  ///< what the host waited for; `from` is its step's position
-    std::vector<edge> over;        ///< what was known to be over when a step began
-    int short_plans = 0;           ///< operations that went the shorter way
+    std::vector<edge> over;        ///< operations known to be complete when a step began
+    int short_plans = 0;           ///< operations that took a short plan
 };
 
 /// Which kinds of steps a random program has.
@@ -102,7 +102,7 @@ struct recipe {
 /// The program that belongs to a seed.
 program random_program(const recipe& how, std::uint64_t seed);
 
-/// For people: the program and what was done with it.
+/// For readers: the program, and the outcome.
 std::string describe(const program& p);
 std::string describe(const outcome& o);
 

@@ -1,4 +1,4 @@
-// Random programs: all schedules that the waits allow see what the serial program sees, and no wait is one too many.
+// Random programs: on all schedules that the waits allow, operations see what they see in the serial program, and no wait is superfluous.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// From a program to what it requires. Everything here follows from the program's text and the rules, step by step.
+// From a program to its requirements. Everything here follows from the program's text and the rules, step by step.
 #include <algorithm>
 #include <cstdlib>
 
@@ -52,8 +52,8 @@ private:
         return self;
     }
 
-    // Computes what comes before `self`, on the device's word alone: a wait that the host's blocking makes superfluous
-    // is still the program's.
+    // Computes what comes before `self`, on the device alone: a wait that the host's blocking makes superfluous
+    // is still part of the program.
     void order(int self) {
         const auto at = static_cast<std::size_t>(self);
         const set direct = made_.given[at] | made_.required[at];
@@ -76,7 +76,7 @@ private:
         order(after);
     }
 
-    // Rule O5: the innermost that says something decides.
+    // Rule O5: the innermost mode that is set decides.
     bool by_weir(const touch& t, const step& at) const {
         order_by mode = program_.buffers[static_cast<std::size_t>(t.buffer)].mode;
         if (mode == order_by::silent && at.what != action::host) {
@@ -97,8 +97,8 @@ private:
                            [&](int owner) { return owner == former || was(owner, former); });
     }
 
-    // Rules O1 and L1: an operation comes after earlier ones whose accesses conflict with its own, if Weir orders; and
-    // in any case after whatever former owners of the memory did.
+    // Rules O1 and L1: an operation comes after earlier ones whose accesses conflict with its own, if Weir orders them; and
+    // in any case after the accesses of former owners of the memory.
     void read_accesses(int self, const step& at) {
         for (const touch& t : at.touches) {
             node& it = made_.nodes[static_cast<std::size_t>(self)];
@@ -190,7 +190,7 @@ private:
         }
     }
 
-    // Rules X6 and X7: after all that the packages enqueued so far, before all that they enqueue from now on.
+    // Rules X6 and X7: after everything that the packages enqueued so far, before everything that they enqueue from now on.
     void read_launch(const step& at, int index) {
         const std::vector<int> streams = peers(at);
         std::vector<int> entries;
@@ -212,7 +212,7 @@ private:
         }
     }
 
-    // A wait for what the stream is ordered after already is nothing at all.
+    // A wait for what the stream is already ordered after has no effect.
     void read_wait(const step& at, int index, int target) {
         const int tail = last(at.stream);
         const set known = tail == none ? 0 : before_[static_cast<std::size_t>(tail)] | set{1} << tail;
@@ -245,8 +245,8 @@ private:
         }
     }
 
-    // The package may read and write from here on: it comes after every access so far, those of other packages that
-    // share the buffer included. The protocol asks for it, so the ordering mode does not matter.
+    // From here on the package may read and write: it comes after every access so far, also those of other packages that
+    // share the buffer. The protocol requires this, so the ordering mode does not matter.
     void read_hand_out(const step& at, int index) {
         unsigned& shared = shared_[static_cast<std::size_t>(at.object)];
         std::vector<int> entries;

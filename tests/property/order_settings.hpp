@@ -14,8 +14,8 @@ inline std::uint64_t number_from(const char* variable, std::uint64_t otherwise) 
 
 inline std::uint64_t first_seed() { return number_from("WEIR_TEST_SEED", 1); }
 
-/// Calls `run(seed)` for as many seeds as asked for, one `share`-th of them, until it says false; for the one seed of
-/// WEIR_TEST_SEED if that is set.
+/// Calls `run(seed)` for the number of seeds that is asked for, one `share`-th of them, until it returns false; or only for the
+/// seed of WEIR_TEST_SEED if that is set.
 template <class Run>
 void for_each_seed(std::uint64_t share, Run&& run) {
     const bool one = std::getenv("WEIR_TEST_SEED") != nullptr;

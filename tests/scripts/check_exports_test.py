@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that scripts/check_exports.py finds what it is there to find."""
+"""Tests of scripts/check_exports.py: it reports what it should."""
 
 import sys
 import unittest
@@ -94,6 +94,13 @@ class ExportsTest(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(len(self.mistakes(symbols=SYMBOLS[:i] + SYMBOLS[i + 1 :])), 1)
 
+    def test_a_class_template_with_a_mark_and_ways_into_virtual_functions_are_accepted(self):
+        instance = ("V", "_ZTVN4weir6windowIiEE", "vtable for weir::window<int>")
+        way = ("T", "_ZThn8_N4weir3boxD0Ev", "non-virtual thunk to weir::box::~box()")
+        marked = HEADER.replace("class window {", "class WEIR_EXPORT window {")
+        self.assertEqual(self.mistakes(marked, [*SYMBOLS, instance, way]), [])
+        self.assertEqual(len(self.mistakes(symbols=[*SYMBOLS, instance])), 1)
+
     def test_finds_a_function_and_a_class_without_a_mark(self):
         for marked, plain in [("WEIR_EXPORT box make(char", "box make(char"), ("class WEIR_EXPORT box", "class box")]:
             with self.subTest(plain):
@@ -102,6 +109,23 @@ class ExportsTest(unittest.TestCase):
     def test_finds_a_function_that_is_defined_nowhere(self):
         header = HEADER.replace("struct state;", "struct state;\n    void forgotten();")
         self.assertRegex("\n".join(self.mistakes(header)), "exported 0 times: weir::box::forgotten")
+
+    def test_functions_of_c_are_declared_in_their_block(self):
+        header = """
+extern "C" {
+typedef struct box box;
+enum { BOX_OPEN = 1 };
+WEIR_C_EXPORT int box_make(void (*release)(void* context), box** made);
+int box_hidden(void);
+static inline int box_one(void) { return 1; }
+}
+"""
+        declared = check_exports.read_headers([header])
+        self.assertEqual(dict(declared.functions), {"box_make": 1, "box_hidden": 1})
+        self.assertEqual(declared.unmarked, {"box_hidden"})
+        marked = check_exports.read_headers([header.replace("int box_hidden(void);", "")])
+        self.assertEqual(check_exports.compare(marked, [("T", "box_make", "box_make")]), [])
+        self.assertIn("box_other", "".join(check_exports.compare(marked, [("T", "box_other", "box_other")])))
 
     def test_only_one_symbol(self):
         module = ("T", "PyInit_box", "PyInit_box")

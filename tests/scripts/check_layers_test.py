@@ -58,19 +58,44 @@ class CheckLayers(unittest.TestCase):
     def test_the_runtime_may_not_include_its_observers(self):
         for layer in ("check", "trace"):
             messages = self.messages({
-                "src/runtime/stream.cpp": f'#include "{layer}/report.hpp"\n',
+                "src/runtime/streams/stream.cpp": f'#include "{layer}/report.hpp"\n',
                 f"src/{layer}/report.hpp": "",
             })
             self.assertEqual(1, len(messages))
 
-    def test_observers_may_include_the_observer_interface_and_nothing_else_of_the_runtime(self):
+    def test_observers_may_include_the_observer_interface_and_nothing_of_the_runtime(self):
         messages = self.messages({
-            "src/check/detector.cpp": '#include "runtime/observer.hpp"\n#include "runtime/queue.hpp"\n',
-            "src/runtime/observer.hpp": "",
+            "src/check/detector.cpp": '#include "observe/observer.hpp"\n#include "runtime/queue.hpp"\n',
+            "src/observe/observer.hpp": "",
             "src/runtime/queue.hpp": "",
         })
         self.assertEqual(1, len(messages))
         self.assertIn("runtime/queue.hpp", messages[0])
+
+    def test_a_backend_is_named_in_one_place(self):
+        backends = {"src/backend/cuda/device/driver.hpp": '#include "backend/cuda/device/context.hpp"\n',
+                    "src/backend/cuda/device/context.hpp": "", "src/backend/cpu/driver.hpp": ""}
+        both = '#include "backend/cpu/driver.hpp"\n#include "backend/cuda/device/driver.hpp"\n'
+        self.assertEqual([], self.messages({**backends, "src/runtime/devices/devices.cpp": both}))
+        for file in ("src/array/transfer.cpp", "src/memory/block.cpp", "src/cli/main.cpp", "src/runtime/streams/stream.cpp",
+                     "src/backend/timeline.cpp"):
+            messages = self.messages({**backends, file: both})
+            self.assertEqual([f"{file}:1:", f"{file}:2:"], [message.split(" ")[0] for message in messages])
+            self.assertIn("ask the driver for a capability", messages[0])
+
+    def test_a_backend_does_not_name_another(self):
+        messages = self.messages({"src/backend/sim/driver.cpp": '#include "../cuda/device/driver.hpp"\n',
+                                  "src/backend/cuda/device/driver.hpp": ""})
+        self.assertEqual(1, len(messages))
+        self.assertIn("name the backend cuda", messages[0])
+
+    def test_capabilities_are_for_all(self):
+        self.assertEqual([], self.messages({"src/array/transfer.cpp": '#include "backend/capability/copies.hpp"\n',
+                                            "src/backend/capability/copies.hpp": ""}))
+
+    def test_the_files_that_name_backends_exist(self):
+        for file in check_layers.MAY_NAME_BACKENDS:
+            self.assertTrue((Path(check_layers.__file__).parent.parent / file).is_file(), file)
 
     def test_a_public_header_without_a_layer_is_found(self):
         messages = self.messages({"include/weir/unheard_of.hpp": ""})
@@ -105,7 +130,6 @@ class CheckLayers(unittest.TestCase):
         layers = set(check_layers.MAY_INCLUDE)
         self.assertLessEqual({layer for allowed in check_layers.MAY_INCLUDE.values() for layer in allowed}, layers)
         self.assertLessEqual(set(check_layers.PUBLIC_HEADERS.values()), layers)
-        self.assertLessEqual(set(check_layers.MAY_INCLUDE_HEADER), layers)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that scripts/check_links.py finds what it is there to find."""
+"""Tests of scripts/check_links.py: it reports what it should."""
 
 import sys
 import tempfile

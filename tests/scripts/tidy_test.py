@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What scripts/tidy.py asks clang-tidy, which is a script here, and what it makes of the answers."""
+"""Tests of scripts/tidy.py: its calls of clang-tidy, which is a script here, and its use of the output."""
 
 import pathlib
 import sys
@@ -9,7 +9,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 import tidy  # noqa: E402
 
-# Notes its words and the text of the file. Two sources of which one says "clashes" do not go together; "bad" is a finding.
+# Records its arguments and the file's text. Two sources, one of which says "clashes", do not compile together; "bad" is a finding.
 TOOL = """#!/bin/sh
 echo "$@" >> "$(dirname "$0")/asked"
 for word in "$@"; do case $word in *.cpp) file=$word ;; esac; done

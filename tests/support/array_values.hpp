@@ -1,4 +1,4 @@
-// Arrays of every element type with numbers at which something changes, and their comparison.
+// Arrays of every element type with edge-case numbers, and their comparison.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace weir::test {
 
-/// Numbers at which something changes, and some others: of real types those that are not finite, too.
+/// Numbers at the edges of ranges, and some others; for real types also those that are not finite.
 template <class T>
 std::vector<T> interesting(std::uint32_t seed) {
     std::mt19937_64 any(seed);
@@ -35,7 +35,7 @@ std::vector<T> interesting(std::uint32_t seed) {
         }
         return all;
     } else if constexpr (detail::is_short_float<T>) {
-        // All kinds of bits, and so all kinds of numbers.
+        // All kinds of bit patterns, and so all kinds of numbers.
         constexpr std::array<std::uint16_t, 12> edges = {0,      0x8000, 1,      0x3ff,  0x400,  0x3c00,
                                                          0x7bff, 0x7c00, 0xfc00, 0x7e00, 0x7f80, 0xff80};
         for (const std::uint16_t bits : edges) {
@@ -74,7 +74,7 @@ std::vector<T> interesting(std::uint32_t seed) {
 
 template <class T>
 array array_of(const stream& s, const std::vector<T>& values) {
-    const array made = empty(static_cast<std::int64_t>(values.size()), dtype_of<T>, s);
+    array made = empty(static_cast<std::int64_t>(values.size()), dtype_of<T>, s);
     auto view = made.write<T>();
     for (std::size_t i = 0; i < values.size(); ++i) {
         view[i] = values[i];
@@ -99,7 +99,7 @@ bool same(const T& a, const T& b) {
     }
 }
 
-/// How many elements differ: bits, or that only one is a number.
+/// How many elements differ: in bits, or in that only one is a number.
 inline std::size_t differences(const array& a, const array& b) {
     return detail::visit(a.dtype(), [&]<class T>(std::type_identity<T>) {
         const auto x = values_of<T>(a);

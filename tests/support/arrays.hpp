@@ -14,7 +14,7 @@ namespace weir::test {
 template <class T>
 inline constexpr bool is_complex_type = !std::is_floating_point_v<T>;
 
-/// The numbers as a type knows them: rounded, and without imaginary part if it is real.
+/// The numbers converted to a type: rounded, and without imaginary part if it is real.
 template <class T>
 std::vector<T> as_type(const std::vector<precise>& numbers) {
     std::vector<T> values;
@@ -42,15 +42,15 @@ std::vector<precise> as_precise(const std::vector<T>& values) {
     return numbers;
 }
 
-/// An array that holds the values once `on` is there.
+/// An array that holds the values once `on` reaches it.
 template <class T>
 array make_array(const stream_ref& on, const shape& extents, const std::vector<T>& values) {
-    const array made = empty(extents, dtype_of<T>, on);
+    array made = empty(extents, dtype_of<T>, on);
     copy_from_host(on, made, std::as_bytes(std::span(values)));
     return made;
 }
 
-/// What the array holds now. Blocks.
+/// The current elements of the array. Blocks.
 template <class T>
 std::vector<T> values_of(const array& a) {
     const host_view<const T> view = a.read<T>();

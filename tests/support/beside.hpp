@@ -41,7 +41,7 @@ public:
         }
     }
 
-    /// Waits until `condition()` is true or the action has returned. Whether the condition came first.
+    /// Waits until `condition()` is true or the action has returned. Returns whether the condition came first.
     template <class Condition>
     [[nodiscard]] bool comes_to(Condition&& condition) const {
         while (!condition()) {
@@ -53,7 +53,7 @@ public:
         return true;
     }
 
-    /// Waits until the action has returned, or for `most` at longest. Whether it has returned.
+    /// Waits until the action has returned, or for `most` at longest. Returns whether the action has returned.
     [[nodiscard]] bool returns_within(std::chrono::seconds most) const {
         const auto end = std::chrono::steady_clock::now() + most;
         while (!is_over() && std::chrono::steady_clock::now() < end) {
@@ -63,7 +63,7 @@ public:
     }
 
     /// Waits until the action has returned or the thread waits: it sleeps and stays asleep, or it has run for many times as long as
-    /// the action takes. Whether it waits. A test that expects a wait is never wrong because of the machine's load: an action that
+    /// the action takes. Returns whether it waits. The machine's load never makes a test wrong that expects a wait: an action that
     /// has to wait cannot have returned.
     [[nodiscard]] bool waits() const {
         constexpr auto far_too_long = std::chrono::milliseconds(sanitized ? 200 : 20);
@@ -88,7 +88,7 @@ public:
     }
 
 private:
-    /// What the system says of the thread.
+    /// The system's data on the thread.
     struct activity {
         bool is_asleep = false;
         std::chrono::nanoseconds used{0};  ///< of a processor
@@ -124,7 +124,7 @@ private:
 
     std::atomic<int> id_{0};
     std::atomic<bool> is_over_{false};
-    std::thread thread_;  // uses those above
+    std::thread thread_;  // declared last: it uses the members above
     pthread_t handle_ = thread_.native_handle();
 };
 

@@ -10,7 +10,7 @@
 
 namespace weir::test {
 
-/// Many kernels in one library, since the host's compiler takes its time. Without barriers: no reductions.
+/// Many kernels in one library, since the host's compiler is slow to start. Without barriers: no reductions.
 class compiled_kernels {
 public:
     compiled_kernels() = default;
@@ -18,9 +18,9 @@ public:
     compiled_kernels& operator=(const compiled_kernels&) = delete;
     ~compiled_kernels();
 
-    /// The number by which `run` knows it.
+    /// The number that `run` takes for it.
     std::size_t add(const array_kernels::description& what);
-    /// After the last `add`. The compiler's messages; empty if all is well.
+    /// After the last `add`. Returns the compiler's messages; empty if there are none.
     [[nodiscard]] std::string compile();
     /// As many blocks as are given.
     void run(std::size_t number, std::span<const std::uint64_t> words, unsigned blocks) const;

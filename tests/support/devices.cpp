@@ -27,7 +27,7 @@ std::optional<device> under_test;
 
 /// Set in the child that tries whether an excluded test passes by now.
 constexpr const char* trying = "WEIR_TRYING_AN_EXCLUDED_TEST";
-/// A test that has not ended by then hangs, or at least has not passed.
+/// A test that has not ended by then hangs, and has not passed in any case.
 constexpr int patience_in_milliseconds = 2000;
 
 /// Whether the test passes in a process of its own.
@@ -38,7 +38,7 @@ bool passes_alone(const std::string& test) {
     std::vector<char*> arguments = {program.data(), const_cast<char*>(filter.c_str()), nullptr};
     std::vector<char*> environment;
     for (char** one = environ; *one != nullptr; ++one) {
-        // The filter of a sharded run, and where results go, are not the child's.
+        // The filter of a sharded run, and the file for results, must not apply to the child.
         if (std::strncmp(*one, "GTEST_", 6) != 0) {
             environment.push_back(*one);
         }
@@ -107,7 +107,7 @@ std::vector<registered_test>& registered_tests() {
     return all;
 }
 
-/// Fails each run of the program while an entry of the exclusions is dead.
+/// Fails each run of the program while the exclusions have a dead entry.
 class living_exclusions : public ::testing::Environment {
 public:
     void SetUp() override {
@@ -144,6 +144,9 @@ std::string reason_why_dead(const exclusion& one) {
 }
 
 std::optional<device> find_device(const char* name, std::string& why_not) {
+    if (register_own_device != nullptr) {
+        register_own_device();
+    }
     try {
         const device found = device::from_name(name);
         if (found.kind() == device_kind::cuda) {
@@ -171,8 +174,11 @@ bool register_everywhere(const char* suite, const char* name, const char* file, 
     const std::string full = std::string(suite) + "." + test;
     registered_tests().push_back({file, full});
     for (const tested_backend& each : tested_backends()) {
+        if (each.is_own != (register_own_device != nullptr)) {
+            continue;
+        }
         const std::string shown = test + "/" + each.name;
-        // As a plain test, so that it may share its suite with those of TEST.
+        // Registered like a plain test, so that it may share its suite with tests of TEST.
         ::testing::RegisterTest(
             suite, shown.c_str(), nullptr, nullptr, file, line, [&each, full, body]() -> ::testing::Test* {
                 return new on_backend(each, full, body);  // NOLINT(cppcoreguidelines-owning-memory): GoogleTest owns it

@@ -21,9 +21,13 @@ struct tested_backend {
     const char* name;
     const char* where;  ///< the device's name
     std::optional<testing::sim_settings> settings;
+    bool is_own = false;  ///< a device of the tests' own: support/thread_device.cpp
 };
 
-/// A test that a backend does not pass, and why it need not. If it does pass, the run fails: the entry is stale. So it does if
+/// Registers the device of the tests' own. Null in programs that are not linked with it.
+[[gnu::weak]] void register_own_device();
+
+/// A test that a backend does not pass, and the reason. If it does pass, the run fails: the entry is stale. The run also fails if
 /// there is no such test: the entry is dead.
 struct exclusion {
     std::string_view file;     ///< where the test is, below tests/
@@ -32,7 +36,8 @@ struct exclusion {
     std::string_view reason;
 };
 
-/// All backends. A new one registers here, and nowhere else.
+/// All backends. A new one is added here, and nowhere else. A program that is linked with the device of the tests' own runs the tests
+/// on that alone; all other programs run them on all others.
 inline const std::vector<tested_backend>& tested_backends() {
     static const std::vector<tested_backend> all = {
         {"cpu", "cpu", std::nullopt},
@@ -40,6 +45,7 @@ inline const std::vector<tested_backend>& tested_backends() {
         {"sim", "sim:0", testing::sim_settings{.engines = 4}},
         {"sim_adversarial", "sim:1", testing::sim_settings{.engines = 3, .seed = 20, .adversarial = true}},
         {"sim_virtual", "sim:2", testing::sim_settings{.engines = 4, .seed = 21, .virtual_clock = true}},
+        {"thread", "thread:0", std::nullopt, true},
     };
     return all;
 }
@@ -55,6 +61,7 @@ inline constexpr std::array exclusions = {
     exclusion{"conformance/poison_test.cpp", "K4Poison.AHostThatWritesHeals", "sim", no_host_writes},
     exclusion{"conformance/poison_test.cpp", "K4Poison.AHostThatWritesHeals", "sim_adversarial", no_host_writes},
     exclusion{"conformance/poison_test.cpp", "K4Poison.AHostThatWritesHeals", "sim_virtual", no_host_writes},
+    exclusion{"conformance/poison_test.cpp", "K4Poison.AHostThatWritesHeals", "thread", no_host_writes},
     exclusion{"conformance/threads_test.cpp", "S3.WaitingForAStreamThatDidNothingOrdersNothing", "sim_virtual",
               "it needs the work of a dropped stream to end by itself"},
     exclusion{"conformance/threads_test.cpp", "O8.ControlTwoUnorderedAdditionsLoseOne", "sim_virtual", one_at_a_time},
@@ -67,11 +74,11 @@ static_assert(std::none_of(exclusions.begin(), exclusions.end(),
 
 /// Fails the running test, or the run, if the excluded test passes by now.
 void expect_not_to_pass(const exclusion& one);
-/// What is wrong with the entry, as far as this program can tell: its backend or its file is not there, or its file is part of
-/// this program and the test is not. Empty if nothing is.
+/// What is wrong with the entry, as far as this program can tell: its backend or its file does not exist, or its file is part of
+/// this program and the test does not exist. Empty if nothing is wrong.
 [[nodiscard]] std::string reason_why_dead(const exclusion& one);
 
-/// The device of that name, ready for work that is code of the host; none if this machine has none, and `why_not` says why.
+/// The device of that name, ready to run host code; none if this machine has none, and `why_not` says why.
 [[nodiscard]] std::optional<device> find_device(const char* name, std::string& why_not);
 
 /// The device under test.
@@ -86,7 +93,7 @@ void expect_not_to_pass(const exclusion& one);
     return made;
 }
 
-/// Makes a test of each backend: "suite.name/backend". See WEIR_CONFORMANCE.
+/// Registers a test for each backend: "suite.name/backend". See WEIR_CONFORMANCE.
 bool register_everywhere(const char* suite, const char* name, const char* file, int line, void (*body)());
 
 }  // namespace weir::test

@@ -1,4 +1,4 @@
-// A discrete Fourier transform by its definition, to hold others against.
+// A discrete Fourier transform by its definition, to compare others with.
 #pragma once
 
 #include <cmath>
@@ -41,7 +41,7 @@ inline long double norm(const std::vector<precise>& x) {
     return std::sqrt(sum);
 }
 
-/// The norm of the difference over the norm of what is right.
+/// The norm of the difference, divided by the norm of the right result.
 inline long double relative_error(const std::vector<precise>& got, const std::vector<precise>& right) {
     std::vector<precise> difference(right);
     for (std::size_t i = 0; i < right.size(); ++i) {

@@ -30,7 +30,7 @@ inline block random_block(std::vector<std::int64_t> shape, unsigned seed) {
     return {std::move(shape), random_numbers(count, seed)};
 }
 
-/// Puts `fn(line)` in place of each line along an axis: `length` numbers each.
+/// Replaces each line along an axis, of `length` numbers, by `fn(line)`.
 template <class F>
 block along(const block& of, std::size_t axis, std::int64_t length, F&& fn) {
     const auto count = [](auto first, auto last) { return elements_of(std::vector<std::int64_t>(first, last)); };
@@ -57,7 +57,7 @@ block along(const block& of, std::size_t axis, std::int64_t length, F&& fn) {
     return result;
 }
 
-/// Cuts an axis, or fills it up with zeros.
+/// Cuts an axis, or pads it with zeros.
 inline block resized(const block& of, std::size_t axis, std::int64_t length) {
     return along(of, axis, length, [&](std::vector<precise> line) {
         line.resize(static_cast<std::size_t>(length));

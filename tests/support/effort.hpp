@@ -1,4 +1,4 @@
-// How often a test does the same.
+// How often a test repeats its steps.
 #pragma once
 
 namespace weir::test {
@@ -15,7 +15,7 @@ inline constexpr bool sanitized = false;
 inline constexpr bool sanitized = false;
 #endif
 
-/// A tenth under a sanitizer, where each step costs many times as much: what it is there to see, it sees in that many.
+/// A tenth under a sanitizer, where each step costs many times as much: that many are enough to detect what the sanitizer detects.
 constexpr int repeated(int times) { return sanitized ? times / 10 : times; }
 
 }  // namespace weir::test

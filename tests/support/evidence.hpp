@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "observe/observers.hpp"
 #include "support/step_pairs.hpp"
 #include "trace/collector.hpp"
 #include "trace/log_writer.hpp"
@@ -20,14 +21,14 @@ namespace weir::test {
 
 namespace audit = weir_verify;
 
-/// Notes what happens while it lives.
+/// Records what happens while it lives.
 class noted {
 public:
     noted() {
-        runtime::observers::add(told_);
+        observe::observers::add(told_);
         told_.knows_all_streams();
     }
-    ~noted() { runtime::observers::remove(told_); }
+    ~noted() { observe::observers::remove(told_); }
     noted(const noted&) = delete;
     noted& operator=(const noted&) = delete;
 
@@ -46,7 +47,7 @@ private:
 inline audit::auditor audited(
     const std::string& text, audit::audit_options options,
     const std::function<void(audit::record&)>& change = [](audit::record&) {}) {
-    static audit::text_store texts;  // for what was found
+    static audit::text_store texts;  // for the findings
     std::istringstream from(text);
     audit::log_reader reader(from, texts);
     audit::auditor auditor(options);
@@ -73,7 +74,7 @@ inline ::testing::AssertionResult is_proved(const audit::auditor& auditor, const
                                                       << log;
 }
 
-/// The pairs of accesses that nothing orders, by what was found.
+/// The pairs of unordered accesses among the findings.
 inline pair_set pairs_of(const audit::findings& found) {
     pair_set pairs;
     for (const audit::finding& one : found.all()) {
@@ -86,7 +87,7 @@ inline pair_set pairs_of(const audit::findings& found) {
     return pairs;
 }
 
-/// Leaves of a log the program's own order alone: what Weir added is taken out.
+/// Removes from a log's record what Weir added, so that only the program's own order is left.
 inline void take_out_what_weir_did(audit::record& one) {
     if (auto* const operation = std::get_if<audit::operation_record>(&one.what)) {
         operation->waits.clear();
@@ -101,7 +102,7 @@ inline void take_out_what_weir_did(audit::record& one) {
     }
 }
 
-/// The program's own order alone counts.
+/// Only the program's own order counts.
 inline constexpr audit::audit_options own_order_only{.as_automatic = true, .trust_completion = false};
 
 }  // namespace weir::test

@@ -16,20 +16,29 @@ namespace weir::test {
 
 namespace {
 
-/// Before the initialisers of the program, which may open the driver.
+/// Runs before the program's initialisers, which may open the driver.
 __attribute__((constructor(101))) void name_the_libraries() {
+    // Tests count compilations and loaded modules; those of what a device loads when it is opened call device::prepare.
+    ::setenv("WEIR_PREPARE", "0", 0);
     if (::getenv("WEIR_CUDA_DRIVER") != nullptr) {
         return;  // a real one
     }
     ::setenv("WEIR_CUDA_DRIVER", WEIR_FAKE_CUDA_FILE, 1);
     ::setenv("WEIR_NVRTC_LIBRARY", WEIR_FAKE_NVRTC_FILE, 1);
     ::setenv("WEIR_CUFFT_LIBRARY", WEIR_FAKE_CUFFT_FILE, 1);
-    // What the fake compiles is of use to tests alone, and only as long as the fake is the same.
+    const char* const cudss = ::getenv("WEIR_CUDSS_LIBRARY");
+    if (cudss == nullptr || std::strcmp(cudss, "none") != 0) {  // none: the fake cuSOLVER solves
+        ::setenv("WEIR_CUDSS_LIBRARY", WEIR_FAKE_CUDSS_FILE, 1);
+    }
+    ::setenv("WEIR_CUSOLVER_LIBRARY", WEIR_FAKE_CUSOLVER_FILE, 1);
+    ::setenv("WEIR_CUBLASLT_LIBRARY", WEIR_FAKE_CUBLASLT_FILE, 1);
+    // Kernels that the fake compiles are useful only to tests, and only while the fake stays the same.
     struct stat about {};
     if (::stat(WEIR_FAKE_NVRTC_FILE, &about) == 0) {
         char folder[sizeof WEIR_FAKE_CACHE + 64];
-        std::snprintf(folder, sizeof folder, "%s/%lld-%ld", WEIR_FAKE_CACHE,
-                      static_cast<long long>(about.st_mtim.tv_sec), about.st_mtim.tv_nsec);
+        std::snprintf(folder, sizeof folder, "%s/%lld-%ld%s", WEIR_FAKE_CACHE,
+                      static_cast<long long>(about.st_mtim.tv_sec), about.st_mtim.tv_nsec,
+                      ::getenv("WEIR_REAL_NVRTC") != nullptr ? "-by-nvrtc" : "");
         ::setenv("WEIR_CACHE_DIR", folder, 1);
     }
 }
@@ -84,6 +93,9 @@ void fake_cuda::go_on(const char* next) { WEIR_DRIVER_CONTROL(weir_fake_go_on)(n
 bool fake_cuda::is_stopped() { return WEIR_DRIVER_CONTROL(weir_fake_is_stopped)() != 0; }
 fake_cuda::ignoring_handles::ignoring_handles() { WEIR_DRIVER_CONTROL(weir_fake_ignore_handles)(1); }
 fake_cuda::ignoring_handles::~ignoring_handles() { WEIR_DRIVER_CONTROL(weir_fake_ignore_handles)(0); }
+fake_cuda::waiting_loads::waiting_loads() { WEIR_DRIVER_CONTROL(weir_fake_loading_waits)(1); }
+fake_cuda::waiting_loads::~waiting_loads() { WEIR_DRIVER_CONTROL(weir_fake_loading_waits)(0); }
+std::size_t fake_cuda::waiting_loads::now() { return WEIR_DRIVER_CONTROL(weir_fake_waiting_loads)(); }
 void fake_cuda::set_attribute(int which, int value) { WEIR_DRIVER_CONTROL(weir_fake_set_attribute)(which, value); }
 unsigned long long fake_cuda::hold(const void* stream) {
     const unsigned long long id = WEIR_DRIVER_CONTROL(weir_fake_hold)(const_cast<void*>(stream));

@@ -1,5 +1,5 @@
 // For programs that are linked with weir_test_fake_cuda: they open the fake CUDA driver and the fake NVRTC of
-// tests/fake_cuda, and tell and ask these through the class below. WEIR_CUDA_DRIVER and WEIR_NVRTC_LIBRARY are set before
+// tests/fake_cuda, and control and query these through the class below. WEIR_CUDA_DRIVER and WEIR_NVRTC_LIBRARY are set before
 // main() begins, unless they are set already: so the same program runs on a GPU.
 #pragma once
 
@@ -31,7 +31,7 @@ public:
 
     /// How often the function was called; null: all of them.
     [[nodiscard]] static unsigned long long calls(const char* name = nullptr);
-    /// How often the calling thread did.
+    /// How often the calling thread called it.
     [[nodiscard]] static unsigned long long own_calls(const char* name);
     /// The names of all functions that were called.
     [[nodiscard]] static std::vector<std::string> called();
@@ -41,29 +41,39 @@ public:
     static void fail(const char* name, unsigned long long nth, int error, bool for_good = false);
     /// The calling thread's next call of the function returns the error.
     static void fail_own(const char* name, int error);
-    /// At the nth call from now of the function there is a sticky error, as of a kernel that traps just then; it returns that.
+    /// At the nth call from now of the function a sticky error occurs, as if a kernel trapped at that moment; the call returns it.
     static void break_at(const char* name, unsigned long long nth, int error);
     static void fail_no_more();
 
-    /// The calling thread's next call of the function waits, until another thread has it go on: to the next function where it
+    /// The calling thread's next call of the function waits until another thread lets it go on: to the next function at which it
     /// waits, or, without one, for good.
     static void stop(const char* name);
-    /// The same for the next call by any thread, and for those that call the function meanwhile.
+    /// The same for the next call by any thread, and for threads that call the function meanwhile.
     static void stop_any(const char* name);
     static void go_on(const char* next = nullptr);
-    /// Whether it waits.
+    /// Whether a call waits.
     [[nodiscard]] static bool is_stopped();
 
     [[nodiscard]] static std::size_t live(fake_thing what);
     [[nodiscard]] static std::size_t bytes_in_use(int device);
     static void set_total_memory(std::size_t bytes);
-    /// While it lives, launches, records and waits need the context of their stream to be current.
+    /// While it lives, launches, records and waits require that the context of their stream is current.
     class ignoring_handles {
     public:
         ignoring_handles();
         ~ignoring_handles();
         ignoring_handles(const ignoring_handles&) = delete;
         ignoring_handles& operator=(const ignoring_handles&) = delete;
+    };
+    /// While it lives, loading a module waits for everything that was enqueued in its context.
+    class waiting_loads {
+    public:
+        waiting_loads();
+        ~waiting_loads();
+        waiting_loads(const waiting_loads&) = delete;
+        waiting_loads& operator=(const waiting_loads&) = delete;
+        /// How many threads wait there.
+        [[nodiscard]] static std::size_t now();
     };
     /// What all devices answer for a CUdevice_attribute from now on.
     static void set_attribute(int which, int value);
@@ -76,10 +86,10 @@ public:
     static void open_all();
     /// Entries of the stream that are not done.
     [[nodiscard]] static std::size_t pending(const void* stream);
-    /// Blocks until the stream has done all that it can: nothing is left, or what is next waits for a stream that is not there yet.
+    /// Blocks until the stream has done everything that it can: nothing is left, or the next entry waits for another stream.
     static void settle(const void* stream);
 
-    /// A sticky error from nowhere, which is all devices', and its end.
+    /// Causes a sticky error on all devices, and removes it.
     static void break_contexts(int error);
     static void heal_contexts();
 
@@ -88,7 +98,7 @@ public:
     static void fail_next_compilation(int error);
 };
 
-/// A gate: the stream, or all, begin nothing while this lives. The stream may be destroyed meanwhile.
+/// A gate: the stream, or all streams, begin nothing while this lives. The stream may be destroyed meanwhile.
 class fake_gate {
 public:
     fake_gate() { fake_cuda::hold_all(); }

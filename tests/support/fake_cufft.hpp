@@ -1,5 +1,5 @@
 // For programs that are linked with weir_test_fake_cuda: they open the fake cuFFT of tests/fake_cuda as well (fake_cuda.hpp),
-// and tell and ask it through the class below.
+// and control and query it through the class below.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <set>
 
 #include "backend/backend.hpp"
 
@@ -22,15 +23,17 @@ public:
                                                              const backend::queue_options& /*how*/) override {
         return nullptr;
     }
-    [[nodiscard]] backend::memory_piece allocate(std::size_t bytes) noexcept override {
+    [[nodiscard]] backend::memory_chunk allocate(std::size_t bytes) noexcept override {
         if (++calls == fail_at || held + bytes > total) {
             return {};
         }
         held += bytes;
+        chunks.insert(bytes);
         return {static_cast<std::byte*>(::operator new (bytes, std::align_val_t{256}, std::nothrow)), 0};
     }
-    void deallocate(backend::memory_piece memory, std::size_t bytes) noexcept override {
+    void deallocate(backend::memory_chunk memory, std::size_t bytes) noexcept override {
         held -= bytes;
+        chunks.erase(chunks.find(bytes));
         ::operator delete (memory.address, std::align_val_t{256});
     }
     [[nodiscard]] std::size_t total_memory() const noexcept override { return told; }
@@ -42,11 +45,12 @@ public:
         std::memcpy(device, host, bytes);
     }
 
-    std::size_t total = std::size_t{1} << 40;  ///< what it really has
-    std::size_t told = std::size_t{1} << 40;   ///< what it says
+    std::size_t total = std::size_t{1} << 40;  ///< the memory that it really has
+    std::size_t told = std::size_t{1} << 40;   ///< the memory that it reports
     int calls = 0;
     int fail_at = 0;  ///< the call that returns no memory, from 1
     std::size_t held = 0;
+    std::multiset<std::size_t> chunks;  ///< the sizes of what it has given and not got back
 };
 
 }  // namespace weir::test

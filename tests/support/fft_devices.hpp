@@ -1,4 +1,4 @@
-// Where tests of transforms run: on the host and a simulated device or, compiled with WEIR_TEST_FFT_ON_CUDA, on a CUDA device.
+// The devices of tests of transforms: the host and a simulated device or, compiled with WEIR_TEST_FFT_ON_CUDA, a CUDA device.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// A queue of others that needs no memory for what is put there: what fails for want of memory is Weir's own.
+// A queue of another library that needs no memory for its entries: only Weir can fail for lack of memory.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace weir::test {
 
-/// An in-order queue of the CPU, run by a thread of its own. Short: more in it than there is room for ends the program.
+/// An in-order queue of the CPU, run by a thread of its own. Its size is fixed: an entry too many ends the program.
 class frugal_queue final : public native_queue {
 public:
     ~frugal_queue() override {

@@ -1,4 +1,4 @@
-// What an exception says.
+// The message of an exception.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// Checks small models of algorithms without locks: goes through every interleaving of their atomic steps.
+// Checks small models of algorithms without locks: visits every interleaving of their atomic steps.
 //
-// A model says for each state which steps each thread can make next. The checker visits all states that can be reached, once each, and
-// finds those in which something is wrong, in which threads are stuck, or from which no end can be reached any more.
+// A model says for each state which steps each thread can make next. The checker visits every reachable state once. It
+// finds states in which something is wrong, in which threads are stuck, or from which no end can be reached any more.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace weir::test::model {
 template <class State>
 class moves {
 public:
-    /// The thread makes this step. `name` lives as long as the program.
+    /// The thread can make this step. `name` lives as long as the program.
     void add(std::size_t thread, const char* name, State next) { all_.push_back({thread, name, std::move(next)}); }
 
     struct move {
@@ -36,12 +36,12 @@ private:
 
 /// What the checker found.
 struct verdict {
-    std::string wrong;  ///< empty if nothing is
+    std::string wrong;  ///< empty if nothing is wrong
     std::string way;    ///< the steps that lead there
     std::size_t states = 0;
 };
 
-/// No model here has so many states: one that does is a mistake, or too large for a test.
+/// No model here has that many states: one that does has a mistake, or is too large for a test.
 inline constexpr std::size_t most_states = 200'000;
 
 /// Checks a model:
@@ -100,7 +100,7 @@ private:
         return place->second;
     }
 
-    /// Goes back from all ends: what is not met on the way cannot come to one.
+    /// Searches backwards from all ends: a state that is not reached cannot lead to an end.
     [[nodiscard]] verdict find_endless() {
         for (std::size_t next = 0; next < ends_.size(); ++next) {
             for (const std::size_t from : seen_[ends_[next]].from) {
@@ -137,9 +137,9 @@ template <class Model>
     return checker<Model>(model).check();
 }
 
-/// Memory as processors of the x86 family show it (TSO): what a thread writes plainly waits in a buffer of its own, from where it
-/// reaches the memory in order, some time later; the thread itself reads it at once. An atomic exchange, a sequentially consistent
-/// write and a full fence empty the thread's buffer first. Orders that are weaker than that are the compiler's alone.
+/// Memory as processors of the x86 family show it (TSO): a plain write of a thread waits in a buffer of that thread, from which writes
+/// reach the memory in order, some time later; the thread itself reads them at once. An atomic exchange, a sequentially consistent
+/// write and a full fence empty the thread's buffer first. Weaker orders concern only the compiler.
 template <std::size_t Threads, std::size_t Variables>
 class buffered_memory {
 public:
@@ -153,7 +153,7 @@ public:
         }
         return found;
     }
-    /// As all threads see it.
+    /// The value that all threads see.
     [[nodiscard]] number in_memory(std::size_t variable) const { return values_[variable]; }
 
     /// A plain write. There must be room.

@@ -1,4 +1,4 @@
-// Queues as other libraries have them: Weir does not own them and never sees what their owners put there.
+// Queues of other libraries: Weir does not own them and never sees what their owners put there.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ public:
     ~thread_queue() override {
         body_->stop();
         if (std::this_thread::get_id() == thread_.get_id()) {
-            thread_.detach();  // let go of by one of its own tasks
+            thread_.detach();  // one of its own tasks has released the queue
         } else {
             thread_.join();
         }
@@ -44,7 +44,7 @@ public:
     }
     [[nodiscard]] bool idle() const noexcept override { return body_->idle(); }
 
-    /// The owner's own work: whatever it is, Weir does not see it.
+    /// The owner's own work: Weir does not see it.
     void put(std::function<void()> work) { body_->add(std::move(work)); }
     /// Blocks until everything that is in the queue now has ended.
     void drain() {
@@ -53,7 +53,7 @@ public:
         over.wait();
     }
 
-    /// Something that tasks and threads wait for.
+    /// A latch that tasks and threads wait for.
     class latch {
     public:
         void open() {
@@ -71,13 +71,13 @@ public:
         std::condition_variable opened_;
         bool is_open_ = false;
     };
-    /// What is put there from now on starts once the latch is open.
+    /// What is put into the queue from now on starts once the latch is open.
     void hold(const std::shared_ptr<latch>& until) {
         put([until] { until->wait(); });
     }
 
-    std::atomic<int> refusals{0};   ///< so many more submissions are refused,
-    std::atomic<int> spared{0};     ///< after so many that are not
+    std::atomic<int> refusals{0};   ///< how many more submissions are refused,
+    std::atomic<int> spared{0};     ///< after how many that are not
     std::atomic<int> submitted{0};  ///< tasks that did not come from `put`
 
 private:
@@ -121,7 +121,7 @@ private:
         }
     };
 
-    /// How many there are. Weir drops the last reference where it likes: a program ends after all of them.
+    /// The number of queues. Weir drops the last reference at any time: a program must end after all of them.
     struct counted {
         static inline std::atomic<int> live{0};
         counted() { ++live; }
@@ -141,13 +141,13 @@ private:
         static inline ::testing::Environment* const at_the_end = ::testing::AddGlobalTestEnvironment(new until_none);
     };
 
-    counted count_;  // the last to go, when the thread is joined
+    counted count_;  // destroyed last, when the thread is joined
     weir::device device_;
     std::shared_ptr<body> body_;
     std::thread thread_;
 };
 
-/// Queues that share one thread: a task that blocked it would block them all, so they pause without.
+/// Queues that share one thread: a task that blocked it would block all of them, so they pause without blocking.
 class shared_thread_queue final : public native_queue {
 public:
     explicit shared_thread_queue(std::shared_ptr<thread_queue> runner) : runner_(std::move(runner)) {}

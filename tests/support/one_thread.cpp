@@ -1,5 +1,5 @@
-// Linked with test programs that are said to have one thread, for which reason the thread sanitizer does not run them: whoever
-// starts another there learns that it is no longer true.
+// Linked with test programs that are marked to have one thread, and that the thread sanitizer therefore does not run: a program that
+// starts another thread ends with an error.
 #include <pthread.h>
 
 #include <cstdio>

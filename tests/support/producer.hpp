@@ -1,5 +1,5 @@
-// An array library of the tests' own, as others are: it has queues that Weir does not own, a current queue for each thread,
-// and memory that is freed on the queue that is current when the last reference goes. What it does is invisible to Weir.
+// An array library of the tests' own, like others: it has queues that Weir does not own, a current queue for each thread,
+// and memory that is freed on the queue that is current when the last reference goes. Weir does not see what it does.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace weir::test {
 
-/// A library whose work is over when its calls return.
+/// A library whose work is complete when its calls return.
 class library_without_queues final : public package {
 public:
     [[nodiscard]] std::string_view name() const noexcept override { return "without queues"; }
@@ -47,7 +47,7 @@ public:
     /// Makes a queue current for the calling thread.
     void push_current(queue one) { currents()[this].push_back(std::move(one)); }
     void pop_current() { currents()[this].pop_back(); }
-    /// What is put into `later` from now on comes after what is in `earlier`: the library's own events.
+    /// What is put into `later` from now on comes after what is in `earlier`, by the library's own events.
     static void join(const queue& later, const queue& earlier) {
         const auto reached = std::make_shared<thread_queue::latch>();
         earlier->put([reached] { reached->open(); });
@@ -61,7 +61,7 @@ public:
         [[nodiscard]] std::span<double> elements() const { return memory_->elements; }
         [[nodiscard]] void* data() const { return memory_->elements.data(); }
         [[nodiscard]] std::size_t bytes() const { return memory_->elements.size_bytes(); }
-        /// What keeps the memory there for others.
+        /// The object that keeps the memory alive for others.
         [[nodiscard]] std::shared_ptr<void> owner() const { return memory_; }
         explicit operator bool() const { return memory_ != nullptr; }
 
@@ -79,8 +79,8 @@ public:
         std::shared_ptr<block> memory_;
     };
 
-    /// From the current queue's free memory if there is some of that size, at once: what comes later in the queue comes
-    /// after what used it before, the library thinks.
+    /// Takes memory of that size from the current queue's free memory if there is some, at once: the library assumes that what comes later
+    /// in the queue comes after the former uses.
     [[nodiscard]] array empty(std::size_t count) {
         array made;
         const std::lock_guard lock(mutex_);
@@ -94,7 +94,7 @@ public:
         return made;
     }
 
-    // Enqueued on the current queue. The elements may be anybody's.
+    // Enqueued on the current queue. The elements may belong to any library.
     void fill(std::span<double> x, double value) {
         current()->put([x, value] {
             for (double& each : x) {
@@ -121,14 +121,14 @@ public:
             }
         });
     }
-    // The library keeps nothing for its queues: memory is freed in the order of the queue that is current then.
+    // The library keeps nothing alive for its queues: memory is freed in the order of the queue that is current then.
     void fill(const array& x, double value) { fill(x.elements(), value); }
     void add(const array& x, double value) { add(x.elements(), value); }
 
-    /// Blocks until the current queue has done its work. This is a wait of Weir's, since a device under a virtual clock goes
-    /// on only while somebody waits so.
+    /// Blocks until the current queue has done its work. This is a wait of Weir's, since a device under a virtual clock makes progress
+    /// only while a thread waits in this way.
     void drain() { stream::adopt(*current()).synchronize(); }
-    /// The same, then reads.
+    /// The same, then reads the elements.
     [[nodiscard]] std::vector<double> values(const array& x) {
         drain();
         const std::span<double> elements = x.elements();
@@ -136,7 +136,7 @@ public:
     }
 
 private:
-    /// Memory of the device's. What is not the host's comes from Weir's pool, which does not know what becomes of it.
+    /// Memory of the device's. Memory that is not the host's comes from Weir's pool, which does not know its uses.
     std::span<double> fresh(std::size_t count) {
         if (device_ == cpu()) {
             storage_.push_back(std::make_unique<double[]>(count));

@@ -14,8 +14,8 @@ std::atomic<long> allowed{no_end};
 std::atomic<long> live{0};
 std::atomic<long> bytes{0};
 thread_local bool is_exempt = false;
-thread_local long until_failure = 0;  // 0: none is wanted, or it was
-thread_local long until_call = 0;     // the same
+thread_local long until_failure = 0;  // 0: no failure is wanted, or it has happened
+thread_local long until_call = 0;     // the same for the call
 thread_local void (*call)() = nullptr;
 
 bool may_allocate() noexcept {
@@ -76,7 +76,7 @@ long live_bytes() noexcept { return bytes.load(std::memory_order_relaxed); }
 
 }  // namespace weir::test
 
-// All forms that Weir and the libraries beneath it use: a sanitizer brings its own of those that are not here.
+// All forms that Weir and the libraries beneath it use: a sanitizer provides its own versions of the others.
 void* operator new(std::size_t size) { return taken_or_thrown(size, usual); }
 void* operator new[](std::size_t size) { return taken_or_thrown(size, usual); }
 void* operator new(std::size_t size, std::align_val_t unit) { return taken_or_thrown(size, number(unit)); }

@@ -8,8 +8,8 @@
 
 namespace weir::test {
 
-/// An empty folder that nobody else has, since tests run in several processes at once. It goes with this object, and all
-/// that is in it.
+/// An empty folder that no other process has, since tests run in several processes at once. It is removed with this object, with all
+/// its contents.
 class scratch_folder {
 public:
     scratch_folder() : name_((std::filesystem::temp_directory_path() / "weir-test-XXXXXX").string()) {

@@ -1,5 +1,5 @@
-// The versions of a scenario with another library (SCENARIOS A): Weir orders; nobody does; nobody does, under check; the
-// program does, by hand.
+// The versions of a scenario with another library (SCENARIOS A): ordered by Weir; not ordered; not ordered, under check;
+// ordered by the program, by hand.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@
 
 namespace weir::test {
 
-/// What a scenario has to work with: a library, a stream of Weir's, and a way to hold either of them back: until
-/// everything is enqueued, and if nothing orders the two, until the other one is through. So what can go wrong does.
+/// The objects of a scenario: a library, a stream of Weir's, and a way to hold either of them until everything is enqueued and,
+/// if nothing orders the two, until the other one has finished. So a possible error does happen.
 class sharing_run {
 public:
     sharing_run(version which, const weir::device& on)
@@ -32,7 +32,7 @@ public:
 
     [[nodiscard]] bool is_ordered_by_weir() const noexcept { return which_ == version::weir; }
 
-    /// The library's current queue does nothing of what it gets from now on.
+    /// From now on the library's current queue runs nothing that it gets.
     void hold_library() { hold_library(library); }
     void hold_library(const std::shared_ptr<producer>& one) {
         held_ = one->current();
@@ -41,7 +41,7 @@ public:
     /// The same for the stream.
     void hold_stream() { gate_.hold(s); }
 
-    /// What the author writes in the version that is mended by hand: before an operation, and after it.
+    /// The waits that the author writes in the version that is ordered by hand: before an operation, and after it.
     void enter_by_hand() const { by_hand(s, stream::adopt(*library->current())); }
     void exit_by_hand() const { by_hand(stream::adopt(*library->current()), s); }
     void by_hand(const stream& waits, const stream& awaited) const {
@@ -100,7 +100,7 @@ void expect_sharing_versions(const Result& right, Scenario&& scenario) {
     EXPECT_EQ(added.count, 0U) << "ordered by hand, Weir adds nothing";
 }
 
-/// The words of the tests of sharing.
+/// The vocabulary of the tests of sharing.
 namespace sharing {
 
 inline constexpr std::size_t n = 64;
@@ -108,22 +108,21 @@ using numbers = std::vector<double>;
 
 inline std::shared_ptr<thread_queue::latch> make_latch() { return std::make_shared<thread_queue::latch>(); }
 
-/// Elements as kernels touch them: the negative controls race with a library's tasks on purpose.
+/// Element accesses of kernels: the negative controls race with a library's tasks on purpose.
 inline double load(const double& element) {
     return std::atomic_ref(const_cast<double&>(element)).load(std::memory_order_relaxed);
 }
 inline void store(double& element, double value) { std::atomic_ref(element).store(value, std::memory_order_relaxed); }
 
 /// to = from * 10
-inline completion times_ten(const stream& s, const array& to, const array& from,
+inline completion times_ten(const stream& s, array& to, const array& from,
                             source_location where = source_location::current()) {
     return parallel_for(
         on(s, where).label("times ten"), n, [](auto i, auto y, auto x) { store(y[i], load(x[i]) * 10); },
         out(to.view<double>()), in(from.view<double>()));
 }
 
-inline completion add(const stream& s, const array& x, double value,
-                      source_location where = source_location::current()) {
+inline completion add(const stream& s, array& x, double value, source_location where = source_location::current()) {
     return parallel_for(
         on(s, where).label("add"), n, [value](auto i, auto y) { store(y[i], load(y[i]) + value); },
         inout(x.view<double>()));
@@ -142,8 +141,8 @@ inline numbers values(const array& x) {
     return {view.begin(), view.end()};
 }
 
-/// Where code that runs in the queues of the array's device finds its elements.
-inline std::span<double> elements(const array& x) { return x.view<double>().device_span(); }
+/// The elements, for code that runs in the queues of the array's device.
+inline std::span<double> elements(array x) { return x.view<double>().device_span(); }
 
 inline numbers all(double value) { return numbers(n, value); }
 

@@ -1,4 +1,4 @@
-// Pairs of steps that something reports as unordered, held against those that a model finds.
+// Pairs of steps that are reported as unordered, compared with those that a model finds.
 #pragma once
 
 #include <algorithm>
@@ -22,11 +22,11 @@ inline std::string to_string(const pair_set& pairs) {
     return text.empty() ? " none" : text;
 }
 
-/// The races between steps that are of these kinds; of any, if none is named.
+/// The races between steps that are of these kinds; of any kind if none is named.
 inline pair_set pairs_of(const report& of, const std::set<std::string>& kinds = {}) {
     pair_set pairs;
     for (const race& one : of) {
-        // Not what a test does besides.
+        // Only steps, and not other accesses of the test.
         if (one.second.file == "program" && (kinds.empty() || kinds.contains(one.kind))) {
             pairs.emplace(static_cast<int>(one.first.line), static_cast<int>(one.second.line));
         }
@@ -34,11 +34,11 @@ inline pair_set pairs_of(const report& of, const std::set<std::string>& kinds = 
     return pairs;
 }
 
-/// What check may call it if nothing orders two accesses of the same owner.
+/// The kinds that check may report if nothing orders two accesses of the same owner.
 inline const std::set<std::string> order_races{"RAW", "WAR", "WAW", "host", "stale-event", "default-stream"};
 
-/// Every pair that is reported is unordered, and every unordered pair is reported, perhaps as something else that the same
-/// two steps do (`at_all`), unless an access in between stands for its first one. What is wrong; empty if nothing is.
+/// Every reported pair is unordered, and every unordered pair is reported, perhaps as another pair of accesses of the same
+/// two steps (`at_all`), unless an access in between stands for its first one. Returns what is wrong; empty if nothing is.
 template <class Unordered>
 std::string compare_pairs(const pair_set& reported, const pair_set& at_all, const Unordered& unordered) {
     pair_set missing;

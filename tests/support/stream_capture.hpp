@@ -1,4 +1,4 @@
-// Captures of CUDA graphs as other libraries make them: straight through the driver, the fake one or a real one.
+// Captures of CUDA graphs as other libraries make them: directly through the driver, the fake one or a real one.
 #pragma once
 
 #include <dlfcn.h>
@@ -10,13 +10,13 @@
 #include <string>
 #include <thread>
 
-#include "backend/cuda/context.hpp"
+#include "backend/cuda/device/context.hpp"
 
 namespace weir::test {
 
 enum class capture_mode : int { global = 0, of_thread = 1, relaxed = 2 };
 
-/// A stream of others that is being captured while this lives. To be ended by the thread that made it.
+/// A stream of another library that is being captured while this lives. The thread that made it must end it.
 class stream_capture {
     using context = backend::cuda::context;
     using stream_handle = backend::cuda::stream_handle;
@@ -27,7 +27,7 @@ public:
         : stream_capture(in, made(in, flags), mode) {
         is_own_ = true;
     }
-    /// Of a stream that is there.
+    /// Captures an existing stream.
     stream_capture(const context& in, void* stream, capture_mode mode = capture_mode::global)
         : in_(&in), stream_(static_cast<stream_handle>(stream)) {
         const backend::cuda::in_context here(in);
@@ -45,13 +45,13 @@ public:
     stream_capture& operator=(const stream_capture&) = delete;
 
     [[nodiscard]] stream_handle handle() const { return stream_; }
-    /// Whether it goes on.
+    /// Whether the capture is still valid.
     [[nodiscard]] bool goes_on() const {
         const backend::cuda::in_context here(*in_);
         int status = 0;
         return in_->api().stream_is_capturing(stream_, &status) == backend::cuda::success && status == 1;
     }
-    /// Whether a graph came of it. Once.
+    /// Whether the capture gave a graph. Called once.
     bool end() {
         if (has_ended_) {
             return false;
@@ -86,7 +86,7 @@ private:
     bool has_ended_ = false;
 };
 
-/// Runs `what` while another thread captures a stream. Whether a graph came of it.
+/// Runs `what` while another thread captures a stream. Returns whether the capture gave a graph.
 inline bool while_another_thread_captures(const backend::cuda::context& in, capture_mode mode, unsigned flags,
                                           const std::function<void(stream_capture&)>& what) {
     std::atomic<stream_capture*> begun{nullptr};

@@ -1,4 +1,4 @@
-// Shows that a call blocks, without luck: what it waits for comes only once it is seen to wait.
+// Shows that a call blocks, independent of timing: what it waits for happens only once it is seen to wait.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace weir::test {
 
-/// While it lives, a thread of the host that waits through Weir and sees no progress calls `then`, which opens what it waits
+/// While it lives, a host thread that waits through Weir and sees no progress calls `then`, which opens what it waits
 /// for. A call that does not block returns before anything is opened, however slow the machine is. One at a time.
 class stuck_host {
 public:

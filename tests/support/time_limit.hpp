@@ -1,4 +1,4 @@
-// A test that would hang says where, and ends.
+// A test that would hang reports where, and ends.
 #pragma once
 
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 namespace weir::test {
 
-/// Ends the process, and says what hangs, if this still lives after `seconds`. One at a time.
+/// Ends the process, and reports what hangs, if this still lives after `seconds`. One at a time.
 class time_limit {
 public:
     time_limit(unsigned seconds, const std::string& what) : text_(what + " hangs\n") {

@@ -4,14 +4,14 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/resource.hpp"
+#include "runtime/lifetime/resource.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/event.hpp"
 #include "weir/stream.hpp"
 
 namespace weir::test {
 
-/// Something that operations read and write, tracked as memory of `bytes` bytes is.
+/// An object that operations read and write, tracked like memory of `bytes` bytes.
 class tracked : public runtime::resource {
 public:
     explicit tracked(std::uint64_t bytes = 64) : resource(bytes) {}
@@ -33,7 +33,7 @@ completion enqueue(const stream_ref& stream, const std::vector<runtime::access_r
                    const std::vector<completion>& after = {}, runtime::work_kind kind = runtime::work_kind::device,
                    source_location where = source_location::current()) {
     return detail::with_task(std::forward<F>(body), [&](detail::task_ref task) {
-        return runtime::submit(stream.state(), {accesses, after, task, {"test", where}, kind});
+        return runtime::submit(stream.state(detail::key), {accesses, after, task, {"test", where}, kind});
     });
 }
 

@@ -1,4 +1,4 @@
-// The three versions of an ordering scenario (SCENARIOS): Weir orders; nobody does; the program does, by hand.
+// The three versions of an ordering scenario (SCENARIOS): ordered by Weir; not ordered; ordered by the program, by hand.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/observer.hpp"
+#include "observe/observers.hpp"
 #include "weir/check.hpp"
 #include "weir/event.hpp"
 #include "weir/launch.hpp"
@@ -24,11 +24,11 @@
 
 namespace weir::test {
 
-/// Who orders the streams of a scenario. `nobody_checked` is nobody, under check, which keeps it safe.
+/// What orders the streams of a scenario. `nobody_checked`: nothing does, under check, which keeps the program safe.
 enum class version : std::uint8_t { weir, nobody, nobody_checked, program };
 
-/// What a scenario has to work with: streams, and a gate that holds some of them back until everything is enqueued, and if
-/// nothing orders the others after them, until those are through. So what can go wrong does.
+/// The objects of a scenario: streams, and a gate that holds some of them until everything is enqueued and, if
+/// nothing orders the other streams after them, until those have finished. So a possible error does happen.
 class scenario_run {
 public:
     scenario_run(version which, weir::device on)
@@ -44,24 +44,24 @@ public:
     stream s2;
     stream s3;
 
-    /// Whether the program asks for waits at all: those that are not missing.
+    /// Whether the program asks for waits itself: all but the missing one.
     [[nodiscard]] bool is_manual() const noexcept { return which_ != version::weir; }
-    /// Whether it asks for the one that is missing otherwise.
+    /// Whether it also asks for the wait that is otherwise missing.
     [[nodiscard]] bool is_mended() const noexcept { return which_ == version::program; }
 
-    /// What is enqueued on `late` from now on stays back until `finish`.
+    /// What is enqueued on `late` from now on is held until `finish`.
     void hold(const stream& late) {
         gate_.hold(late);
         held_ = late;
     }
-    /// What the author writes in the version that is mended by hand.
+    /// The wait that the author writes in the version that is ordered by hand.
     void by_hand(const stream& waits, const stream& awaited) const {
         if (is_mended()) {
             waits.wait(awaited.record());
         }
     }
-    /// Ends the program. If nothing keeps the operations `early` from running before what is held back, they have run by
-    /// then; without `early`, all that is on s1 or s2, whichever is not held.
+    /// Ends the program. If nothing orders the operations `early` after what is held, they have run by
+    /// then; without `early`, everything on s1 or s2, whichever is not held.
     void finish(const std::vector<completion>& early = {}) {
         if (which_ == version::nobody) {
             // A wait of Weir's would hang here.
@@ -76,8 +76,8 @@ public:
         device.synchronize();
     }
 
-    /// While it lives, memory is freed as other pools do it, so that a drop that comes too early does harm; not where the
-    /// program is to be right although it drops too early.
+    /// While it lives, memory is freed as in other pools, so that a drop that comes too early causes an error; not where the
+    /// program should be right although it drops too early.
     [[nodiscard]] std::unique_ptr<memory::use> free_on_allocating_stream() const {
         return free_on_allocating_stream(device);
     }
@@ -86,19 +86,17 @@ public:
         return harmful ? std::make_unique<memory::use>(memory::allocating_stream(), of) : nullptr;
     }
 
-    /// Where an operation of the scenario goes; notes the line of the call under the label.
-    template <std::size_t N>
-    [[nodiscard]] on at(const stream& where, const char (&label)[N],
-                        source_location line = source_location::current()) {
-        note(label, line);
+    /// The place of an operation of the scenario; records the line of the call under the label.
+    [[nodiscard]] on at(const stream& where, weir::label label, source_location line = source_location::current()) {
+        note(label.text(), line);
         return on(where, line).label(label);
     }
-    /// The calling line, for what has no label, which stands under `name` in what is expected.
+    /// The calling line, for a call that has no label: the expected races refer to it by `name`.
     source_location note(const std::string& name, source_location line = source_location::current()) {
         names_.emplace(line.line, name);
         return line;
     }
-    /// What the expected races call an access.
+    /// The name of an access in the expected races.
     [[nodiscard]] std::string name_of(const race_access& access) const {
         const auto noted = names_.find(access.line);
         return noted == names_.end() ? access.label : noted->second;
@@ -112,18 +110,18 @@ private:
     std::map<std::uint32_t, std::string> names_;
 };
 
-/// Counts the waits that Weir adds while it lives to those that a program asks for, which orders itself; not those that
-/// reused memory needs.
-class added_waits final : public runtime::observer {
+/// Counts the waits that Weir adds, while it lives, to those that a program asks for that orders itself; waits that
+/// reused memory needs do not count.
+class added_waits final : public observe::observer {
 public:
-    added_waits() { runtime::observers::add(*this); }
-    ~added_waits() override { runtime::observers::remove(*this); }
+    added_waits() { observe::observers::add(*this); }
+    ~added_waits() override { observe::observers::remove(*this); }
     added_waits(const added_waits&) = delete;
     added_waits& operator=(const added_waits&) = delete;
 
-    void operation(const runtime::observed_operation& one) override {
-        // Under check Weir says so itself: a wait may serve both its own ends and the program's.
-        const auto added = [checked = runtime::observers::want_safety()](const runtime::observed_wait& w) {
+    void operation(const observe::observed_operation& one) override {
+        // Under check the wait itself says whether it is for the program's accesses: one wait may serve both purposes.
+        const auto added = [checked = observe::observers::want_safety()](const observe::observed_wait& w) {
             return checked ? w.hazard_of_manual : w.why != order::reason::dependency && w.why != order::reason::reuse;
         };
         count += static_cast<std::size_t>(std::count_if(one.waits.begin(), one.waits.end(), added));
@@ -132,14 +130,14 @@ public:
 };
 
 /// A race that a scenario expects: the names of its two accesses, the one enqueued first before the other, and its kind,
-/// empty if that does not matter.
+/// empty if any kind will do.
 struct expected_race {
     std::string first;
     std::string second;
     std::string kind{};
 };
 
-/// What was found is what is expected, in lines of the file `file`.
+/// Expects that the races found are the expected ones, in lines of the file `file`.
 inline void expect_races(const report& found, const std::vector<expected_race>& races, const std::string& file,
                          const scenario_run& run) {
     using names = std::pair<std::string, std::string>;

@@ -1,4 +1,4 @@
-// Arithmetic is ordered like any operation, by exactly what it touches, and blocks nobody.
+// Arithmetic is ordered like any operation, by exactly what it touches, and blocks no thread.
 #include <gtest/gtest.h>
 
 #include "support/messages.hpp"
@@ -12,13 +12,13 @@ using testing::gate;
 TEST(O1, ArithmeticWaitsForItsOperandsAndTheHostDoesNot) {
     const stream first;
     const stream second;
-    const array x = zeros(1000, dtype::float64, first);
+    array x = zeros(1000, dtype::float64, first);
     first.synchronize();
     gate held;
     held.hold(first);
     fill(first, x, 2);
-    const array y = add(second, x, 1);
-    const array total = sum(second, y);
+    array y = add(second, x, 1);
+    array total = sum(second, y);
     EXPECT_FALSE(y.ready());
     EXPECT_FALSE(total.ready());
     held.open();
@@ -28,13 +28,13 @@ TEST(O1, ArithmeticWaitsForItsOperandsAndTheHostDoesNot) {
 TEST(O1, ControlWithoutOrderingTheSumComesTooEarly) {
     const stream first;
     const stream second;
-    const array x = zeros(1000, dtype::float64, first);
+    array x = zeros(1000, dtype::float64, first);
     first.synchronize();
     gate held;
     const ordering_scope manual(ordering_mode::manual);
     held.hold(first);
     fill(first, x, 2);
-    const array total = sum(second, add(second, x, 1));
+    array total = sum(second, add(second, x, 1));
     second.synchronize();
     EXPECT_EQ(total.read<double>()[0], 1000.0);
     held.open();
@@ -44,16 +44,16 @@ TEST(O1, ControlWithoutOrderingTheSumComesTooEarly) {
 TEST(O3, ArithmeticOnAColumnLeavesTheOthersAlone) {
     const stream first;
     const stream second;
-    const array x = zeros({100, 4}, dtype::int32, first);
+    array x = zeros({100, 4}, dtype::int32, first);
     first.synchronize();
     gate held;
     held.hold(first);
     compute(first, binary_operation::add, x[{ellipsis, 0}], 5, x[{ellipsis, 1}]);
-    const array other = sum(second, x[{ellipsis, slice{2, 4}}]);
+    array other = sum(second, x[{ellipsis, slice{2, 4}}]);
     EXPECT_EQ(other.read<std::int64_t>()[0], 0) << "columns 2 and 3 are not touched";
-    const array read_too = add(second, x[{ellipsis, 0}], 1);
+    array read_too = add(second, x[{ellipsis, 0}], 1);
     EXPECT_EQ(read_too.read<std::int32_t>()[0], 1) << "reads do not order reads";
-    const array written = add(second, x[{ellipsis, 1}], 1);
+    array written = add(second, x[{ellipsis, 1}], 1);
     EXPECT_FALSE(written.ready());
     held.open();
     EXPECT_EQ(written.read<std::int32_t>()[0], 6);
@@ -61,7 +61,7 @@ TEST(O3, ArithmeticOnAColumnLeavesTheOthersAlone) {
 
 TEST(S7, OperatorsWorkOnTheCurrentStream) {
     const stream mine;
-    const array x = zeros(8, dtype::float64, mine);
+    array x = zeros(8, dtype::float64, mine);
     mine.synchronize();
     gate held;
     held.hold(mine);
@@ -84,11 +84,11 @@ TEST(L1, OperandsAndTemporariesMayGoAtOnce) {
     array result;
     {
         array x = arange(0, 1000);
-        x[slice{1, {}}] += x[slice{0, 999}];  // through memory of its own, which is dropped with x
+        x[slice{1, {}}] += x[slice{0, 999}];  // through a temporary array, which is dropped with x
         result = (x + 1) * (x - 1) + x;
         x = {};
     }
-    const array noise = full(1000, 77, dtype::int64, s);
+    array noise = full(1000, 77, dtype::int64, s);
     held.open();
     const auto seen = result.read<std::int64_t>();
     for (std::int64_t i = 0; i < 1000; ++i) {
@@ -99,10 +99,10 @@ TEST(L1, OperandsAndTemporariesMayGoAtOnce) {
 
 TEST(K4, WhatIsComputedFromAFailedOperandFailsAndInPlaceDoesNotMend) {
     const stream s;
-    const array x = ones(8, dtype::float64, s);
+    array x = ones(8, dtype::float64, s);
     parallel_for(
         on(s).label("broken"), 1, [](auto, auto) { throw std::runtime_error("no"); }, inout(x.view<double>()));
-    const array y = add(s, x, 1);
+    array y = add(s, x, 1);
     compute(s, binary_operation::add, x, 1, x);
     EXPECT_EQ(test::message_of<operation_error>([&] { (void)y.read<double>(); }).find("nothing was thrown"),
               std::string::npos);

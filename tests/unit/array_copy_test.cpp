@@ -23,8 +23,8 @@ using testing::gate;
 
 TEST(Copy, BetweenAnyStridesAndWithBroadcasting) {
     const stream s;
-    const array x = make_array<std::int32_t>(s, {2, 3}, {0, 1, 2, 3, 4, 5});
-    const array y = zeros({3, 2}, dtype::int32, s);
+    array x = make_array<std::int32_t>(s, {2, 3}, {0, 1, 2, 3, 4, 5});
+    array y = zeros({3, 2}, dtype::int32, s);
     copy(s, y, x.t());
     EXPECT_THAT(values_of<std::int32_t>(y), ElementsAre(0, 3, 1, 4, 2, 5));
     copy(s, y.t(), x[1]);
@@ -42,12 +42,12 @@ TEST(Copy, BetweenAnyStridesAndWithBroadcasting) {
 
 TEST(Copy, OverlappingViewsAsThroughATemporary) {
     const stream s;
-    const array x = make_array<std::int32_t>(s, 6, {0, 1, 2, 3, 4, 5});
+    array x = make_array<std::int32_t>(s, 6, {0, 1, 2, 3, 4, 5});
     copy(s, x, x[slice{{}, {}, -1}]);
     EXPECT_THAT(values_of<std::int32_t>(x), ElementsAre(5, 4, 3, 2, 1, 0));
     copy(s, x.slice(1, 6), x.slice(0, 5));
     EXPECT_THAT(values_of<std::int32_t>(x), ElementsAre(5, 5, 4, 3, 2, 1));
-    const array square = make_array<std::int32_t>(s, {2, 2}, {0, 1, 2, 3});
+    array square = make_array<std::int32_t>(s, {2, 2}, {0, 1, 2, 3});
     copy(s, square, square.t());
     EXPECT_THAT(values_of<std::int32_t>(square), ElementsAre(0, 2, 1, 3));
     copy(s, square, square[0]);
@@ -57,14 +57,14 @@ TEST(Copy, OverlappingViewsAsThroughATemporary) {
 TEST(Copy, IsOneOperationThatTouchesItsElementsAlone) {
     const stream s;
     const stream other;
-    const array x = zeros({8, 8}, dtype::int32, s);
+    array x = zeros({8, 8}, dtype::int32, s);
     s.synchronize();
     gate held;
     held.hold(s);
     copy(s, x.slice(0, 4), x.slice(0, 4).t()[{ellipsis, slice{0, 1}}][slice{0, 1}]);
     fill(other, x.slice(4, 8), 7);
     other.synchronize();
-    const array late = copy(other, x[0]);
+    array late = copy(other, x[0]);
     EXPECT_FALSE(late.ready());
     held.open();
     EXPECT_EQ(late.read<std::int32_t>()[0], 0);
@@ -72,8 +72,8 @@ TEST(Copy, IsOneOperationThatTouchesItsElementsAlone) {
 
 TEST(Copy, ConvertsWithinAKindAndUpwards) {
     const stream s;
-    const array x = make_array<double>(s, 3, {1.5, -2.5, 1e300});
-    const array y = zeros(3, dtype::float32, s);
+    array x = make_array<double>(s, 3, {1.5, -2.5, 1e300});
+    array y = zeros(3, dtype::float32, s);
     copy(s, y, x);
     EXPECT_THAT(values_of<float>(y), ElementsAre(1.5F, -2.5F, std::numeric_limits<float>::infinity()));
     copy(s, zeros(3, dtype::complex64, s), zeros(3, dtype::uint8, s));
@@ -87,7 +87,7 @@ TEST(Copy, ConvertsWithinAKindAndUpwards) {
 
 TEST(Copy, FromTheHostIntoAnyStrides) {
     const stream s;
-    const array x = zeros({2, 3}, dtype::int32, s);
+    array x = zeros({2, 3}, dtype::int32, s);
     const std::int32_t packed[] = {1, 2, 3, 4, 5, 6};
     copy_from_host(s, x.t(), std::as_bytes(std::span(packed)));
     EXPECT_THAT(values_of<std::int32_t>(x), ElementsAre(1, 3, 5, 2, 4, 6));
@@ -96,16 +96,16 @@ TEST(Copy, FromTheHostIntoAnyStrides) {
 
 TEST(Copy, LargeTransposesAndEveryElementSize) {
     const stream s;
-    for (const dtype type : all_dtypes()) {
+    for (const dtype type : arithmetic_dtypes()) {
         const std::int64_t rows = 67;
         const std::int64_t columns = 131;
-        const array x = empty({rows, columns}, type, s);
+        array x = empty({rows, columns}, type, s);
         std::vector<std::byte> bytes(x.nbytes());
         for (std::size_t i = 0; i < bytes.size(); ++i) {
             bytes[i] = static_cast<std::byte>(i * 2654435761U >> 7U & 1U);
         }
         copy_from_host(s, x, bytes);
-        const array turned = copy(s, x.t());
+        array turned = copy(s, x.t());
         const std::size_t item = size_of(type);
         detail::visit(type, [&]<class T>(std::type_identity<T>) {
             const auto seen = turned.read<T>();
@@ -121,7 +121,7 @@ TEST(Copy, LargeTransposesAndEveryElementSize) {
     }
 }
 
-/// What an element becomes in another type, by the definition of the conversion; `numeric` are all types' common values.
+/// The value of an element in another type, by the definition of the conversion; `numeric` holds values that all types have.
 template <class To>
 To expected(double value) {
     if constexpr (std::is_same_v<To, bool>) {
@@ -142,7 +142,7 @@ To expected(double value) {
 TEST(Astype, ConvertsBetweenAllTypesAsNumPyDoes) {
     const stream s;
     const std::vector<double> values = {0, 1, 2, 3, 100, 127, -1, -2, -128, 2.5, -2.5, 0.25};
-    for (const dtype from : all_dtypes()) {
+    for (const dtype from : arithmetic_dtypes()) {
         array source = empty(static_cast<std::int64_t>(values.size()), from, s);
         std::vector<std::byte> bytes(source.nbytes());
         std::vector<double> held;  // the values that elements of this type can be
@@ -155,8 +155,8 @@ TEST(Astype, ConvertsBetweenAllTypesAsNumPyDoes) {
             scalar(held.back()).store(from, bytes.data() + i * size_of(from));
         }
         copy_from_host(s, source, bytes);
-        for (const dtype to : all_dtypes()) {
-            const array made = astype(s, source[slice{{}, {}, -1}], to);
+        for (const dtype to : arithmetic_dtypes()) {
+            array made = astype(s, source[slice{{}, {}, -1}], to);
             EXPECT_EQ(made.dtype(), to);
             detail::visit(to, [&]<class T>(std::type_identity<T>) {
                 const auto seen = made.read<T>();
@@ -172,24 +172,24 @@ TEST(Astype, ConvertsBetweenAllTypesAsNumPyDoes) {
 TEST(Astype, TheEdgesOfTheNumbers) {
     const stream s;
     const double infinity = std::numeric_limits<double>::infinity();
-    const array x = make_array<double>(s, 6, {infinity, -infinity, std::nan(""), 3e9, -3e9, 1e19});
+    array x = make_array<double>(s, 6, {infinity, -infinity, std::nan(""), 3e9, -3e9, 1e19});
     EXPECT_THAT(
         values_of<std::int32_t>(astype(s, x, dtype::int32)),
         ElementsAre(0, 0, 0, static_cast<std::int32_t>(3000000000U), -static_cast<std::int32_t>(3000000000U), 0));
     EXPECT_EQ(values_of<std::uint64_t>(astype(s, x, dtype::uint64))[5], 10000000000000000000U);
     EXPECT_EQ(values_of<std::int64_t>(astype(s, x, dtype::int64))[2], std::numeric_limits<std::int64_t>::min());
     EXPECT_THAT(values_of<bool>(astype(s, x, dtype::bool_)), ElementsAre(true, true, true, true, true, true));
-    const array c = make_array<std::complex<double>>(s, 2, {{0, 2}, {-3, 1}});
+    array c = make_array<std::complex<double>>(s, 2, {{0, 2}, {-3, 1}});
     EXPECT_THAT(values_of<bool>(astype(s, c, dtype::bool_)), ElementsAre(true, true));
     EXPECT_THAT(values_of<std::int8_t>(astype(s, c, dtype::int8)), ElementsAre(0, -3));
-    const array large = make_array<std::uint64_t>(s, 1, {std::numeric_limits<std::uint64_t>::max()});
+    array large = make_array<std::uint64_t>(s, 1, {std::numeric_limits<std::uint64_t>::max()});
     EXPECT_EQ(values_of<double>(astype(s, large, dtype::float64))[0], 0x1p64);
 }
 
 TEST(Creation, FillsEveryTypeAndAnyStrides) {
     const stream s;
-    for (const dtype type : all_dtypes()) {
-        const array x = zeros({5, 7}, type, s);
+    for (const dtype type : arithmetic_dtypes()) {
+        array x = zeros({5, 7}, type, s);
         fill(s, x[{slice{1, {}, 2}, slice{{}, {}, -3}}], 1);
         detail::visit(type, [&]<class T>(std::type_identity<T>) {
             const auto seen = x.read<T>();

@@ -1,6 +1,6 @@
-// Arrays on a CUDA device: every operation gives what it gives on the CPU, bit for bit where results are rounded once. With
-// the fake driver kernels take long to compile: some types stand for all then (array_kernels_test.cpp has all). With
-// WEIR_CUDA_DRIVER and WEIR_NVRTC_LIBRARY set to a GPU's the same program tries all of them there.
+// Arrays on a CUDA device: every operation has the result that it has on the CPU, bit for bit where results are rounded once. With
+// the fake driver, kernels take long to compile, so some types stand for all (array_kernels_test.cpp has all types). With
+// WEIR_CUDA_DRIVER and WEIR_NVRTC_LIBRARY set to a GPU's libraries, the same program tries all types there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ using test::values_of;
 using ::testing::ElementsAre;
 
 std::vector<dtype> types(const std::vector<dtype>& some) {
-    return fake_cuda::in_use() ? some : std::vector<dtype>(all_dtypes().begin(), all_dtypes().end());
+    return fake_cuda::in_use() ? some : std::vector<dtype>(arithmetic_dtypes().begin(), arithmetic_dtypes().end());
 }
 
 class ArraysOnCuda : public ::testing::Test {
@@ -37,7 +37,7 @@ protected:
     /// The same elements on the device.
     [[nodiscard]] array there(const array& x) const { return to(device_, x, cuda()); }
     void expect_same(const array& seen, const array& wanted, const std::string& what) const {
-        // Nothing of the host's is in use by accident. No elements are nowhere.
+        // Memory of the host is not used by accident. An array without elements has no device.
         ASSERT_TRUE(seen.device() == cuda() || seen.size() == 0) << what;
         ASSERT_EQ(seen.dtype(), wanted.dtype()) << what;
         ASSERT_EQ(seen.shape(), wanted.shape()) << what;
@@ -59,9 +59,9 @@ TEST_F(ArraysOnCuda, BinaryOperations) {
             if (how.run == nullptr || is_real_power) {
                 continue;
             }
-            const array x = interesting(host_, type, 1);
-            const array given = interesting(host_, type, 2);
-            const array y = what == binary_operation::power ? astype(host_, given > 1, type) : given;
+            array x = interesting(host_, type, 1);
+            array given = interesting(host_, type, 2);
+            array y = what == binary_operation::power ? astype(host_, given > 1, type) : given;
             expect_same(compute(device_, what, there(x), there(y)), compute(host_, what, x, y),
                         "operation " + std::to_string(number) + " of " + std::string(name_of(type)));
         }
@@ -70,8 +70,8 @@ TEST_F(ArraysOnCuda, BinaryOperations) {
 
 TEST_F(ArraysOnCuda, UnaryOperationsAndSelect) {
     for (const dtype type : types({dtype::int8, dtype::complex64})) {
-        const array x = interesting(host_, type, 1);
-        const array y = interesting(host_, type, 2);
+        array x = interesting(host_, type, 1);
+        array y = interesting(host_, type, 2);
         if (type != dtype::bool_) {
             expect_same(compute(device_, unary_operation::negative, there(x)),
                         compute(host_, unary_operation::negative, x), "negative");
@@ -85,21 +85,21 @@ TEST_F(ArraysOnCuda, UnaryOperationsAndSelect) {
 }
 
 TEST_F(ArraysOnCuda, NumbersAndMixedTypes) {
-    const array x = interesting(host_, dtype::float32, 1);
-    const array i = interesting(host_, dtype::int16, 2);
+    array x = interesting(host_, dtype::float32, 1);
+    array i = interesting(host_, dtype::int16, 2);
     expect_same(multiply(device_, 2.5, there(x)), multiply(host_, 2.5, x), "a real number");
     expect_same(divide(device_, there(i), 3), divide(host_, i, 3), "an integer");
     expect_same(add(device_, there(i), std::complex<double>(1, 2)), add(host_, i, std::complex<double>(1, 2)),
                 "complex");
     expect_same(add(device_, there(i), there(x)), add(host_, i, x), "two types");
-    const array a = interesting(host_, dtype::uint64, 3);
-    const array b = interesting(host_, dtype::int64, 4);
+    array a = interesting(host_, dtype::uint64, 3);
+    array b = interesting(host_, dtype::int64, 4);
     expect_same(compute(device_, binary_operation::less, there(a), there(b)),
                 compute(host_, binary_operation::less, a, b), "integers with and without sign");
     expect_same(compute(device_, binary_operation::greater_equal, there(b), there(a)),
                 compute(host_, binary_operation::greater_equal, b, a), "integers with and without sign");
     const use current(device_);
-    const array y = there(x);
+    array y = there(x);
     y += 1;
     y *= there(x);
     expect_same(y, (x + 1) * x, "in place");
@@ -107,15 +107,15 @@ TEST_F(ArraysOnCuda, NumbersAndMixedTypes) {
 
 TEST_F(ArraysOnCuda, OperandsThatShareMemory) {
     const auto both = [&](const std::string& what, auto change) {
-        const array far = there(arange(0, 64, 1, dtype::int32, host_));
-        const array near = arange(0, 64, 1, dtype::int32, host_);
+        array far = there(arange(0, 64, 1, dtype::int32, host_));
+        array near = arange(0, 64, 1, dtype::int32, host_);
         change(device_, far);
         change(host_, near);
         expect_same(far, near, what);
     };
     constexpr auto plus = binary_operation::add;
-    both("itself", [](const stream& on, const array& x) { compute(on, plus, x, x, x); });
-    both("itself and a number", [](const stream& on, const array& x) { compute(on, plus, 5, x, x); });
+    both("itself", [](const stream& on, array& x) { compute(on, plus, x, x, x); });
+    both("itself and a number", [](const stream& on, array& x) { compute(on, plus, 5, x, x); });
     both("what lies before", [](const stream& on, const array& x) {
         compute(on, plus, x[slice{8, 40}], x[slice{0, 32}], x[slice{8, 40}]);
     });
@@ -131,9 +131,9 @@ TEST_F(ArraysOnCuda, OperandsThatShareMemory) {
 }
 
 TEST_F(ArraysOnCuda, WhatIsComputedOfInvalidElementsIsInvalid) {
-    const array x = there(make_array<std::int32_t>(host_, 3, {2, 3, 4}));
-    const array y = copy(device_, x);
-    const array z = copy(device_, x);
+    array x = there(make_array<std::int32_t>(host_, 3, {2, 3, 4}));
+    array y = copy(device_, x);
+    array z = copy(device_, x);
     host_task(
         device_, [](std::span<std::byte>) { throw std::runtime_error("for the test"); }, inout(x));
     EXPECT_THROW(device_.synchronize(), operation_error);
@@ -149,12 +149,12 @@ TEST_F(ArraysOnCuda, WhatIsComputedOfInvalidElementsIsInvalid) {
 
 TEST_F(ArraysOnCuda, PowersAreCloseToTheHosts) {
     const auto close = [&](dtype type, double bound) {
-        const array x = make_array<double>(host_, 5, {0.5, 1.75, 3, 10, 0.01});
-        const array y = make_array<double>(host_, {3, 1}, {2, -1.5, 0.25});
+        array x = make_array<double>(host_, 5, {0.5, 1.75, 3, 10, 0.01});
+        array y = make_array<double>(host_, {3, 1}, {2, -1.5, 0.25});
         const array base =
             is_complex(type) ? astype(host_, x, type) * std::complex<double>(0.6, 0.8) : astype(host_, x, type);
-        const array exponent = astype(host_, y, type);
-        const array wanted = astype(host_, power(host_, base, exponent), dtype::complex128);
+        array exponent = astype(host_, y, type);
+        array wanted = astype(host_, power(host_, base, exponent), dtype::complex128);
         const array seen =
             astype(host_, to(device_, power(device_, there(base), there(exponent)), cpu()), dtype::complex128);
         const auto a = values_of<std::complex<double>>(wanted);
@@ -177,11 +177,11 @@ TEST_F(ArraysOnCuda, PowersAreCloseToTheHosts) {
 }
 
 TEST_F(ArraysOnCuda, IntegersToANegativePowerFailTheOperation) {
-    const array x = there(make_array<std::int32_t>(host_, 3, {2, 3, 4}));
-    const array good = power(device_, x, there(make_array<std::int32_t>(host_, 3, {0, 3, 1})));
+    array x = there(make_array<std::int32_t>(host_, 3, {2, 3, 4}));
+    array good = power(device_, x, there(make_array<std::int32_t>(host_, 3, {0, 3, 1})));
     EXPECT_THAT(values_of<std::int32_t>(good), ElementsAre(1, 27, 4));
     device_.synchronize();
-    const array bad = power(device_, x, there(make_array<std::int32_t>(host_, 3, {1, -1, 1})));
+    array bad = power(device_, x, there(make_array<std::int32_t>(host_, 3, {1, -1, 1})));
     EXPECT_THROW(device_.synchronize(), operation_error);
     EXPECT_THROW((void)bad.read<std::int32_t>(), operation_error) << "the result is invalid";
     EXPECT_THAT(values_of<std::int32_t>(good), ElementsAre(1, 27, 4)) << "control: others are not";
@@ -194,33 +194,33 @@ TEST_F(ArraysOnCuda, Conversions) {
                                                   {dtype::float32, dtype::int8},     {dtype::complex64, dtype::uint64},
                                                   {dtype::int8, dtype::complex128},  {dtype::bfloat16, dtype::bool_}};
     if (!fake_cuda::in_use()) {
-        for (const dtype from : all_dtypes()) {
-            for (const dtype to : all_dtypes()) {
+        for (const dtype from : arithmetic_dtypes()) {
+            for (const dtype to : arithmetic_dtypes()) {
                 pairs.emplace_back(from, to);
             }
         }
     }
     for (const auto& [from, to] : pairs) {
-        const array x = interesting(host_, from, 3);
+        array x = interesting(host_, from, 3);
         expect_same(astype(device_, there(x), to), astype(host_, x, to),
                     std::string(name_of(from)) + " to " + std::string(name_of(to)));
     }
 }
 
 TEST_F(ArraysOnCuda, CopiesOfAnyStrides) {
-    const array table = arange(0, 600, 1, dtype::int32, host_).reshape({20, 30});
-    const array x = there(table);
+    array table = arange(0, 600, 1, dtype::int32, host_).reshape({20, 30});
+    array x = there(table);
     expect_same(contiguous(device_, x.t()), contiguous(host_, table.t()), "transposed");
     expect_same(reshape(device_, x[{slice{{}, {}, -2}, slice{1, {}, 3}}], {4, 25}),
                 reshape(host_, table[{slice{{}, {}, -2}, slice{1, {}, 3}}], {4, 25}), "backwards");
-    const array y = there(zeros({20, 30}, dtype::float64, host_));
-    const array z = zeros({20, 30}, dtype::float64, host_);
+    array y = there(zeros({20, 30}, dtype::float64, host_));
+    array z = zeros({20, 30}, dtype::float64, host_);
     copy(device_, y[{slice{{}, {}, 2}}], x[3]);
     copy(host_, z[{slice{{}, {}, 2}}], table[3]);
     expect_same(y, z, "converted and broadcast to every second row");
     for (const bool packed : {false, true}) {
-        const array a = there(table);
-        const array b = copy(host_, table);
+        array a = there(table);
+        array b = copy(host_, table);
         const auto moved = [&](const array& of) {
             return packed ? of[slice{1, {}}] : of[{slice{1, {}}, slice{2, {}}}];
         };
@@ -236,25 +236,25 @@ TEST_F(ArraysOnCuda, CopiesOfAnyStrides) {
         expect_same(a, b, "an operand that the results overwrite");
     }
     const std::vector<std::int32_t> packed = {7, 8, 9};
-    const array narrow = there(zeros({3, 2}, dtype::int32, host_));
+    array narrow = there(zeros({3, 2}, dtype::int32, host_));
     copy_from_host(device_, narrow.t()[1], std::as_bytes(std::span(packed)));
     EXPECT_THAT(values_of<std::int32_t>(narrow), ElementsAre(0, 7, 0, 8, 0, 9));
 }
 
 TEST_F(ArraysOnCuda, MovesBetweenDevicesWithAnyStridesOnAStreamOfEither) {
-    const array x = arange(0, 30, 1, dtype::int32, host_).reshape({5, 6});
-    const array wanted = astype(host_, x.t()[slice{{}, {}, 2}], dtype::float32);
+    array x = arange(0, 30, 1, dtype::int32, host_).reshape({5, 6});
+    array wanted = astype(host_, x.t()[slice{{}, {}, 2}], dtype::float32);
     for (const stream_ref& on : {stream_ref(host_), stream_ref(device_)}) {
-        const array moved = to(on, x.t(), cuda());
+        array moved = to(on, x.t(), cuda());
         expect_same(moved, contiguous(host_, x.t()), "there");
-        const array back = zeros({3, 5}, dtype::float32, host_);
+        array back = zeros({3, 5}, dtype::float32, host_);
         copy(on, back, moved[slice{{}, {}, 2}]);
         EXPECT_EQ(differences(back, wanted), 0U) << "and back, converted";
-        const array part = there(zeros({3, 10}, dtype::float32, host_));
+        array part = there(zeros({3, 10}, dtype::float32, host_));
         copy(on, part[{ellipsis, slice{{}, {}, 2}}], x.t()[slice{{}, {}, 2}]);
         expect_same(contiguous(device_, part[{ellipsis, slice{{}, {}, 2}}]), wanted, "there, to every second column");
     }
-    const array simulated = to(stream(sim(0)), there(x), sim(0));
+    array simulated = to(stream(sim(0)), there(x), sim(0));
     EXPECT_EQ(values_of<std::int32_t>(simulated), values_of<std::int32_t>(x));
 }
 
@@ -264,11 +264,11 @@ TEST_F(ArraysOnCuda, MovesFromOneGpuToAnother) {
     if (std::count_if(all.begin(), all.end(), is_gpu) < 2) {
         GTEST_SKIP() << "there is one GPU";
     }
-    const array x = arange(0, 30, 1, dtype::int32, host_).reshape({5, 6});
-    const array wanted = contiguous(host_, x.t());
+    array x = arange(0, 30, 1, dtype::int32, host_).reshape({5, 6});
+    array wanted = contiguous(host_, x.t());
     const stream other(cuda(1));
     for (const stream_ref& on : {stream_ref(device_), stream_ref(other)}) {
-        const array far = to(on, there(x).t(), cuda(1));
+        array far = to(on, there(x).t(), cuda(1));
         EXPECT_EQ(far.device(), cuda(1));
         EXPECT_EQ(differences(to(other, add(other, far, 1), cpu()), add(host_, wanted, 1)), 0U);
     }
@@ -276,14 +276,14 @@ TEST_F(ArraysOnCuda, MovesFromOneGpuToAnother) {
 }
 
 TEST_F(ArraysOnCuda, FillsOfEachTypePackedAndNot) {
-    for (const dtype type : all_dtypes()) {
+    for (const dtype type : arithmetic_dtypes()) {
         for (const scalar& value : {scalar(1), scalar(0)}) {
-            const array packed = full({3, 5}, value, type, device_);
+            array packed = full({3, 5}, value, type, device_);
             expect_same(packed, full({3, 5}, value, type, host_), std::string(name_of(type)));
         }
         if (!fake_cuda::in_use() || type == dtype::int8 || type == dtype::complex64 || type == dtype::complex128) {
-            const array x = zeros({4, 6}, type, device_);
-            const array y = zeros({4, 6}, type, host_);
+            array x = zeros({4, 6}, type, device_);
+            array y = zeros({4, 6}, type, host_);
             fill(device_, x[{slice{1, 3}, slice{0, {}, 2}}], 1);
             fill(host_, y[{slice{1, 3}, slice{0, {}, 2}}], 1);
             expect_same(x, y, std::string(name_of(type)));
@@ -303,29 +303,29 @@ TEST_F(ArraysOnCuda, CountsAndRandomNumbers) {
 
 TEST_F(ArraysOnCuda, ShapesOfAllKinds) {
     for (const shape& extents : {shape(), shape({0}), shape({3, 0, 2}), shape({1, 1}), shape({2, 1, 3, 1, 2, 2})}) {
-        const array x = random(extents, 5, dtype::float32, host_);
-        const array y = there(x);
+        array x = random(extents, 5, dtype::float32, host_);
+        array y = there(x);
         expect_same(add(device_, y, y), add(host_, x, x), extents.to_string());
         expect_same(copy(device_, y), x, extents.to_string());
     }
-    const array deep = random({3, 2, 3, 2, 3, 2}, 6, dtype::float32, host_);
+    array deep = random({3, 2, 3, 2, 3, 2}, 6, dtype::float32, host_);
     const std::vector<std::int64_t> order = {5, 0, 3, 1, 4, 2};
     expect_same(add(device_, there(deep).transpose(order), 1), add(host_, deep.transpose(order), 1), "six dimensions");
-    const array large = random(300000, 7, dtype::float32, host_);
+    array large = random(300000, 7, dtype::float32, host_);
     expect_same(add(device_, there(large), there(large)[0]), add(host_, large, large[0]),
                 "more than a launch has threads");
 }
 
 TEST_F(ArraysOnCuda, ReadingStridedElementsOnTheHost) {
-    const array x = there(arange(0, 12, 1, dtype::int32, host_).reshape({3, 4}));
+    array x = there(arange(0, 12, 1, dtype::int32, host_).reshape({3, 4}));
     EXPECT_THAT(values_of<std::int32_t>(x.t()[1]), ElementsAre(1, 5, 9));
     EXPECT_THAT(values_of<std::int32_t>(x[{2, 3}]), ElementsAre(11));
     EXPECT_THAT(values_of<std::int32_t>(x[{slice{{}, {}, -1}, slice{0, 2}}]), ElementsAre(8, 9, 4, 5, 0, 1));
 }
 
 TEST_F(ArraysOnCuda, ReadingMoreStridedElementsThanTheStagingMemoryHolds) {
-    const array x = arange(0, 1200000, 1, dtype::int32, device_).reshape({2, 600, 1000}).transpose({2, 0, 1});
-    const array column = x[{slice{}, 1, slice{0, {}, 2}}];
+    array x = arange(0, 1200000, 1, dtype::int32, device_).reshape({2, 600, 1000}).transpose({2, 0, 1});
+    array column = x[{slice{}, 1, slice{0, {}, 2}}];
     device_.synchronize();
     if (fake_cuda::in_use()) {
         fake_cuda::forget_calls();
@@ -344,8 +344,8 @@ TEST_F(ArraysOnCuda, ReadingMoreStridedElementsThanTheStagingMemoryHolds) {
 }
 
 TEST_F(ArraysOnCuda, OperandsOfOtherDevicesAreRefused) {
-    const array here = zeros({3}, dtype::float32, host_);
-    const array y = there(here);
+    array here = zeros({3}, dtype::float32, host_);
+    array y = there(here);
     EXPECT_THROW((void)add(device_, y, here), argument_error);
     EXPECT_THROW((void)add(host_, y, here), argument_error);
     EXPECT_THROW((void)sum(device_, here), argument_error);
@@ -353,13 +353,13 @@ TEST_F(ArraysOnCuda, OperandsOfOtherDevicesAreRefused) {
     EXPECT_THROW(fill(device_, here, 1), argument_error);
 }
 
-// What follows asks the fake driver.
+// The following tests ask the fake driver.
 
 TEST_F(ArraysOnCuda, KernelsAreCompiledOnceAndWhereTheOperationIsEnqueued) {
     if (!fake_cuda::in_use()) {
         GTEST_SKIP() << "asks the fake driver";
     }
-    const array x = zeros({100}, dtype::uint16, device_);
+    array x = zeros({100}, dtype::uint16, device_);
     static_cast<void>(compute(device_, binary_operation::bitwise_xor, x, 5));
     device_.synchronize();
     const auto before = fake_cuda::compilations();
@@ -377,8 +377,8 @@ TEST_F(ArraysOnCuda, AKernelThatDoesNotCompileFailsTheCall) {
     if (!fake_cuda::in_use()) {
         GTEST_SKIP() << "asks the fake driver";
     }
-    const array x = full({10}, 3, dtype::uint32, device_);
-    const array out = zeros({10}, dtype::uint32, device_);
+    array x = full({10}, 3, dtype::uint32, device_);
+    array out = zeros({10}, dtype::uint32, device_);
     device_.synchronize();
     // No earlier run of this test has left the kernel in the cache.
     const char* const set = std::getenv("WEIR_CACHE_DIR");
@@ -396,11 +396,11 @@ TEST_F(ArraysOnCuda, ALaunchThatFailsFailsTheOperation) {
     if (!fake_cuda::in_use()) {
         GTEST_SKIP() << "asks the fake driver";
     }
-    const array x = full({10}, 3, dtype::int32, device_);
+    array x = full({10}, 3, dtype::int32, device_);
     static_cast<void>(add(device_, x, 1));
     device_.synchronize();
     fake_cuda::fail("cuLaunchKernelEx", 1, 701);
-    const array y = add(device_, x, 1);
+    array y = add(device_, x, 1);
     EXPECT_THROW(device_.synchronize(), operation_error);
     EXPECT_THROW((void)y.read<std::int32_t>(), operation_error);
     EXPECT_EQ(values_of<std::int32_t>(add(device_, x, 1))[9], 4) << "control: the next is in order";
@@ -411,11 +411,11 @@ TEST_F(ArraysOnCuda, OperationsOfTwoStreamsAreOrderedByWhatTheyTouch) {
         GTEST_SKIP() << "asks the fake driver";
     }
     const stream second(cuda());
-    const array x = zeros({1000}, dtype::int32, device_);
-    const array other = zeros({1000}, dtype::int32, device_);
+    array x = zeros({1000}, dtype::int32, device_);
+    array other = zeros({1000}, dtype::int32, device_);
     void* queue = nullptr;
     access(device_, [&queue](native_stream stream) { queue = stream.handle; });
-    static_cast<void>(add(second, x, 1));  // compiled
+    static_cast<void>(add(second, x, 1));  // compiles the kernel
     device_.synchronize();
     second.synchronize();
     array y;
@@ -423,7 +423,7 @@ TEST_F(ArraysOnCuda, OperationsOfTwoStreamsAreOrderedByWhatTheyTouch) {
         const fake_gate gate(queue);
         fill(device_, x, 41);
         y = add(second, x, 1);
-        const array free_of_it = add(stream(cuda()), other, 2);
+        array free_of_it = add(stream(cuda()), other, 2);
         EXPECT_EQ(values_of<std::int32_t>(free_of_it)[999], 2) << "control: what touches other elements does not wait";
         EXPECT_FALSE(y.ready());
     }

@@ -1,4 +1,4 @@
-// The host is one of the agents (rules O6, X7): it waits for exactly what conflicts, and nothing changes under its hands.
+// The host is ordered like a stream (rules O6, X7): it waits for exactly what conflicts, and nothing changes while it looks.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "runtime/host_copies.hpp"
+#include "runtime/submission/host_copies.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
@@ -19,7 +19,7 @@ TEST(O6, ReadingWaitsForTheWriteAndWritingForTheReadsToo) {
     const stream reader;
     gate write;
     gate read;
-    const array x = zeros(8, dtype::float64, writer);
+    array x = zeros(8, dtype::float64, writer);
     writer.synchronize();
     write.hold(writer);
     fill(writer, x, 1);
@@ -39,15 +39,15 @@ TEST(O6, ReadingWaitsForTheWriteAndWritingForTheReadsToo) {
     EXPECT_EQ(seen, 1.0);
 }
 
-/// Without waiting for anything.
+/// Waits for nothing.
 double first_of(const array& x) { return *reinterpret_cast<const double*>(x.data()); }
 
-/// Enqueues a change of `x` on another thread while the host copies `copied` of it; whether the thread waits for the copy.
-bool waits_for_a_copy(const array& x, const array& copied) {
+/// Enqueues a change of `x` on another thread while the host copies `copied` of it. Returns whether that thread waits for the copy.
+bool waits_for_a_copy(array x, const array& copied) {
     const stream s;
     std::atomic<bool> has_returned{false};
-    std::optional<host_access> copy(std::in_place, copied.buffer(), copied.footprint(), order::access_mode::read,
-                                    source_location::current(), true);
+    std::optional<host_access> copy(std::in_place, detail::key, copied.buffer(), copied.footprint(detail::key),
+                                    order::access_mode::read, source_location::current(), true);
     std::thread other([&] {
         fill(s, x, 2);
         s.synchronize();
@@ -65,31 +65,33 @@ bool waits_for_a_copy(const array& x, const array& copied) {
 }
 
 TEST(O6, WhatTheHostCopiesChangesAfterwards) {
-    const array x = zeros(8, dtype::float64);
+    array x = zeros(8, dtype::float64);
     EXPECT_TRUE(waits_for_a_copy(x, x));
     EXPECT_EQ(runtime::host_copies::waiting(), 0);
 }
 
 TEST(O6, ACopyOfOtherElementsIsNotWaitedFor) {
-    const array x = zeros(8, dtype::float64);
+    array x = zeros(8, dtype::float64);
     EXPECT_FALSE(waits_for_a_copy(x.slice(0, 4), x.slice(4, 8)));
 }
 
 TEST(O6, WhatReadsAsACopyDoesIsNotHeldUp) {
     const stream s;
-    const array x = zeros(8, dtype::float64, s);
-    const array y = empty(8, dtype::float64, s);
-    const host_access copy(x.buffer(), x.footprint(), order::access_mode::read, source_location::current(), true);
+    array x = zeros(8, dtype::float64, s);
+    array y = empty(8, dtype::float64, s);
+    const host_access copy(detail::key, x.buffer(), x.footprint(detail::key), order::access_mode::read,
+                           source_location::current(), true);
     weir::copy(s, y, x);
     EXPECT_EQ(y.read<double>()[7], 0.0);
 }
 
 TEST(O6, ACopyThatIsRefusedHoldsUpNothing) {
     const stream s;
-    const array x = zeros(8, dtype::float64, s);
-    access(s, out(x.view<double>()), [](native_stream, std::span<double>) { throw std::runtime_error("no"); });
-    EXPECT_THROW(static_cast<void>(host_access(x.buffer(), x.footprint(), order::access_mode::read,
-                                               source_location::current(), true)),
+    array x = zeros(8, dtype::float64, s);
+    access(
+        s, [](native_stream, std::span<double>) { throw std::runtime_error("no"); }, out(x.view<double>()));
+    EXPECT_THROW(static_cast<void>(host_access(detail::key, x.buffer(), x.footprint(detail::key),
+                                               order::access_mode::read, source_location::current(), true)),
                  operation_error);
     fill(s, x, 3);
     EXPECT_EQ(x.read<double>()[0], 3.0);
@@ -98,7 +100,7 @@ TEST(O6, ACopyThatIsRefusedHoldsUpNothing) {
 TEST(O6, OtherPartsOfTheArrayAreNotWaitedFor) {
     const stream s;
     gate held;
-    const array x = zeros(8, dtype::float64, s);
+    array x = zeros(8, dtype::float64, s);
     s.synchronize();
     held.hold(s);
     fill(s, x.slice(0, 4), 1);
@@ -113,7 +115,7 @@ TEST(O6, OtherPartsOfTheArrayAreNotWaitedFor) {
 TEST(O5, ManualOrderingDoesNotWaitForHazardsOnTheHost) {
     const stream s;
     gate held;
-    const array x = zeros(8, dtype::float64, s);
+    array x = zeros(8, dtype::float64, s);
     s.synchronize();
     held.hold(s);
     fill(s, x, 1);
@@ -130,7 +132,7 @@ TEST(O5, ManualOrderingDoesNotWaitForHazardsOnTheHost) {
 
 TEST(X7, AnOperationThatConflictsWithALiveViewIsOverWhenTheCallReturns) {
     const stream s;
-    const array x = zeros(8, dtype::float64, s);
+    array x = zeros(8, dtype::float64, s);
     {
         const auto view = x.read<double>();
         EXPECT_TRUE(fill(s, x, 1).done());
@@ -144,7 +146,7 @@ TEST(X7, AnOperationThatConflictsWithALiveViewIsOverWhenTheCallReturns) {
 
 TEST(X7, TheCallReturnsOnlyOnceTheOperationIsOver) {
     const stream s;
-    const array x = zeros(8, dtype::float64, s);
+    array x = zeros(8, dtype::float64, s);
     s.synchronize();
     std::atomic<bool> has_returned{false};
     bool returned_early = false;
@@ -165,7 +167,7 @@ TEST(X7, TheCallReturnsOnlyOnceTheOperationIsOver) {
 
 TEST(X7, ViewsMoveAndEndOnce) {
     const stream s;
-    const array x = zeros(8, dtype::float64, s);
+    array x = zeros(8, dtype::float64, s);
     {
         auto view = x.write<double>();
         const auto moved = std::move(view);
@@ -181,7 +183,7 @@ TEST(X7, ViewsMoveAndEndOnce) {
 
 TEST(K4, ReadingWhatAFailedOperationShouldHaveWrittenRaises) {
     const stream s;
-    const array x = zeros(8, dtype::float64, s);
+    array x = zeros(8, dtype::float64, s);
     parallel_for(
         on(s).label("window"), 1, [](auto, auto) { throw std::runtime_error("no"); },
         inout(x.slice(0, 4).view<double>()));

@@ -19,15 +19,15 @@ array column(const array& of, std::int64_t number) { return of[{ellipsis, number
 TEST(O3, AColumnBeingWrittenDelaysOnlyItself) {
     const stream writer;
     const stream reader;
-    const array x = zeros({100, 8}, dtype::float32, writer);
+    array x = zeros({100, 8}, dtype::float32, writer);
     writer.synchronize();
     gate held;
     held.hold(writer);
     fill(writer, column(x, 3), 1);
-    const array other = copy(reader, column(x, 4));
+    array other = copy(reader, column(x, 4));
     EXPECT_EQ(other.read<float>()[99], 0.0F) << "another column is not delayed";
     EXPECT_EQ(column(x, 2).read<float>()[0], 0.0F) << "nor for the host";
-    const array same = copy(reader, column(x, 3));
+    array same = copy(reader, column(x, 3));
     EXPECT_FALSE(same.ready());
     EXPECT_FALSE(x[0].ready()) << "a row crosses the column";
     held.open();
@@ -37,13 +37,13 @@ TEST(O3, AColumnBeingWrittenDelaysOnlyItself) {
 TEST(O3, ControlWithoutOrderingTheColumnIsReadTooEarly) {
     const stream writer;
     const stream reader;
-    const array x = zeros({100, 8}, dtype::float32, writer);
+    array x = zeros({100, 8}, dtype::float32, writer);
     writer.synchronize();
     gate held;
     const ordering_scope manual(ordering_mode::manual);
     held.hold(writer);
     fill(writer, column(x, 3), 1);
-    const array same = copy(reader, column(x, 3));
+    array same = copy(reader, column(x, 3));
     reader.synchronize();
     EXPECT_EQ(same.read<float>()[99], 0.0F);
     held.open();
@@ -53,11 +53,11 @@ TEST(O3, ControlWithoutOrderingTheColumnIsReadTooEarly) {
 TEST(O3, TilesHalvesAndTransposedTilesAreApart) {
     const stream writer;
     const stream other;
-    const array x = zeros({64, 64}, dtype::int16, writer);
+    array x = zeros({64, 64}, dtype::int16, writer);
     writer.synchronize();
     gate held;
     held.hold(writer);
-    const array tile = x[{slice{0, 32}, slice{0, 32}}];
+    array tile = x[{slice{0, 32}, slice{0, 32}}];
     fill(writer, tile, 1);
     fill(other, x[{slice{32, 64}, slice{0, 32}}], 2);
     fill(other, x[{slice{0, 32}, slice{32, 64}}].t(), 3);
@@ -72,8 +72,8 @@ TEST(O3, TilesHalvesAndTransposedTilesAreApart) {
 
 TEST(Strided, BodiesReachElementsByTheirIndices) {
     const stream s;
-    const array x = zeros({4, 6}, dtype::float64, s);
-    const array odd = x.t()[slice{1, {}, 2}];  // three columns, as rows
+    array x = zeros({4, 6}, dtype::float64, s);
+    array odd = x.t()[slice{1, {}, 2}];  // three columns, as rows
     parallel_for(
         s, 3,
         [](std::size_t i, const strided_span<double, 2>& to) {
@@ -90,13 +90,14 @@ TEST(Strided, BodiesReachElementsByTheirIndices) {
     s.synchronize();
     EXPECT_EQ(last, 23.0);
     double corner = 0;
-    access(s, in(x[{3, 5}].strided<double, 0>()), [&](native_stream, const auto& from) { corner = from(); });
+    access(
+        s, [&](native_stream, const auto& from) { corner = from(); }, in(x[{3, 5}].strided<double, 0>()));
     s.synchronize();
     EXPECT_EQ(corner, 23.0);
 }
 
 TEST(Strided, SpansAreForCOrderAlone) {
-    const array x = zeros({4, 6}, dtype::float64);
+    array x = zeros({4, 6}, dtype::float64);
     EXPECT_EQ(
         message_of<argument_error>([&] { (void)x.t().view<double>(); }),
         "the elements of <weir.array float64 (6, 4) on cpu> do not lie in C order: ask for strided<T, Rank>(), or "

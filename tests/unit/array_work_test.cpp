@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "runtime/reaper.hpp"
+#include "runtime/lifetime/reaper.hpp"
 #include "support/effort.hpp"
 #include "support/time_limit.hpp"
 #include "weir/weir.hpp"
@@ -51,15 +51,15 @@ TEST(Creation, NeedsAnOpenStream) {
 TEST(Copy, CopiesAcrossStreams) {
     const stream a;
     const stream b;
-    const array x = full({3, 4}, 2, dtype::float64, a);
-    const array y = zeros(12, dtype::float64, b);
+    array x = full({3, 4}, 2, dtype::float64, a);
+    array y = zeros(12, dtype::float64, b);
     copy(b, y.reshape({3, 4}), x);
     EXPECT_TRUE(all_are(y, 2.0));
 }
 
 TEST(Copy, OverlappingRangesAsMemmoveDoes) {
     const stream s;
-    const array x = empty(10, dtype::float64, s);
+    array x = empty(10, dtype::float64, s);
     {
         const auto host = x.write<double>();
         std::iota(host.begin(), host.end(), 0.0);
@@ -75,7 +75,7 @@ TEST(L2, TheSourceOfACopyFromTheHostMayChangeAtOnce) {
     const stream s;
     gate held;
     held.hold(s);
-    const array x = empty(3, dtype::float64, s);
+    array x = empty(3, dtype::float64, s);
     std::vector<double> source{1, 2, 3};
     copy_from_host(s, x, bytes_of(source));
     source = {7, 7, 7};

@@ -6,6 +6,10 @@
 #include <vector>
 
 #include "detector_fixture.hpp"
+#include "observe/acting.hpp"
+#include "observe/deferred_reports.hpp"
+#include "observe/observer.hpp"
+#include "weir/check.hpp"
 #include "weir/error.hpp"
 
 namespace weir::check {
@@ -53,7 +57,7 @@ TEST_F(Detector, F2_a_chain_of_events_over_ten_streams_is_transitive) {
     for (int i = 0; i < 10; ++i) {
         observer_script::stream& next = program_.make_stream("chain");
         program_.wait(next, last);
-        last = program_.record(next, 101);  // nothing but the wait stands before the record
+        last = program_.record(next, 101);  // only the wait precedes the record
     }
     program_.wait(b_, last);
     program_.enqueue(b_, 2, {writes(1)});
@@ -79,7 +83,7 @@ TEST_F(Detector, F3_work_after_the_record_is_not_covered) {
 }
 
 TEST_F(Detector, V1_a_default_stream_and_another_are_a_kind_of_their_own) {
-    using runtime::default_kind;
+    using observe::default_kind;
     auto& weirs = program_.make_stream("default", nullptr, 0, default_kind::device);
     auto& other_devices = program_.make_stream("default", nullptr, 0, default_kind::device);
     auto& legacy = program_.make_stream("legacy", nullptr, 1, default_kind::legacy);
@@ -110,7 +114,7 @@ TEST_F(Detector, V1_a_default_stream_and_another_are_a_kind_of_their_own) {
 }
 
 TEST_F(Detector, V1_a_stale_event_a_drop_and_the_host_are_more_specific_than_a_default_stream) {
-    auto& weirs = program_.make_stream("default", nullptr, 0, runtime::default_kind::device);
+    auto& weirs = program_.make_stream("default", nullptr, 0, observe::default_kind::device);
     program_.enqueue(weirs, 1, {});
     const auto event = program_.record(weirs, 7);
     program_.enqueue(weirs, 2, {writes(1)});
@@ -121,7 +125,7 @@ TEST_F(Detector, V1_a_stale_event_a_drop_and_the_host_are_more_specific_than_a_d
 }
 
 TEST_F(Detector, V1_a_default_stream_that_is_ordered_is_no_race) {
-    auto& legacy = program_.make_stream("legacy", nullptr, 1, runtime::default_kind::legacy);
+    auto& legacy = program_.make_stream("legacy", nullptr, 1, observe::default_kind::legacy);
     const auto written = program_.enqueue(legacy, 1, {writes(1)});
     program_.wait(b_, written);
     program_.enqueue(b_, 2, {reads(1)});
@@ -170,7 +174,7 @@ TEST_F(Detector, F10_a_new_stream_comes_after_what_the_host_waited_for) {
 }
 
 TEST_F(Detector, V1_that_a_timeline_is_used_again_orders_nothing) {
-    // The runtime gives the timeline of a dropped stream to the next one once its work is over: that is luck.
+    // The runtime gives the timeline of a dropped stream to the next stream once its work is over: that depends on timing.
     program_.enqueue(a_, 1, {writes(1)});
     observer_script::stream& heir = program_.make_stream("heir", &a_);
     program_.enqueue(heir, 2, {reads(1)});
@@ -260,6 +264,18 @@ TEST_F(Detector, O6_an_access_of_the_host_that_weir_orders_orders_what_follows) 
     EXPECT_THAT(found(), IsEmpty());
 }
 
+TEST_F(Detector, V1_memory_that_the_host_has_found_ready_comes_after_what_conflicted) {
+    program_.enqueue(a_, 1, {writes(1, {0, 8})});
+    program_.enqueue(b_, 2, {reads(1, {0, 8})});
+    program_.enqueue(c_, 3, {writes(1, {8, 16})});
+    program_.host_finds_ready(reads(1, {0, 8}));
+    program_.host_accesses(reads(1, {0, 8}), 4);
+    EXPECT_THAT(found(), ElementsAre("RAW 1->2"));
+    program_.host_accesses(writes(1, {0, 16}),
+                           5);  // reading does not conflict with a read, and the rest was not asked about
+    EXPECT_THAT(found(), ElementsAre("RAW 1->2", "host 2->5", "host 3->5"));
+}
+
 TEST_F(Detector, V1_raise_throws_once_the_call_holds_no_lock) {
     detector raising({check_mode::raise, false});
     observer_script program(raising);
@@ -267,8 +283,8 @@ TEST_F(Detector, V1_raise_throws_once_the_call_holds_no_lock) {
     auto& b = program.make_stream("b");
     program.enqueue(a, 1, {writes(1)});
     program.enqueue(b, 2, {reads(1)});
-    EXPECT_THROW(runtime::verdicts::settle(), race_error);
-    EXPECT_NO_THROW(runtime::verdicts::settle());
+    EXPECT_THROW(observe::deferred_reports::settle(), race_error);
+    EXPECT_NO_THROW(observe::deferred_reports::settle());
     EXPECT_EQ(raising.report().size(), 1U);
 }
 
@@ -280,14 +296,56 @@ TEST_F(Detector, V1_warn_prints_each_race_once) {
     ::testing::internal::CaptureStderr();
     for (int i = 0; i < 2; ++i) {
         program.enqueue(a, 1, {writes(1)});
-        runtime::verdicts::settle();
+        observe::deferred_reports::settle();
         program.enqueue(b, 2, {reads(1)});
-        runtime::verdicts::settle();
+        observe::deferred_reports::settle();
     }
     const std::string printed = ::testing::internal::GetCapturedStderr();
     const auto first = printed.find("RAW race");
     EXPECT_NE(first, std::string::npos);
     EXPECT_EQ(printed.find("RAW race", first + 1), std::string::npos) << printed;
+}
+
+TEST_F(Detector, V1_what_no_call_has_thrown_is_thrown_at_the_end_and_not_later) {
+    detector raising({check_mode::raise, false});
+    observer_script program(raising);
+    auto& a = program.make_stream("a");
+    auto& b = program.make_stream("b");
+    program.allocate(a, 1, 9);
+    program.enqueue(b, 1, {writes(1)});
+    program.drop(1);
+    EXPECT_THROW(raising.settle(true), race_error);
+    EXPECT_NO_THROW(observe::deferred_reports::settle());
+    EXPECT_NO_THROW(raising.settle(true));
+}
+
+TEST_F(Detector, V1_a_later_call_throws_the_race_of_a_drop_once) {
+    detector raising({check_mode::raise, false});
+    observer_script program(raising);
+    auto& a = program.make_stream("a");
+    auto& b = program.make_stream("b");
+    program.allocate(a, 1, 9);
+    program.enqueue(b, 1, {writes(1)});
+    program.drop(1);
+    EXPECT_THROW(observe::deferred_reports::settle(), race_error);
+    EXPECT_NO_THROW(raising.settle(true));
+}
+
+TEST_F(Detector, V1_what_an_operation_drops_is_thrown_by_no_other_operation_of_its_thread) {
+    detector raising({check_mode::raise, false});
+    observer_script program(raising);
+    auto& a = program.make_stream("a");
+    auto& b = program.make_stream("b");
+    auto& c = program.make_stream("c");
+    program.allocate(a, 1, 9);
+    const auto used = program.enqueue(b, 1, {reads(1)});
+    program.enqueue(c, 2, {reads(1)});
+    {
+        const observe::acting_for over(used);
+        program.drop(1);
+    }
+    EXPECT_NO_THROW(observe::deferred_reports::settle());
+    EXPECT_THROW(raising.settle(true), race_error);
 }
 
 }  // namespace

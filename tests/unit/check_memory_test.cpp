@@ -1,6 +1,7 @@
 // Rule V1, on made-up programs: memory that is dropped too early, and its next owner.
-#include "backend/acting.hpp"
 #include "detector_fixture.hpp"
+#include "observe/acting.hpp"
+#include "weir/check.hpp"
 
 namespace weir::check {
 namespace {
@@ -69,7 +70,7 @@ TEST_F(DetectorMemory, V1_memory_that_an_operation_keeps_is_dropped_after_it) {
     const auto used = program_.enqueue(b_, 1, {writes(1)});
     program_.release(1);
     {
-        const backend::acting_for over(used);
+        const observe::acting_for over(used);
         program_.drop(1);
     }
     EXPECT_THAT(found(), IsEmpty());
@@ -79,7 +80,7 @@ TEST_F(DetectorMemory, V1_who_of_the_owners_lets_go_last_is_luck) {
     program_.allocate(a_, 1, 9);
     const auto used = program_.enqueue(b_, 1, {writes(1)});
     {
-        const backend::acting_for over(used);
+        const observe::acting_for over(used);
         program_.release(1);
     }
     program_.drop(1);
@@ -91,9 +92,9 @@ TEST_F(DetectorMemory, V1_an_operation_that_keeps_memory_does_not_keep_it_for_ot
     const auto used = program_.enqueue(b_, 1, {reads(1)});
     program_.enqueue(c_, 2, {reads(1)});
     program_.release(1);
-    program_.wait(a_, c_.at());  // too late: the host has let go
+    program_.wait(a_, c_.at());  // too late: the host has dropped it
     {
-        const backend::acting_for over(used);
+        const observe::acting_for over(used);
         program_.drop(1);
     }
     EXPECT_THAT(found(), ElementsAre("use-after-free 2->9"));
@@ -185,15 +186,46 @@ TEST_F(DetectorMemory, V1_what_a_body_enqueues_comes_after_what_its_operation_co
     const auto task = program_.enqueue(b_, 2, {writes(2)}, {a_.at()});
     program_.enqueue(c_, 3, {writes(3)});
     {
-        const backend::acting_for running(task);
+        const observe::acting_for running(task);
         observer_script::stream& own = program_.make_stream("own");
         program_.enqueue(own, 4, {reads(1)});
         program_.enqueue(own, 5, {reads(2)});  // before the task itself is over
         program_.host_waits(c_.at());
         program_.enqueue(own, 6, {reads(3)});
     }
-    program_.enqueue(a_, 7, {reads(3)});  // what the body waited for is nothing to others
+    program_.enqueue(a_, 7, {reads(3)});  // what the body waited for orders nothing else
     EXPECT_THAT(found(), ElementsAre("RAW 2->5", "RAW 3->7"));
+}
+
+TEST_F(DetectorMemory, V1_what_a_body_has_waited_for_comes_before_the_end_of_its_operation) {
+    observer_script::stream& waits_before = program_.make_stream("waits before");
+    const auto task = program_.enqueue(b_, 1, {});
+    program_.wait(waits_before, task);  // whether the body has run by then is luck
+    program_.enqueue(b_, 2, {});
+    {
+        const observe::acting_for running(task);
+        program_.host_waits(program_.enqueue(c_, 3, {writes(1)}));
+    }
+    program_.enqueue(waits_before, 4, {reads(1)});
+    program_.enqueue(b_, 5, {reads(1)});
+    program_.wait(a_, task);
+    program_.enqueue(a_, 6, {reads(1)});
+    program_.host_waits(task);
+    observer_script::stream& young = program_.make_stream("young");
+    program_.enqueue(young, 7, {reads(1)});
+    EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(DetectorMemory, V1_what_a_body_has_only_enqueued_may_be_pending_at_the_end_of_its_operation) {
+    const auto task = program_.enqueue(b_, 1, {});
+    {
+        const observe::acting_for running(task);
+        program_.host_waits(program_.enqueue(c_, 2, {writes(1)}));
+        program_.enqueue(c_, 3, {writes(1)});
+    }
+    program_.wait(a_, task);
+    program_.enqueue(a_, 4, {reads(1)});
+    EXPECT_THAT(found(), ElementsAre("RAW 3->4"));
 }
 
 }  // namespace

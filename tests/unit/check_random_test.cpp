@@ -19,10 +19,10 @@ using testing::observer_script;
 using testing::reads;
 using testing::writes;
 
-/// The order as a relation between all things done: operations, waits of streams, waits of the host.
+/// The order as a relation between all actions: operations, waits of streams, waits of the host.
 class brute_force {
 public:
-    /// A thing done by stream `who` (or by the host), after the things `after`.
+    /// An action of stream `who` (or of the host), after the actions `after`.
     std::size_t add(std::size_t who, const std::vector<std::size_t>& after) {
         const std::size_t self = past_.size();
         past_.emplace_back(self);
@@ -76,7 +76,7 @@ public:
             }
         }
     }
-    /// What is ordered before `one` and covered by it is represented by it.
+    /// An access that is ordered before `one` and covered by it is represented by it.
     void keep(std::uint64_t byte, const touch& one) {
         std::vector<touch>& all = bytes_[byte];
         std::erase_if(all, [&](const touch& past) {

@@ -1,4 +1,4 @@
-// What a report says, for people and for programs.
+// The text of a report, for readers and for programs.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -137,7 +137,7 @@ TEST(Report, V1_sarif_has_what_the_format_requires) {
     program.drop(1);
     program.enqueue(a, 60, {writes(9)});
     program.enqueue(b, 0, {writes(9)});
-    program.drop(9);  // nobody saw it allocated
+    program.drop(9);  // the log has no allocation of it
     const report found = detecting.report();
     const json all = json::parse(found.to_sarif());
     EXPECT_EQ(all.at("version"), "2.1.0");

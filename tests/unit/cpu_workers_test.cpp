@@ -1,4 +1,4 @@
-// The threads of the CPU: what is scheduled is run, whatever the others are at.
+// The CPU's worker threads: work that is scheduled runs, whatever state the other threads are in.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -28,8 +28,8 @@ private:
     bool has_work() noexcept override { return false; }
 };
 
-/// While its worker looks for more of its work, another thread schedules something else, and relies on who looks. Then it gets
-/// work all the same.
+/// While its worker searches for more of its own work, another thread schedules other work and relies on the searching worker. Then that
+/// worker gets work of its own after all.
 class busy_again final : public runnable {
 public:
     other_work other;
@@ -39,7 +39,7 @@ public:
 
 private:
     void run() noexcept override {
-        while (!was_asked_) {  // while another worker looks, this one does not
+        while (!was_asked_) {  // while another worker searches, this one does not
             has_lingered = workers::instance().linger(*this, {});
             std::this_thread::yield();
         }

@@ -1,5 +1,5 @@
-// Which memory a stream of a CUDA device gets that another one is still to use: an event may come too late to wait for no more than
-// that use (rule L1).
+// The memory that a stream of a CUDA device gets when another stream still uses free memory: an event may come too late to wait for that
+// use alone (rule L1).
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -12,14 +12,16 @@ namespace {
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 
-bool has_own_end(const completion& one) { return cuda().state().driver().has_own_end({one.timeline(), one.epoch()}); }
+bool has_own_end(const completion& one) {
+    return cuda().state(detail::key).driver().has_own_end({one.timeline(detail::key), one.epoch(detail::key)});
+}
 
 TEST(L1CudaEnds, AnOperationHasAnEndOfItsOwnWhereAnEventWasRecordedRightBehindIt) {
     WEIR_NEEDS_FAKE();
     const stream a(cuda());
     const stream b(cuda());
-    const array x = make(a, 1);
-    const array y = make(b, 0);
+    array x = make(a, 1);
+    array y = make(b, 0);
     cuda().synchronize();
     const fake_gate held(handle_of(a));
     const completion first = step_in_place(a, x);
@@ -30,7 +32,7 @@ TEST(L1CudaEnds, AnOperationHasAnEndOfItsOwnWhereAnEventWasRecordedRightBehindIt
     EXPECT_FALSE(has_own_end(first)) << "that event covers the second one, too";
 }
 
-/// All the memory there is are 8 MiB. A held stream is still to use the first half, and does more after that.
+/// The device has 8 MiB. A held stream still uses the first half, and does more after that.
 class L1CudaAtTheLimit : public ::testing::Test {
 protected:
     void SetUp() override {
@@ -64,14 +66,14 @@ protected:
 TEST_F(L1CudaAtTheLimit, AWaitThatCoversLaterWorkIsTheLastResortAndIsCounted) {
     const fake_gate held(handle_of(first));
     use_and_go_on();
-    const array other = megabytes(4, second);
+    array other = megabytes(4, second);
     EXPECT_EQ(over_waited(), 0U) << "there was other memory";
-    const array late = megabytes(4, second);
+    array late = megabytes(4, second);
     EXPECT_EQ(over_waited(), 1U);
 }
 
 TEST_F(L1CudaAtTheLimit, WhereTheLastUseHasAnEventTheWaitCoversNoLaterWork) {
-    const array live = megabytes(4, second);
+    array live = megabytes(4, second);
     fake_gate held(handle_of(first));
     fill(first, megabytes(4, first), 1);
     second.wait(first);  // an event is recorded behind the fill
@@ -79,7 +81,7 @@ TEST_F(L1CudaAtTheLimit, WhereTheLastUseHasAnEventTheWaitCoversNoLaterWork) {
     later.hold(static_cast<gpu::stream_handle>(handle_of(first)));
     step_in_place(first, x);
     const stream third(cuda());
-    const array taken = megabytes(4, third);
+    array taken = megabytes(4, third);
     const completion filled = fill(third, taken, 2);
     EXPECT_EQ(over_waited(), 0U);
     fake_cuda::settle(handle_of(third));

@@ -1,5 +1,5 @@
-// What the driver refuses while a stream is captured, and what it takes: the fake one answers as a real one does, on which this runs as
-// well.
+// What the driver refuses while a stream is captured, and what it allows. The fake driver answers as a real one does, on which this test
+// runs as well.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace {
 constexpr gpu::result refused = 900;
 constexpr std::size_t bytes = 4096;
 
-/// Something of each kind, and a stream that is being captured.
+/// One object of each kind, and a stream that is being captured.
 struct things {
     const gpu::context& in = cuda_context();
     const gpu::driver_api& api = in.api();
@@ -73,10 +73,10 @@ struct things {
     }
 };
 
-/// To whom a call is refused while a stream is captured.
+/// Which threads are refused a call while a stream is captured.
 enum class refused_to {
     nobody,
-    who_is_not_relaxed,  ///< and who is meant by the capture
+    who_is_not_relaxed,  ///< threads that the capture concerns and that are not in relaxed mode
     all,
 };
 
@@ -87,7 +87,7 @@ struct driver_call {
     gpu::result answer = refused;
 };
 
-/// Each gives back what it takes, as far as it is let.
+/// Each call gives back what it takes, as far as it is allowed.
 const std::vector<driver_call>& calls() {
     using t = things;
     static const std::vector<driver_call> all = {
@@ -170,7 +170,7 @@ const std::vector<driver_call>& calls() {
              return a.api.context_record_event != nullptr ? a.api.context_record_event(a.in.handle(), a.other)
                                                           : a.api.context_synchronize();
          }},
-        // Of the stream that is captured.
+        // The captured stream itself.
         {"cuStreamIsCapturing", refused_to::nobody,
          [](t& a) {
              int status = 0;

@@ -1,4 +1,4 @@
-// While others capture CUDA graphs: nothing that Weir does ends a capture, and nothing of Weir's becomes part of one (rule G1).
+// While other libraries capture CUDA graphs: no call of Weir's ends a capture, and nothing of Weir's becomes part of one (rule G1).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ std::int64_t fresh_number() {
     return ++last;
 }
 
-/// A kernel that no other test has.
+/// A kernel that no other test uses.
 kernel fresh_kernel() {
     const std::string name = "adds_" + std::to_string(fresh_number());
     return kernel::from_source(
@@ -42,7 +42,7 @@ void use_and_trim(const device& where, const memory::resource_ptr& from) {
     {
         const memory::use scope(from);
         const stream s(where);
-        const array x = full(1 << 19, 2, dtype::float64, s);
+        array x = full(1 << 19, 2, dtype::float64, s);
         s.synchronize();
         EXPECT_THAT(values_of<double>(x), Each(2));
     }
@@ -50,13 +50,13 @@ void use_and_trim(const device& where, const memory::resource_ptr& from) {
     memory::trim(where);
 }
 
-/// A plan is made of a length that no other has. The real cuFFT ends captures then, whatever the mode: docs/cuda.md.
+/// Makes a plan of a length that no other test uses. The real cuFFT ends captures then, in every mode: docs/cuda.md.
 void transforms() {
     const stream s(cuda());
-    const array a = full(fresh_number(), 1, dtype::complex128, s);
+    array a = full(fresh_number(), 1, dtype::complex128, s);
     fft_plan plan(a);
     plan.plan(s);
-    const array result = plan.execute(fft_direction::forward, s);
+    array result = plan.execute(fft_direction::forward, s);
     EXPECT_NEAR(values_of<std::complex<double>>(result).front().real(), static_cast<double>(a.size()), 1e-9);
 }
 
@@ -66,7 +66,7 @@ std::vector<program> programs() {
          [] {
              const stream s(cuda(), {.priority = -1});
              const stream b(cuda(), {.blocking = true});
-             const array x = make(s, 1);
+             array x = make(s, 1);
              step_in_place(s, x);
              b.wait(s.record());
              step_in_place(b, x);
@@ -76,7 +76,7 @@ std::vector<program> programs() {
         {"times",
          [] {
              const stream s(cuda());
-             const array x = make(s, 1);
+             array x = make(s, 1);
              const event start = s.record({.timing = true});
              step_in_place(s, x);
              const event end = s.record({.timing = true});
@@ -87,7 +87,7 @@ std::vector<program> programs() {
          [] {
              const trace_scope trace;
              const stream s(cuda());
-             const array x = make(s, 1);
+             array x = make(s, 1);
              step_in_place(s, x);
              s.synchronize();
          }},
@@ -96,32 +96,32 @@ std::vector<program> programs() {
         {"managed memory",
          [] {
              use_and_trim(cuda(), memory::managed());
-             memory::shared_pool_of(cuda().state()).source().await_given_back();
+             memory::shared_pool_of(cuda().state(detail::key)).source().await_given_back();
          }},
         {"pinned memory",
          [] {
              use_and_trim(cpu(), memory::pinned());
-             memory::shared_pool_of(cpu().state()).source().await_given_back();
+             memory::shared_pool_of(cpu().state(detail::key)).source().await_given_back();
          }},
         {"copies of the host's memory",
          [] {
              const stream s(cuda());
              const stream host(cpu());
-             const array there = full(1 << 20, 3, dtype::float64, host);
-             const array x = empty(1 << 20, dtype::float64, s);
+             array there = full(1 << 20, 3, dtype::float64, host);
+             array x = empty(1 << 20, dtype::float64, s);
              copy(s, x, there);
-             const array back = empty(1 << 20, dtype::float64, host);
+             array back = empty(1 << 20, dtype::float64, host);
              copy(s, back, x);
              EXPECT_THAT(values_of<double>(back), Each(3));
-             const array half = x[{slice{{}, {}, 2}}];
+             array half = x[{slice{{}, {}, 2}}];
              EXPECT_THAT(values_of<double>(half), Each(3)) << "read by way of a kernel";
-             const array list = make_array(s, {4}, std::vector<double>{4, 4, 4, 4});
+             array list = make_array(s, {4}, std::vector<double>{4, 4, 4, 4});
              EXPECT_THAT(values_of<double>(list), Each(4));
          }},
         {"kernels are loaded and unloaded",
          [] {
              const stream s(cuda());
-             const array x = make(s, 1);
+             array x = make(s, 1);
              launch(s, fresh_kernel(), {1, static_cast<std::size_t>(elements)}, inout<double>(x), 1.0);
              s.synchronize();
              launch(s, fresh_kernel(), {1, static_cast<std::size_t>(elements)}, inout<double>(x), 1.0);
@@ -130,7 +130,7 @@ std::vector<program> programs() {
         {"a host task, which the watcher waits for",
          [] {
              const stream s(cuda());
-             const array x = make(s, 1);
+             array x = make(s, 1);
              host_task(
                  s, [](auto...) {}, inout<double>(x));
              step_in_place(s, x);
@@ -141,8 +141,8 @@ std::vector<program> programs() {
         {"a stream that was handed out",
          [] {
              const stream s(cuda());
-             const array x = make(s, 1);
-             const stream same = stream::adopt(s.native(), cuda());
+             array x = make(s, 1);
+             const stream same = stream::adopt(native_stream{s.handle()}, cuda());
              step_in_place(same, x);
              EXPECT_FALSE(same.done() && !x.ready());
              EXPECT_THAT(values_of<double>(x), Each(11));
@@ -161,7 +161,7 @@ void run(const program& one) {
     cuda().synchronize();
 }
 
-/// With the kernel that all use.
+/// With the kernel that all these tests use.
 class G1Cuda : public ::testing::Test {
 protected:
     void SetUp() override {
@@ -211,8 +211,8 @@ TEST_F(G1Cuda, MemoryThatIsNotMappedIsTakenAndGivenBackDuringOne) {
 
 // --- streams that are captured themselves --------------------------------------------------------------------------
 
-/// Every way to put something into the stream, or to ask for it, is refused, and harms nothing.
-void expect_refused(const stream_ref& captured, const array& x, const char* why) {
+/// Every way to put something into the stream, or to ask for its progress, is refused, and has no effect.
+void expect_refused(const stream_ref& captured, array& x, const char* why) {
     const stream other(cuda());
     const auto is_refused = [why](const char* what, const std::function<void()>& call) {
         EXPECT_THAT(message_of<state_error>(call), HasSubstr(why)) << what;
@@ -223,7 +223,10 @@ void expect_refused(const stream_ref& captured, const array& x, const char* why)
         host_task(
             captured, [](auto...) {}, in<double>(x));
     });
-    is_refused("access", [&] { access(captured, inout<double>(x), [](native_stream, auto) {}); });
+    is_refused("access", [&] {
+        access(
+            captured, [](native_stream, auto) {}, inout<double>(x));
+    });
     is_refused("record", [&] { static_cast<void>(captured.record()); });
     is_refused("record a time", [&] { static_cast<void>(captured.record({.timing = true})); });
     is_refused("wait of it", [&] { other.wait(captured); });
@@ -247,7 +250,7 @@ TEST_F(G1Cuda, AStreamThatIsBeingCapturedIsNotAdopted) {
             HasSubstr(is_captured));
         EXPECT_TRUE(theirs.goes_on());
         EXPECT_TRUE(theirs.end());
-        // Afterwards it is as any other.
+        // Afterwards the stream is like any other.
         const stream adopted = stream::adopt(native_stream{theirs.handle()}, cuda());
         EXPECT_THAT(values_of<double>(make(adopted, 1)), Each(1));
         adopted.synchronize();
@@ -259,7 +262,7 @@ TEST_F(G1Cuda, NothingEntersAnAdoptedStreamWhileItIsCaptured) {
         stream_capture once(cuda_context(), capture_mode::global, flags);
         once.end();
         const stream adopted = stream::adopt(native_stream{once.handle()}, cuda());
-        const array x = make(adopted, 1);
+        array x = make(adopted, 1);
         adopted.synchronize();
         {
             stream_capture theirs(cuda_context(), once.handle());
@@ -275,10 +278,10 @@ TEST_F(G1Cuda, NothingEntersAnAdoptedStreamWhileItIsCaptured) {
 
 TEST_F(G1Cuda, NothingEntersAStreamThatWasHandedOutWhileItIsCaptured) {
     const stream own(cuda());
-    const array x = make(own, 1);
+    array x = make(own, 1);
     own.synchronize();
     {
-        stream_capture theirs(cuda_context(), own.native().handle);
+        stream_capture theirs(cuda_context(), own.handle());
         expect_refused(own, x, is_captured);
         EXPECT_TRUE(theirs.goes_on());
         EXPECT_TRUE(theirs.end());
@@ -291,10 +294,10 @@ TEST_F(G1Cuda, WhatIsInAStreamIsWaitedForByOthersWhileItIsCaptured) {
     WEIR_NEEDS_FAKE();
     const stream own(cuda());
     const stream other(cuda());
-    const array x = make(own, 1);
-    const array y = make(other, 0);
+    array x = make(own, 1);
+    array y = make(other, 0);
     cuda().synchronize();
-    void* const handle = own.native().handle;
+    void* const handle = own.handle();
     fake_gate held(handle);
     step_in_place(own, x);
     {
@@ -307,15 +310,15 @@ TEST_F(G1Cuda, WhatIsInAStreamIsWaitedForByOthersWhileItIsCaptured) {
     }
 }
 
-/// Its event could not be had when it was due, and is not recorded in the capture instead.
+/// The event could not be recorded when it was due, and is not recorded in the capture instead.
 TEST_F(G1Cuda, NoEventIsMadeUpForInACapture) {
     WEIR_NEEDS_FAKE();
     stream_capture once(cuda_context());
     once.end();
     const stream adopted = stream::adopt(native_stream{once.handle()}, cuda());
     const stream other(cuda());
-    const array x = make(adopted, 1);
-    const array y = make(other, 0);
+    array x = make(adopted, 1);
+    array y = make(other, 0);
     cuda().synchronize();
     fake_cuda::fail("cuEventRecord", 1, 1, true);
     step_in_place(adopted, x);
@@ -323,7 +326,7 @@ TEST_F(G1Cuda, NoEventIsMadeUpForInACapture) {
     {
         stream_capture theirs(cuda_context(), once.handle());
         EXPECT_FALSE(x.ready());
-        cuda().state().driver().look_at_all();
+        cuda().state(detail::key).driver().look_at_all();
         EXPECT_TRUE(theirs.goes_on());
         EXPECT_TRUE(theirs.end());
     }
@@ -334,7 +337,7 @@ TEST_F(G1Cuda, NoEventIsMadeUpForInACapture) {
 
 TEST_F(G1Cuda, TheLegacyStreamIsNotUsedWhileABlockingOneIsCaptured) {
     const stream legacy = stream::adopt(native_stream{nullptr}, cuda());
-    const array x = make(legacy, 1);
+    array x = make(legacy, 1);
     legacy.synchronize();
     constexpr const char* why = "a stream that is ordered with it";
     {

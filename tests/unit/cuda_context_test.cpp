@@ -1,4 +1,4 @@
-// Which context is current where work enters a stream: launches, records and waits name theirs by their stream.
+// Which context is current where work enters a stream: launches, records and waits find theirs by their stream.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,12 +16,20 @@ struct turns {
     stream a{cuda(0)};
     stream b{cuda(0)};
     array x = make(a, 1);
-    // On the same stream: initcheck of compute-sanitizer 2025.3 takes what a kernel writes to memory that was mapped just now for
-    // not written, where memory beside it is set on another stream meanwhile.
+    // On the same stream: initcheck of compute-sanitizer 2025.3 reports elements as not written if a kernel writes them to memory that was
+    // just mapped, while memory beside it is set on another stream.
     array y = make(a, 0);
 
     turns() { cuda(0).synchronize(); }
-    void take(int times) const {
+    /// All of it is enqueued before any of it begins, so that each event stays in its place until the end.
+    void take_held(int times) {
+        device_flag open;
+        open.hold(static_cast<gpu::stream_handle>(handle_of(a)));
+        take(times);
+        open.raise();
+        cuda(0).synchronize();
+    }
+    void take(int times) {
         for (int turn = 0; turn < times; ++turn) {
             step(a, y, x);
             step(b, x, y);
@@ -29,12 +37,15 @@ struct turns {
     }
 };
 
-/// Which context is current on a thread that had `before`, after it has enqueued some.
+/// The context that is current on a thread that had `before`, after it has enqueued some work.
 gpu::context_handle current_after_turns(gpu::context_handle before) {
-    const turns taken;
-    for (int i = 0; i < 8; ++i) {
-        taken.take(2);          // makes the kernel, and the streams' events, which needs the context
-        cuda(0).synchronize();  // so that these are used again, and no more are made
+    turns taken;
+    // Makes the kernel, and the streams' events, which needs the context: first more places for them than are needed below, then an
+    // event for each place, so that these are used again, and no more are made.
+    taken.take_held(8);
+    for (int i = 0; i < 16; ++i) {
+        taken.take(4);
+        cuda(0).synchronize();
     }
     fill(taken.a, taken.x, 1.0);
     fill(taken.b, taken.y, 0.0);
@@ -51,7 +62,9 @@ gpu::context_handle current_after_turns(gpu::context_handle before) {
     return left;
 }
 
-gpu::context_handle context_of_the_other_device() { return gpu::context_of(cuda(1).state().driver()).handle(); }
+gpu::context_handle context_of_the_other_device() {
+    return gpu::context_of(cuda(1).state(detail::key).driver()).handle();
+}
 
 TEST(CudaContext, LaunchesAndWaitsNeedNoneAndLeaveNone) { EXPECT_EQ(current_after_turns(nullptr), nullptr); }
 TEST(CudaContext, LaunchesAndWaitsGoWhereTheirStreamIsWhateverIsCurrent) {

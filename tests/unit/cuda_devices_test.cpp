@@ -1,4 +1,4 @@
-// What several CUDA devices do with each other, priorities, and where the bytes of pinned and managed memory are.
+// Several CUDA devices: order and copies between them, priorities, and on which device pinned and managed memory is.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "backend/cuda/driver.hpp"
-#include "runtime/device_state.hpp"
+#include "backend/cuda/device/driver.hpp"
+#include "runtime/devices/device_state.hpp"
 #include "unit/cuda_support.hpp"
 
 namespace weir::test {
@@ -17,11 +17,11 @@ using ::testing::Each;
 
 namespace gpu = backend::cuda;
 
-gpu::device_context& context_of(const device& one) { return gpu::context_of(one.state().driver()); }
+gpu::device_context& context_of(const device& one) { return gpu::context_of(one.state(detail::key).driver()); }
 
 // --- priorities ----------------------------------------------------------------------------------------------------
 
-/// What the driver says.
+/// The priority that the driver reports.
 int priority_of(const stream& s) {
     gpu::device_context& in = context_of(s.device());
     const gpu::in_context here(in);
@@ -94,11 +94,11 @@ protected:
     }
 };
 
-/// Which context is current on a thread that had `before`, after it has put work into a stream of a device.
+/// The context that is current on a thread that had `before`, after it has put work into a stream of a device.
 gpu::context_handle current_after_work_on(int number, gpu::context_handle before) {
     gpu::context_handle left = nullptr;
     std::thread([&] {
-        const gpu::driver_api& api = gpu::context_of(cuda(number).state().driver()).api();
+        const gpu::driver_api& api = gpu::context_of(cuda(number).state(detail::key).driver()).api();
         EXPECT_EQ(api.context_set_current(before), gpu::success);
         const stream s(cuda(number));
         static_cast<void>(make(s, 1));
@@ -108,24 +108,24 @@ gpu::context_handle current_after_work_on(int number, gpu::context_handle before
 }
 
 TEST_F(CudaDevices, AThreadKeepsItsContext) {
-    const gpu::context_handle first = gpu::context_of(cuda(0).state().driver()).handle();
-    const gpu::context_handle second = gpu::context_of(cuda(1).state().driver()).handle();
+    const gpu::context_handle first = gpu::context_of(cuda(0).state(detail::key).driver()).handle();
+    const gpu::context_handle second = gpu::context_of(cuda(1).state(detail::key).driver()).handle();
     EXPECT_EQ(current_after_work_on(0, second), second);
     EXPECT_EQ(current_after_work_on(1, first), first);
     EXPECT_EQ(current_after_work_on(1, second), second);
 }
 TEST_F(CudaDevices, AThreadWithNoneGetsThatOfDevice0AsFromTheRuntimeAndNoOther) {
-    EXPECT_EQ(current_after_work_on(0, nullptr), gpu::context_of(cuda(0).state().driver()).handle());
+    EXPECT_EQ(current_after_work_on(0, nullptr), gpu::context_of(cuda(0).state(detail::key).driver()).handle());
     EXPECT_EQ(current_after_work_on(1, nullptr), nullptr);
 }
 
-/// From x on one device to y on the other, while what x becomes is held.
+/// Copies x on one device to y on the other, while the write of x is held.
 double copied_behind(ordering_mode mode, unsigned long long waits) {
     const ordering_scope scope(mode);
     const stream here(cuda(0));
     const stream there(cuda(1));
-    const array x = make(here, 1);
-    const array y = make(there, 0);
+    array x = make(here, 1);
+    array y = make(there, 0);
     cuda(0).synchronize();
     cuda(1).synchronize();
     forget_calls();
@@ -151,17 +151,17 @@ TEST_F(CudaDevices, O1ControlWithoutOrderingItDoesNot) { EXPECT_EQ(copied_behind
 TEST_F(CudaDevices, L1MemoryOfOneThatTheOtherReadsIsNotUsedAgainBefore) {
     const stream here(cuda(0));
     const stream there(cuda(1));
-    const array y = make(there, 0);
+    array y = make(there, 0);
     cuda(1).synchronize();
     device_flag later(context_of(cuda(1)));
     later.hold(static_cast<gpu::stream_handle>(handle_of(there)));
     const void* where = nullptr;
     {
-        const array x = make(here, 7);
+        array x = make(here, 7);
         where = x.device_data();
         copy(there, y, x);
     }
-    const array next = make(here, 9);  // waits on the device if it lies there, and not on the host
+    array next = make(here, 9);  // waits on the device if it lies there, and not on the host
     if (fake_cuda::in_use()) {
         EXPECT_EQ(next.device_data() == where, fake_cuda::calls("cuStreamWaitEvent") > 1);
     }
@@ -176,7 +176,7 @@ TEST_F(CudaDevices, EachHasItsOwnMemoryAndGivesItBackToItself) {
     const std::size_t before_there = fake_cuda::bytes_in_use(1);
     {
         const stream there(cuda(1));
-        const array large = empty({std::int64_t{1} << 24}, dtype::uint8, there);
+        array large = empty({std::int64_t{1} << 24}, dtype::uint8, there);
         EXPECT_EQ(fake_cuda::bytes_in_use(0), before_here);
         EXPECT_GE(fake_cuda::bytes_in_use(1), before_there + (std::size_t{1} << 24));
         EXPECT_GE(memory::stats(cuda(1)).live, std::size_t{1} << 24);
@@ -188,7 +188,7 @@ TEST_F(CudaDevices, EachHasItsOwnMemoryAndGivesItBackToItself) {
 constexpr std::int64_t large = std::int64_t{1} << 20;  ///< elements: memory that is new from the driver
 
 /// Copies from an array of the first device to one of the second and back, on a stream of each.
-void expect_copied_both_ways(const array& x, const array& y) {
+void expect_copied_both_ways(array& x, array& y) {
     const stream here(cuda(0));
     const stream there(cuda(1));
     double value = 2;
@@ -203,11 +203,11 @@ void expect_copied_both_ways(const array& x, const array& y) {
 }
 
 TEST_F(CudaDevices, PeersReachEachOthersMemoryAtTheSameAddress) {
-    const array x = empty({large}, dtype::float64, stream(cuda(0)));
+    array x = empty({large}, dtype::float64, stream(cuda(0)));
     if (fake_cuda::in_use()) {
         EXPECT_GT(fake_cuda::calls("cuMemSetAccess"), 0U) << "each device is given access";
     }
-    const array y = empty({large}, dtype::float64, stream(cuda(1)));
+    array y = empty({large}, dtype::float64, stream(cuda(1)));
     expect_copied_both_ways(x, y);
     expect_calls("cuMemcpyAsync", 4, "straight from one to the other");
 }
@@ -216,10 +216,10 @@ TEST_F(CudaDevices, WhatThePeerIsRefusedIsCopiedByTheDriversWayForIt) {
     WEIR_NEEDS_FAKE();
     constexpr int peer_access_unsupported = 217;
     fake_cuda::fail("cuMemSetAccess", 1, peer_access_unsupported);
-    const array x = empty({large}, dtype::float64, stream(cuda(0)));
+    array x = empty({large}, dtype::float64, stream(cuda(0)));
     fake_cuda::fail_no_more();
     EXPECT_EQ(fake_cuda::calls("cuMemSetAccess"), 2U) << "the device itself has access then";
-    const array y = empty({large}, dtype::float64, stream(cuda(1)));
+    array y = empty({large}, dtype::float64, stream(cuda(1)));
     expect_copied_both_ways(x, y);
     EXPECT_EQ(fake_cuda::calls("cuMemcpyPeerAsync"), 2U) << "by the stream of the device that was refused";
     EXPECT_EQ(fake_cuda::calls("cuMemcpyAsync"), 2U) << "by that of its owner";
@@ -227,8 +227,8 @@ TEST_F(CudaDevices, WhatThePeerIsRefusedIsCopiedByTheDriversWayForIt) {
 
 TEST_F(CudaDevices, MemoryOfTheDriversPoolsIsCopiedBetweenThem) {
     const memory::use scope(memory::driver_pool());
-    const array x = empty({large}, dtype::float64, stream(cuda(0)));
-    const array y = empty({large}, dtype::float64, stream(cuda(1)));
+    array x = empty({large}, dtype::float64, stream(cuda(0)));
+    array y = empty({large}, dtype::float64, stream(cuda(1)));
     expect_copied_both_ways(x, y);
     expect_calls("cuMemcpyPeerAsync", 4, "each pool is its device's alone");
 }
@@ -244,7 +244,7 @@ TEST_F(CudaDevices, L6PinnedAndManagedMemoryHasItsOwnFigures) {
         const std::size_t before = shared().live;
         {
             const memory::use scope(from);
-            const array x = empty({std::int64_t{1} << 20}, dtype::uint8, s);
+            array x = empty({std::int64_t{1} << 20}, dtype::uint8, s);
             EXPECT_EQ(shared().live, before + (std::size_t{1} << 20));
             EXPECT_EQ(memory::stats(of).live, own) << "the device's own pool has nothing to do with it";
             EXPECT_GE(shared().peak, shared().live);

@@ -1,4 +1,4 @@
-// Calls of the driver that fail, each in its turn: nothing is wrong, lost or hangs, and the error says what happened.
+// Each call of the driver fails in turn: no result is wrong, no work is lost, nothing hangs, and the error says what happened.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ void settle() {
             cuda().synchronize();
             return;
         } catch (const error&) {
-            // told
+            // reported once; ask again
         }
     }
 }
@@ -53,7 +53,7 @@ protected:
 
 TEST_F(CudaFault, ALaunchThatFailsPoisonsWhatItWasToWrite) {
     const stream s(cuda());
-    const array x = make(s, 1);
+    array x = make(s, 1);
     s.synchronize();
     fake_cuda::fail("cuLaunchKernelEx", 1, 701);
     step_in_place(on(s).label("too large"), x);
@@ -65,8 +65,8 @@ TEST_F(CudaFault, ALaunchThatFailsPoisonsWhatItWasToWrite) {
 TEST_F(CudaFault, WhereTheDriverTakesNoWaitTheCallWaits) {
     const stream a(cuda());
     const stream b(cuda());
-    const array x = make(a, 1);
-    const array y = make(b, 0);
+    array x = make(a, 1);
+    array y = make(b, 0);
     cuda().synchronize();
     fake_gate held(handle_of(a));
     step_in_place(a, x);
@@ -77,7 +77,7 @@ TEST_F(CudaFault, WhereTheDriverTakesNoWaitTheCallWaits) {
         step(b, y, x);
         has_returned = true;
     });
-    // Long enough for a call that does not wait to return, and for its work to read what is not there yet.
+    // Long enough for a call that does not wait to return, and for its work to read what is not written yet.
     const auto start = std::chrono::steady_clock::now();
     while (fake_cuda::calls("cuStreamWaitEvent") == 0 ||
            std::chrono::steady_clock::now() - start < std::chrono::milliseconds(20)) {
@@ -95,10 +95,10 @@ TEST_F(CudaFault, AnEventThatTheDriverDidNotWaitForIsNotWaitedForInsteadOfALater
     const stream b(cuda());
     const stream other(cuda());
     const stream waits(cuda());
-    const array x = make(a, 1);
-    const array y = make(b, 1);
-    const array u = make(other, 0);
-    const array z = make(waits, 0);
+    array x = make(a, 1);
+    array y = make(b, 1);
+    array u = make(other, 0);
+    array z = make(waits, 0);
     cuda().synchronize();
     fake_gate held(handle_of(a));
     step_in_place(a, x);
@@ -127,7 +127,7 @@ TEST_F(CudaFault, ABrokenContextFailsEverythingAndHangsNothing) {
     EXPECT_EXIT(
         {
             const stream s(cuda());
-            const array x = make(s, 1);
+            array x = make(s, 1);
             s.synchronize();
             step_in_place(s, x);
             fake_cuda::break_contexts(719);
@@ -140,14 +140,14 @@ TEST_F(CudaFault, ABrokenContextFailsEverythingAndHangsNothing) {
         ::testing::ExitedWithCode(0), "start it again");
 }
 
-/// No event was made before, and none can be made any more.
+/// No event was made before, and none can be made afterwards.
 void expect_told_of_an_early_end(const stream_options& of) {
     EXPECT_EXIT(
         {
             const time_limit limit(sanitized ? 120 : 10, "a process whose context broke early");
             const stream s(cuda(), of);
-            const fake_gate held(handle_of(s));  // nobody finds before that anything is over
-            const array x = make(s, 1);
+            const fake_gate held(handle_of(s));  // no thread sees that anything is over before this ends
+            array x = make(s, 1);
             fake_cuda::break_contexts(719);
             const std::string told = message_of<operation_error>([&] { s.synchronize(); });
             std::fprintf(stderr, "%s\n", told.c_str());
@@ -156,7 +156,7 @@ void expect_told_of_an_early_end(const stream_options& of) {
         ::testing::ExitedWithCode(0), "start it again");
 }
 
-/// The same in a stream of others, whose progress is told by events alone; none could be made for lack of memory.
+/// The same in a stream that others use, of whose progress only events tell; none could be made for lack of memory.
 void expect_told_of_an_early_end_in_a_stream_of_others() {
     EXPECT_EXIT(
         {
@@ -170,7 +170,7 @@ void expect_told_of_an_early_end_in_a_stream_of_others() {
             const stream s = stream::adopt({raw}, cuda());
             const fake_gate held(raw);
             fake_cuda::fail("cuEventCreate", 1, 2, true);
-            const array x = make(s, 1);
+            array x = make(s, 1);
             fake_cuda::break_contexts(719);
             fake_cuda::fail_no_more();
             const std::string told = message_of<operation_error>([&] { s.synchronize(); });
@@ -187,15 +187,15 @@ TEST_F(CudaFault, ABrokenContextWithoutEventsHangsNothing) {
     expect_told_of_an_early_end_in_a_stream_of_others();
 }
 
-/// Those after which the driver's own documentation has the process started again, and what the hardware cannot correct.
-TEST_F(CudaFault, EachErrorThatStaysIsToldToWhoWaits) {
+/// The errors after which the driver's documentation requires a restart of the process, and those that the hardware cannot correct.
+TEST_F(CudaFault, EachErrorThatStaysIsRaisedByWaits) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     for (const int what : {4, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911, 999}) {
         EXPECT_EXIT(
             {
                 const time_limit limit(sanitized ? 120 : 10, "a wait in a context that broke");
                 const stream s(cuda());
-                const array x = make(s, 1);
+                array x = make(s, 1);
                 s.synchronize();
                 const fake_gate held(handle_of(s));
                 step_in_place(s, x);
@@ -209,7 +209,7 @@ TEST_F(CudaFault, EachErrorThatStaysIsToldToWhoWaits) {
     }
 }
 
-TEST_F(CudaFault, WhoeverIsToldFirstThatTheContextIsBrokenTellsAll) {
+TEST_F(CudaFault, TheFirstThreadThatFindsTheContextBrokenNotifiesAll) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(
         {
@@ -228,14 +228,14 @@ kernel make_trap(const device& on) {
                                {}, on);
 }
 
-/// What a program sees whose kernel traps. Whether that is as it should be; the messages go to the standard error output.
+/// What a program sees whose kernel traps. Returns whether that is right; the messages go to the standard error output.
 bool sees_a_trap() {
     const kernel trap = make_trap(cuda());
     static_cast<void>(step_kernel());
     const stream s(cuda());
     const stream other(cuda());
-    const array x = make(s, 1);
-    const array y = make(other, 2);
+    array x = make(s, 1);
+    array y = make(other, 2);
     launch(s, trap, {1, 32}, inout<double>(x), 0);
     s.synchronize();  // the control: it does not trap
     bool did_run = false;
@@ -257,12 +257,12 @@ bool sees_a_trap() {
         std::fprintf(stderr, "%s\n", message.c_str());
         do_all_say_so = do_all_say_so && message.find("An earlier kernel failed") != std::string::npos;
     }
-    // Whatever is no work of that device goes on.
-    const array here = full(elements, 3.0, dtype::float64, stream(cpu()));
+    // Work that is not on that device goes on.
+    array here = full(elements, 3.0, dtype::float64, stream(cpu()));
     return do_all_say_so && !did_run && values_of<double>(here).front() == 3;
 }
 
-/// In a process of its own, which ends by itself: what is pending is given up, and memory, streams and kernels go.
+/// In a process of its own, which ends by itself: pending work is given up, and memory, streams and kernels are released.
 TEST(CudaTrapDeathTest, AKernelThatTrapsIsAClearErrorAndTheProcessEnds) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(
@@ -275,20 +275,20 @@ TEST(CudaTrapDeathTest, AKernelThatTrapsIsAClearErrorAndTheProcessEnds) {
 }
 
 /// What a program sees whose kernel traps on the second device while streams of the first wait for it, one of them for the other.
-/// Whether all that waited has failed, and nothing is taken for what it was to become.
+/// Returns whether everything that waited has failed, and none of it is treated as a result.
 bool sees_a_trap_across_devices() {
     const kernel trap = make_trap(cuda(1));
     const stream here(cuda(0));
     const stream behind(cuda(0));
     const stream there(cuda(1));
-    const array x = make(here, 1);
-    const array z = make(behind, 2);
-    const array y = make(there, 3);
+    array x = make(here, 1);
+    array z = make(behind, 2);
+    array y = make(there, 3);
     launch(there, trap, {1, 32}, inout<double>(y), 0);
     for (const int number : {0, 1}) {
         cuda(number).synchronize();  // the control: it does not trap
     }
-    device_flag later(gpu::context_of(cuda(1).state().driver()));
+    device_flag later(gpu::context_of(cuda(1).state(detail::key).driver()));
     later.hold(static_cast<gpu::stream_handle>(handle_of(there)));
     launch(on(there).label("the kernel that traps"), trap, {1, 32}, inout<double>(y), 1);
     copy(here, x, y);
@@ -326,7 +326,7 @@ TEST(CudaTrapDeathTest, K4WhatWaitsForADeviceWhoseKernelTrapsHasFailed) {
 
 /// In a process of its own, whose driver lacks functions that came later than CUDA 11.7.
 [[noreturn]] void run_without(void (*take_out)(gpu::driver_api&)) {
-    take_out(const_cast<gpu::driver_api&>(*gpu::machine_driver().api));  // nobody has used it yet
+    take_out(const_cast<gpu::driver_api&>(*gpu::machine_driver().api));  // no other code has used it yet
     std::_Exit(sweep::uses_the_pool() ? 0 : 1);
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::Each;
 
-/// Runs `call` on a thread of its own, which stops inside the driver's function `name`.
+/// Runs `call` on a thread of its own, and stops it inside the driver's function `name`.
 class stopped_call {
 public:
     template <class Call>
@@ -46,8 +46,8 @@ private:
     std::thread thread_;
 };
 
-/// Runs `call` on another thread while `stopped` is stopped, and lets that go on once `call` has returned or has had ample time
-/// to return. Whether it returned before.
+/// Runs `call` on another thread while `stopped` is stopped. Lets `stopped` go on once `call` has returned or has had ample time to
+/// return. Returns whether `call` returned before that.
 template <class Call>
 bool returns_before(stopped_call& stopped, Call call) {
     std::atomic<bool> has_begun{false};
@@ -70,18 +70,18 @@ bool returns_before(stopped_call& stopped, Call call) {
 class CudaHandedOut : public ::testing::Test {
 protected:
     void SetUp() override { WEIR_NEEDS_FAKE(); }
-    static gpu::stream_handle native(const stream& s) { return static_cast<gpu::stream_handle>(s.native().handle); }
+    static gpu::stream_handle native(const stream& s) { return static_cast<gpu::stream_handle>(s.handle()); }
 
     /// `b` waits for work of `s` whose event is being recorded while another thread calls `overtake`, which puts a device-side wait
-    /// for `later` into `s`. `rounds`: so often `b` has waited for `s` before.
+    /// for `later` into `s`. `rounds`: how often `b` has waited for `s` before.
     template <class Overtake>
     void expect_event_before(int rounds, Overtake overtake);
 
     const stream s{cuda()};
     const stream b{cuda()};
-    const array x = make(s, 1);
-    const array y = make(b, 0);
-    const array z = make(s, 1);
+    array x = make(s, 1);
+    array y = make(b, 0);
+    array z = make(s, 1);
 };
 
 template <class Overtake>
@@ -125,11 +125,11 @@ TEST_F(CudaHandedOut, O2ASecondThreadGetsTheHandleWhenALaunchInFlightIsInTheStre
     cuda().synchronize();
     stopped_call launches("cuLaunchKernelEx", [&] { step_in_place(s, x); });
     ASSERT_FALSE(launches.is_over());
-    std::thread first([&] { static_cast<void>(s.native()); });
-    while (!s.state().is_shared()) {
+    std::thread first([&] { static_cast<void>(s.handle()); });
+    while (!s.state(detail::key).is_shared()) {
         std::this_thread::yield();
     }
-    EXPECT_FALSE(returns_before(launches, [&] { static_cast<void>(s.native()); }));
+    EXPECT_FALSE(returns_before(launches, [&] { static_cast<void>(s.handle()); }));
     first.join();
     s.synchronize();
     EXPECT_THAT(values_of<double>(x), Each(11));
@@ -145,15 +145,17 @@ TEST_F(CudaHandedOut, O7TheHandleIsGivenOutWhenAnEventThatIsUsedAgainIsRecorded)
 
 TEST_F(CudaHandedOut, O7WorkOfOthersEntersWhenTheFirstEventForAnotherStreamIsRecorded) {
     expect_event_before(0, [&](device_flag& later) {
-        access(s, inout<double>(x),
-               [&](native_stream to, std::span<double>) { later.hold(static_cast<gpu::stream_handle>(to.handle)); });
+        access(
+            s, [&](native_stream to, std::span<double>) { later.hold(static_cast<gpu::stream_handle>(to.handle)); },
+            inout<double>(x));
     });
 }
 
 TEST_F(CudaHandedOut, O7WorkOfOthersEntersWhenAnEventThatIsUsedAgainIsRecorded) {
     expect_event_before(20, [&](device_flag& later) {
-        access(s, inout<double>(x),
-               [&](native_stream to, std::span<double>) { later.hold(static_cast<gpu::stream_handle>(to.handle)); });
+        access(
+            s, [&](native_stream to, std::span<double>) { later.hold(static_cast<gpu::stream_handle>(to.handle)); },
+            inout<double>(x));
     });
 }
 
@@ -165,10 +167,10 @@ TEST_F(CudaHandedOut, O9TheHandleIsGivenOutWhenWhatWasHeldIsInTheStream) {
     step_in_place(s, x);
     std::atomic<bool> has_handle{false};
     std::thread asks([&] {
-        static_cast<void>(s.native());
+        static_cast<void>(s.handle());
         has_handle = true;
     });
-    while (!s.state().is_shared()) {
+    while (!s.state(detail::key).is_shared()) {
         std::this_thread::yield();
     }
     constexpr int often = 20000;
@@ -182,13 +184,13 @@ TEST_F(CudaHandedOut, O9TheHandleIsGivenOutWhenWhatWasHeldIsInTheStream) {
     EXPECT_THAT(values_of<double>(x), Each(11));
 }
 
-// Whether the stream goes on may depend on the body's return: there native() does not wait.
+// Whether the stream goes on may depend on the body's return: there, handle() does not wait.
 TEST_F(CudaHandedOut, O9AHostTaskThatAsksForTheHandleOfItsOwnStreamDoesNotWaitForItself) {
     cuda().synchronize();
     std::atomic<bool> is_behind{false};
     const completion done = host_task(s, [&] {
         is_behind.wait(false);
-        static_cast<void>(s.native());
+        static_cast<void>(s.handle());
     });
     step_in_place(s, x);
     is_behind = true;
@@ -197,7 +199,7 @@ TEST_F(CudaHandedOut, O9AHostTaskThatAsksForTheHandleOfItsOwnStreamDoesNotWaitFo
     EXPECT_THAT(values_of<double>(x), Each(11));
 }
 
-// The driver refused the event when the operation entered. A later one would stand behind the program's work, or in its capture.
+// The driver refused the event when the operation entered. A later event would stand behind the program's work, or in its capture.
 TEST_F(CudaHandedOut, G1NoEventIsMadeUpForInACapture) {
     stream_capture once(cuda_context(), handle_of(s));
     once.end();
@@ -216,19 +218,31 @@ TEST_F(CudaHandedOut, G1NoEventIsMadeUpForInACapture) {
     EXPECT_THAT(values_of<double>(y), Each(111));
 }
 
-// A claim that was given up keeps no stream, which would else be destroyed under the locks of the next claim.
+TEST(CudaShared, S5AStreamIsSharedFromWhenItsHandleIsGivenOutAndAnAdoptedOneAtOnce) {
+    const stream s(cuda());
+    static_cast<void>(s.record());
+    EXPECT_FALSE(s.shared());
+    void* const handle = s.handle();
+    EXPECT_TRUE(s.shared());
+    EXPECT_TRUE(stream::adopt(native_stream{handle}, cuda()).shared());
+    const stream without_handle(cpu());
+    EXPECT_EQ(without_handle.handle(), nullptr);
+    EXPECT_FALSE(without_handle.shared());
+}
+
+// A claim that was given up keeps no stream: that stream would be destroyed under the locks of the next claim.
 TEST(CudaClaim, S4AStreamThatWasWaitedForGoesThoughTheNextClaimIsCancelled) {
     WEIR_NEEDS_FAKE();
     const stream second(cuda());
     const stream held(cuda());
     const stream waits(cuda());
-    const array x = make(second, 1);
-    const array y = make(held, 0);
-    const array u = make(waits, 0);
+    array x = make(second, 1);
+    array y = make(held, 0);
+    array u = make(waits, 0);
     std::size_t before = 0;
     {
         const stream first(cuda());
-        const array v = make(first, 1);
+        array v = make(first, 1);
         cuda().synchronize();
         before = fake_cuda::live(fake_thing::streams);
         fake_gate closed(handle_of(first));

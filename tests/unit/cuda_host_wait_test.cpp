@@ -1,4 +1,4 @@
-// What a wait of the host's for a CUDA device costs.
+// The price of a host's wait for a CUDA device.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -15,12 +15,12 @@ TEST(CudaHostWait, ALongOneAsksTheDriverLessAndLessOften) {
     WEIR_NEEDS_FAKE();
     using namespace std::chrono_literals;
     const stream s(cuda());
-    const array x = make(s, 1);
+    array x = make(s, 1);
     s.synchronize();
     fake_gate held(handle_of(s));
     step_in_place(s, x);
     std::thread waits([&] { s.synchronize(); });
-    // The wait looks without rest at first, and often after that: as long as that pays.
+    // The wait polls without rest at first, and often after that.
     std::this_thread::sleep_for(250ms);
     const unsigned long long before = questions();
     const auto begin = std::chrono::steady_clock::now();
@@ -29,7 +29,7 @@ TEST(CudaHostWait, ALongOneAsksTheDriverLessAndLessOften) {
     const auto passed = std::chrono::steady_clock::now() - begin;
     held.open();
     waits.join();
-    // Each look is two questions at most, and there is one in each millisecond.
+    // Each poll is two queries at most, and there is one poll in each millisecond.
     EXPECT_LE(asked, static_cast<unsigned long long>(3 * (passed / 1ms)));
     EXPECT_GE(asked, 10U) << "and it does look";
 }

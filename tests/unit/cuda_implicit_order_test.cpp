@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cuda/driver.hpp"
-#include "runtime/device_state.hpp"
+#include "backend/cuda/device/driver.hpp"
+#include "runtime/devices/device_state.hpp"
 #include "support/effort.hpp"
 #include "support/messages.hpp"
 #include "support/time_limit.hpp"
@@ -48,12 +48,12 @@ protected:
         }
     }
 
-    /// Writes x on `first`, which is held, and reads it on `second`, by the program's own order alone. What was read: 11 is
-    /// what was before, 111 what was written.
+    /// Writes x on `first`, which is held, and reads it on `second`, with the program's own order alone. Returns the value that was read:
+    /// 11 from before the write, 111 from the write.
     static double read_behind(const stream& first, const stream& second) {
         const ordering_scope manual(ordering_mode::manual);
-        const array x = make(first, 1);
-        const array y = make(second, 0);
+        array x = make(first, 1);
+        array y = make(second, 0);
         cuda().synchronize();
         fake_cuda::forget_calls();
         fake_gate held(handle_of(first));
@@ -68,12 +68,12 @@ protected:
         return values_of<double>(y).front();
     }
     static bool is_ordered(const stream& a, const stream& b) {
-        return backend::ordered_by_device(a.state().ordered_as(), b.state().ordered_as());
+        return backend::ordered_by_device(a.state(detail::key).ordered_as(), b.state(detail::key).ordered_as());
     }
-    /// The same with Weir's ordering: how many waits the driver was asked for.
+    /// The same with Weir's ordering. Returns how many waits the driver was asked for.
     static unsigned long long waits_of(const stream& first, const stream& second) {
-        const array x = make(first, 1);
-        const array y = make(second, 0);
+        array x = make(first, 1);
+        array y = make(second, 0);
         cuda().synchronize();
         fake_cuda::forget_calls();
         {
@@ -84,12 +84,12 @@ protected:
         EXPECT_THAT(values_of<double>(y), Each(111));
         return fake_cuda::calls("cuStreamWaitEvent");
     }
-    /// What check has to say of a write on `first` and a read on `second` that nobody ordered.
+    /// What check reports of a write on `first` and a read on `second` that the program does not order.
     static std::string races(const stream& first, const stream& second) {
         const ordering_scope manual(ordering_mode::manual);
         const check_scope check;
-        const array x = make(first, 1);
-        const array y = make(second, 0);
+        array x = make(first, 1);
+        array y = make(second, 0);
         cuda().synchronize();
         step_in_place(first, x);
         step(second, y, x);
@@ -100,8 +100,8 @@ protected:
         return all.empty() ? "none" : all.races().front().kind;
     }
 
-    /// The fake's gates know default streams by the calling thread's context.
-    gpu::in_context here_{gpu::context_of(cuda().state().driver())};
+    /// The fake driver's gates find default streams by the calling thread's context.
+    gpu::in_context here_{gpu::context_of(cuda().state(detail::key).driver())};
     stream legacy_ = stream::adopt(number(1), cuda());
     stream blocking_{cuda(), {.name = "blocking", .blocking = true}};
     stream other_{cuda(), {.name = "other"}};
@@ -113,7 +113,7 @@ TEST_F(S6Cuda, StreamsSayWhetherTheyBlock) {
     EXPECT_TRUE(stream::adopt(number(2), cuda()).blocking());
     EXPECT_TRUE(stream(cpu(), {.blocking = true}).blocking()) << "kept where it means nothing";
     EXPECT_EQ(stream::adopt(number(0), cuda()), legacy_);
-    // The driver is asked of streams of others.
+    // The driver is asked about streams of others.
     const gpu::device_context& in = cuda_context();
     const gpu::in_context here(in);
     for (const unsigned flags : {gpu::stream_default, gpu::stream_non_blocking}) {
@@ -150,10 +150,10 @@ TEST_F(S6Cuda, O2WhatTheDriverOrdersIsNotWaitedFor) {
     EXPECT_EQ(waits_of(blocking_, other_), 1U) << "control";
 }
 
-TEST_F(S6Cuda, O2WhoComesAfterTheLegacyStreamComesAfterBlockingOnes) {
-    const array x = make(blocking_, 1);
-    const array y = make(legacy_, 0);
-    const array z = make(other_, 0);
+TEST_F(S6Cuda, O2WhatComesAfterTheLegacyStreamComesAfterBlockingOnes) {
+    array x = make(blocking_, 1);
+    array y = make(legacy_, 0);
+    array z = make(other_, 0);
     cuda().synchronize();
     fake_cuda::forget_calls();
     {
@@ -171,12 +171,12 @@ TEST_F(S6Cuda, O2WhoComesAfterTheLegacyStreamComesAfterBlockingOnes) {
 TEST_F(S6Cuda, EventsAreRecordedBehindWhatTheDriverOrders) {
     const ordering_scope manual(ordering_mode::manual);
     for (const auto& [first, second] : {std::pair(legacy_, blocking_), std::pair(blocking_, legacy_)}) {
-        const array x = make(first, 1);
-        const array y = make(other_, 0);
+        array x = make(first, 1);
+        array y = make(other_, 0);
         cuda().synchronize();
         fake_gate held(handle_of(first));
         step_in_place(first, x);
-        const event behind = second.record();  // of a stream that has nothing else to do
+        const event behind = second.record();  // of a stream that has no other work
         other_.wait(behind);
         const completion read = step(other_, y, x);
         EXPECT_FALSE(read.done());
@@ -187,7 +187,7 @@ TEST_F(S6Cuda, EventsAreRecordedBehindWhatTheDriverOrders) {
 }
 
 TEST_F(S6Cuda, SynchronizingTheLegacyStreamWaitsForBlockingOnes) {
-    const array x = make(blocking_, 1);
+    array x = make(blocking_, 1);
     cuda().synchronize();
     fake_gate held(handle_of(blocking_));
     const completion written = step_in_place(blocking_, x);
@@ -199,7 +199,7 @@ TEST_F(S6Cuda, SynchronizingTheLegacyStreamWaitsForBlockingOnes) {
 
 TEST_F(S6Cuda, HostTasksTakePart) {
     const ordering_scope manual(ordering_mode::manual);
-    const array x = make(legacy_, 1);
+    array x = make(legacy_, 1);
     cuda().synchronize();
     std::atomic<bool> ran{false};
     fake_gate held(handle_of(legacy_));
@@ -216,11 +216,11 @@ TEST_F(S6Cuda, HostTasksTakePart) {
     EXPECT_TRUE(ran);
 }
 
-/// What a host task enqueues comes after the task itself: the legacy stream's comes after all that is in blocking streams. The
-/// call does not wait for that, for which the task would have to return.
+/// Work that a host task enqueues into the legacy stream comes after the task itself, since it comes after everything in blocking
+/// streams. The call does not wait for that: the task would have to return first.
 TEST_F(S6Cuda, O9AHostTaskOnABlockingStreamEnqueuesIntoTheLegacyOne) {
     const time_limit limit(sanitized ? 120 : 10, "a host task that enqueues into the legacy stream");
-    const array x = make(legacy_, 1);
+    array x = make(legacy_, 1);
     cuda().synchronize();
     std::optional<completion> inner;
     const completion task = host_task(blocking_, [&] {
@@ -233,7 +233,7 @@ TEST_F(S6Cuda, O9AHostTaskOnABlockingStreamEnqueuesIntoTheLegacyOne) {
     EXPECT_THAT(values_of<double>(x), Each(111));
 }
 
-/// The same in a stream of others by way of what the task was given to change, and of work behind it on a third one.
+/// The same in a stream of others, through the array that the task changes, and through work behind it on a third stream.
 TEST_F(S6Cuda, O9AHostTaskEnqueuesIntoAnAdoptedStreamWhatComesAfterItself) {
     const time_limit limit(sanitized ? 120 : 10, "a host task that enqueues into a stream of others");
     const gpu::context& in = cuda_context();
@@ -242,9 +242,9 @@ TEST_F(S6Cuda, O9AHostTaskEnqueuesIntoAnAdoptedStreamWhatComesAfterItself) {
     {
         const stream adopted = stream::adopt({raw}, cuda());
         const stream third(cuda());
-        const array x = make(other_, 1);
-        const array y = make(third, 0);
-        const array z = make(adopted, 0);
+        array x = make(other_, 1);
+        array y = make(third, 0);
+        array z = make(adopted, 0);
         cuda().synchronize();
         std::vector<completion> inner;
         const auto enqueue_behind = [&](auto...) {
@@ -263,13 +263,13 @@ TEST_F(S6Cuda, O9AHostTaskEnqueuesIntoAnAdoptedStreamWhatComesAfterItself) {
     in.api().stream_destroy(raw);
 }
 
-/// But for what does not come after itself, since others may go on in the stream as soon as the call returns: here work of the
-/// host's, which is held until somebody is seen to wait for it.
+/// The exception is work that does not come after the task itself: others may go on in the stream as soon as the call returns. Here it
+/// comes after work of the host's, which is held until a thread is seen to wait for it.
 TEST_F(S6Cuda, O9AHostTaskWaitsWhereItMayUntilItsWorkIsInAStreamOfOthers) {
     const time_limit limit(sanitized ? 120 : 10, "a host task that enqueues behind work of the host's");
     const stream host(cpu());
-    const array x = make(legacy_, 1);
-    const array there = make(host, 5);
+    array x = make(legacy_, 1);
+    array there = make(host, 5);
     cuda().synchronize();
     host.synchronize();
     testing::gate gate;
@@ -280,8 +280,8 @@ TEST_F(S6Cuda, O9AHostTaskWaitsWhereItMayUntilItsWorkIsInAStreamOfOthers) {
     bool is_there = false;
     host_task(other_, [&] {
         step_in_place(legacy_, x);
-        is_there =
-            backend::timeline_table::instance().is_complete({host.state().timeline(), host.state().sequence.tail()});
+        is_there = backend::timeline_table::instance().is_complete(
+            {host.state(detail::key).timeline(), host.state(detail::key).sequence.tail()});
     }).synchronize();
     set_watchdog(std::chrono::seconds(60));
     gate.open();
@@ -300,15 +300,15 @@ private:
     stream current_;
 };
 
-/// The package would go on with what it gets back before the task has returned.
+/// The package would use what it gets back before the task has returned.
 TEST_F(S6Cuda, X6AHostTaskIsRefusedWhatAPackageGetsBackAfterTheTask) {
     const time_limit limit(sanitized ? 120 : 10, "a host task that hands back to a package");
     const gpu::context& in = cuda_context();
     gpu::stream_handle raw = nullptr;
     in.expect(in.api().stream_create(&raw, gpu::stream_non_blocking, 0), "cuStreamCreateWithPriority");
     {
-        const array x = make(other_, 1);
-        const array z = make(other_, 3);
+        array x = make(other_, 1);
+        array z = make(other_, 3);
         cuda().synchronize();
         const live_export shared(x, std::make_shared<library_on>(stream::adopt({raw}, cuda())));
         std::string told;
@@ -323,10 +323,10 @@ TEST_F(S6Cuda, X6AHostTaskIsRefusedWhatAPackageGetsBackAfterTheTask) {
     in.api().stream_destroy(raw);
 }
 
-/// Where no other thread could put it into the stream later, the task is told at once.
+/// If no other thread could put the work into the stream later, the call throws at once.
 TEST_F(S6Cuda, O9AHostTaskIsRefusedWhatComesAfterItselfInTheDefaultStreamOfItsThread) {
     const time_limit limit(sanitized ? 120 : 10, "a host task that enqueues into its thread's default stream");
-    const array x = make(legacy_, 1);
+    array x = make(legacy_, 1);
     cuda().synchronize();
     const auto told_on = [&](const stream& s) {
         std::string told;
@@ -344,12 +344,12 @@ TEST_F(S6Cuda, O9AHostTaskIsRefusedWhatComesAfterItselfInTheDefaultStreamOfItsTh
 }
 
 TEST_F(S6Cuda, AStreamWithNothingInItIsNotOverBeforeWhatItComesAfter) {
-    const array x = make(legacy_, 1);
+    array x = make(legacy_, 1);
     cuda().synchronize();
     fake_gate held(handle_of(legacy_));
     const completion written = step_in_place(legacy_, x);
     const event behind = blocking_.record();
-    cuda().state().driver().look_at_all();
+    cuda().state(detail::key).driver().look_at_all();
     EXPECT_FALSE(behind.done());
     held.open();
     behind.synchronize();
@@ -358,13 +358,13 @@ TEST_F(S6Cuda, AStreamWithNothingInItIsNotOverBeforeWhatItComesAfter) {
 
 TEST_F(S6Cuda, WorkThatIsHeldInWeirIsOrderedAsWell) {
     const ordering_scope manual(ordering_mode::manual);
-    const array x = make(blocking_, 1);
-    const array y = make(legacy_, 0);
+    array x = make(blocking_, 1);
+    array y = make(legacy_, 0);
     cuda().synchronize();
     testing::gate gate;
-    gate.hold(blocking_);  // not a gate of the driver's: what comes next is not in the stream
+    gate.hold(blocking_);  // not a gate of the driver's: what comes next does not enter the stream
     step_in_place(blocking_, x);
-    // Opened once the next call is seen to wait, which it does until its operation can be in the stream, since others use that,
+    // Opened once the next call is seen to wait. That call waits until its operation can enter the stream, since others use that stream,
     // too (rule O9). Without that wait the operation is over before the gate opens.
     set_watchdog(std::chrono::milliseconds(4), [&](const std::string&) { gate.open(); });
     step(legacy_, y, x);
@@ -380,7 +380,7 @@ TEST_F(S6Cuda, ForeignWorkInALegacyStreamIsNotWaitedForTwice) {
     legacy_.wait(blocking_);
     EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 0U);
     const fake_gate held(handle_of(legacy_));
-    const array x = make(legacy_, 1);
+    array x = make(legacy_, 1);
     other_.wait(legacy_);
     EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 1U) << "control";
 }
@@ -401,18 +401,37 @@ TEST_F(S6Cuda, V1CheckCountsItAsTheProgramsOwn) {
 
 TEST_F(S6Cuda, AThreadsDefaultStreamIsForThatThread) {
     const stream mine = stream::adopt(number(2), cuda());
-    const array x = make(mine, 1);
+    array x = make(mine, 1);
     std::thread([&] {
         EXPECT_NE(stream::adopt(number(2), cuda()), mine);
         EXPECT_THAT(message_of<argument_error>([&] { step_in_place(mine, x); }),
                     HasSubstr("the default stream of another thread"));
         EXPECT_THROW(mine.synchronize(), argument_error);
         EXPECT_FALSE(mine.done());
-        // Others wait for it by what it has recorded itself.
+        // Other streams wait for it by events that it has recorded itself.
         EXPECT_THAT(values_of<double>(x), Each(1));
     }).join();
     step_in_place(mine, x);
     EXPECT_THAT(values_of<double>(x), Each(11));
+}
+
+TEST_F(S6Cuda, ADeviceIsSynchronizedWhileAnotherThreadHasItsDefaultStream) {
+    const stream mine = stream::adopt(number(2), cuda());
+    array x = make(mine, 1);
+    mine.synchronize();
+    auto held = std::make_unique<fake_gate>(handle_of(mine));
+    const completion step = step_in_place(mine, x);
+    std::promise<void> begins;
+    std::thread waits([&] {
+        EXPECT_FALSE(step.done()) << "control";
+        begins.set_value();
+        cuda().synchronize();
+        EXPECT_TRUE(step.done());
+    });
+    begins.get_future().wait();
+    held.reset();
+    waits.join();
+    std::thread([&] { synchronize(); }).join();  // all devices
 }
 
 TEST_F(S6Cuda, AThreadsDefaultStreamIsNotThatOfALaterThreadWithTheSameId) {
@@ -425,7 +444,7 @@ TEST_F(S6Cuda, AThreadsDefaultStreamIsNotThatOfALaterThreadWithTheSameId) {
         x = make(*former, 1);
         former->synchronize();
     }).join();
-    // Some thread gets the id of the former one: those that have another one stay until then.
+    // Some thread gets the id of the former one: threads with other ids stay until then.
     std::promise<void> found;
     const std::shared_future<void> is_found(found.get_future());
     std::vector<std::thread> later;

@@ -1,5 +1,5 @@
-// How much a wait of one CUDA stream for another covers (rule O7): what is enqueued behind the access holds the reader up at most the
-// first time. Needs no gate of the fake driver: runs on a GPU as well.
+// How much a wait of one CUDA stream for another covers (rule O7): work that is enqueued behind the access delays the reader at most the
+// first time. Needs no gate of the fake driver, and runs on a GPU as well.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -8,8 +8,8 @@
 #include <thread>
 #include <tuple>
 
-#include "backend/cuda/queue.hpp"
-#include "backend/cuda/submissions.hpp"
+#include "backend/cuda/streams/queue.hpp"
+#include "backend/cuda/streams/submission_queues.hpp"
 #include "unit/cuda_support.hpp"
 #include "weir/stats.hpp"
 
@@ -21,8 +21,8 @@ class CudaLateWaits : public ::testing::Test {
 protected:
     ~CudaLateWaits() override = default;
 
-    /// A write, what `behind` enqueues, and an operation that is not over; then a read of what was written. Whether the read is over
-    /// while the operation before it in the other stream is not.
+    /// A write, what `behind` enqueues, and an operation that is not complete; then a read of what was written. Returns whether the read
+    /// completes while the operation before it in the other stream has not.
     template <class Behind>
     [[nodiscard]] bool reads_meanwhile(const array& written, const Behind& behind, bool is_expected = true) {
         device_flag before;
@@ -59,7 +59,7 @@ protected:
     array x = make(writer, 1);
     array other = make(writer, 1);
     array result = make(reader, 0);
-    bool is_behind_another = false;  ///< one that is not over before the read is enqueued
+    bool is_behind_another = false;  ///< an event of another operation that is not complete before the read is enqueued
     int more = 0;                    ///< operations behind the one that is held
 
 private:
@@ -82,7 +82,7 @@ TEST_P(CudaLateWaitsAfterOthers, O7AWaitCoversNothingLaterInAnyRoundButTheFirst)
         for (int i = 0; i < launches; ++i) {
             nothing(writer, other);
         }
-        const array written = is_new ? make(writer, 1) : x;
+        array written = is_new ? make(writer, 1) : x;
         EXPECT_TRUE(reads_meanwhile(written)) << "round " << round;
     }
 }
@@ -106,7 +106,7 @@ TEST_F(CudaLateWaits, O7SoDoesATimedOne) {
 TEST_F(CudaLateWaits, O7AnEventOfTheProgramServesWhereItIsRecordedBehindHeldWork) {
     event first;
     event second;
-    const array y = make(writer, 1);
+    array y = make(writer, 1);
     device_flag until;
     testing::gate held;
     held.hold(writer);
@@ -116,8 +116,8 @@ TEST_F(CudaLateWaits, O7AnEventOfTheProgramServesWhereItIsRecordedBehindHeldWork
     const completion last = step_in_place(writer, y);
     second.record(writer);
     held.open();
-    const auto lane = gpu::submissions::find(writer.state().timeline())->of();
-    while (lane->submitted() < last.epoch()) {
+    const auto driver_stream = gpu::submission_queues::find(writer.state(detail::key).timeline())->of();
+    while (driver_stream->submitted() < last.epoch(detail::key)) {
         std::this_thread::yield();
     }
     EXPECT_TRUE(gets_over(step(reader, result, x)));
@@ -128,7 +128,7 @@ TEST_F(CudaLateWaits, O7AnEventOfTheProgramServesWhereItIsRecordedBehindHeldWork
 
 TEST_F(CudaLateWaits, O7EachOfManyThatAreInFlightHasAnEvent) {
     wait_once();
-    is_behind_another = true;  // the first event of all is kept in any case
+    is_behind_another = true;  // the very first event is kept in any case
     more = 300;                // more would not fit into the queue of a GPU's driver, with an event for each
     EXPECT_TRUE(reads_meanwhile(x));
 }

@@ -8,16 +8,19 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "backend/cuda/context.hpp"
-#include "backend/cuda/driver_api.hpp"
+#include "backend/cuda/api/driver_api.hpp"
+#include "backend/cuda/device/context.hpp"
 #include "backend/waiting_host.hpp"
 #include "memory/device_memory.hpp"
-#include "runtime/device_state.hpp"
-#include "runtime/reaper.hpp"
+#include "runtime/devices/device_state.hpp"
+#include "runtime/lifetime/reaper.hpp"
 #include "support/messages.hpp"
 #include "unit/cuda_support.hpp"
+#include "weir/capture.hpp"
+#include "weir/dlpack.hpp"
 
 namespace weir::test {
 namespace {
@@ -45,7 +48,7 @@ protected:
             fake_cuda::open_all();
             fake_cuda::set_total_memory(std::size_t{1} << 32);
             fake_cuda::set_attribute(concurrent_managed_access, 1);
-            // What was dropped is back before another test counts.
+            // Dropped memory is back before another test counts.
             runtime::reaper::wait_until_empty();
             const gpu::context here(*gpu::machine_driver().api, 0);
             const gpu::in_context scope(here);
@@ -75,7 +78,7 @@ protected:
 // --- pinned -------------------------------------------------------------------------------------------------------
 
 TEST_F(L6CudaMemory, PinnedArraysAreCopiedByTheDriver) {
-    const array pinned = on_host(7, memory::pinned());
+    array pinned = on_host(7, memory::pinned());
     host_.synchronize();
     array back = on_host(0, memory::pinned());
     host_.synchronize();
@@ -94,7 +97,7 @@ TEST_F(L6CudaMemory, PinnedArraysAreCopiedByTheDriver) {
 }
 
 TEST_F(L6CudaMemory, ControlOrdinaryArraysAreCopiedByAThread) {
-    const array plain = on_host(7, {});
+    array plain = on_host(7, {});
     copy(device_, x_, plain);
     EXPECT_THAT(values_of<double>(x_), Each(7));
     EXPECT_EQ(fake_cuda::calls("cuMemcpyAsync"), 0U);
@@ -103,7 +106,7 @@ TEST_F(L6CudaMemory, ControlOrdinaryArraysAreCopiedByAThread) {
 
 TEST_F(L6CudaMemory, PinnedMemoryIsKeptAndThenGivenBackWithoutAWait) {
     memory::trim(cpu());
-    memory::shared_pool_of(cpu().state()).source().await_given_back();
+    memory::shared_pool_of(cpu().state(detail::key)).source().await_given_back();
     const auto pinned = [] { return fake_cuda::live(fake_thing::pinned_allocations); };
     array first = on_host(1, memory::pinned());
     host_.synchronize();
@@ -142,21 +145,21 @@ TEST_F(L6CudaMemory, ArraysThatCannotBePinnedOrManagedAreRefused) {
 
 TEST_F(L6CudaMemory, AdaptorsWorkOverThem) {
     const auto counted = memory::counting(memory::limiting(mib, memory::pinned()));
-    const array pinned = on_host(1, counted);
+    array pinned = on_host(1, counted);
     EXPECT_EQ(counted->counts().live.bytes, pinned.nbytes());
-    EXPECT_TRUE(pinned.buffer().pinned());
+    EXPECT_TRUE(pinned.buffer().pinned(detail::key));
     EXPECT_THROW(static_cast<void>(counted->allocate(2 * mib, host_)), out_of_memory);
     const auto managed = memory::counting(memory::managed());
-    EXPECT_TRUE(on_device(1, managed).buffer().host_reachable());
+    EXPECT_TRUE(on_device(1, managed).buffer().host_reachable(detail::key));
     const auto ordered = memory::counting(memory::driver_pool());
-    const array last = on_device(1, ordered);
+    array last = on_device(1, ordered);
     EXPECT_EQ(ordered->counts().live.bytes, last.nbytes());
 }
 
 // --- managed ------------------------------------------------------------------------------------------------------
 
 TEST_F(L6CudaMemory, ManagedArraysAreReachedByTheHost) {
-    const array managed = on_device(3, memory::managed());
+    array managed = on_device(3, memory::managed());
     {
         const host_view<double> seen = managed.write<double>();
         EXPECT_EQ(static_cast<const void*>(seen.span().data()), managed.device_data()) << "the memory itself";
@@ -169,13 +172,70 @@ TEST_F(L6CudaMemory, ManagedArraysAreReachedByTheHost) {
     EXPECT_THROW(static_cast<void>(x_.write<double>()), argument_error) << "control";
 }
 
-/// Looks at a managed array while a stream that Weir knows nothing of is held.
+// --- memory of several devices --------------------------------------------------------------------------------------
+
+using exchange::dlpack::device_type;
+
+TEST_F(L6CudaMemory, X9PinnedAndManagedArraysAreSeenFromEachOfTheirDevices) {
+    array pinned = on_host(1, memory::pinned());
+    array managed = on_device(2, memory::managed());
+    EXPECT_EQ(pinned.devices().front(), cpu());
+    EXPECT_THAT(pinned.devices(), ::testing::Contains(cuda()));
+    EXPECT_THAT(managed.devices(), ::testing::ElementsAre(cuda(), cpu()));
+    EXPECT_THAT(x_.devices(), ::testing::ElementsAre(cuda()));
+    array from_device = pinned.view_on(cuda());
+    array from_host = managed.view_on(cpu());
+    EXPECT_EQ(from_device.device(), cuda());
+    EXPECT_EQ(from_device.device_data(), pinned.device_data());
+    EXPECT_EQ(from_device.view_on(cpu()).device(), cpu());
+    EXPECT_EQ(from_host.slice(0, 1).device(), cpu()) << "a part stays with the device";
+    {
+        const fake_gate held(handle_of(device_));
+        step_in_place(device_, from_device);
+        EXPECT_FALSE(pinned.ready()) << "one memory, one history";
+    }
+    EXPECT_EQ(values_of<double>(pinned).front(), 11);
+    copy(host_, from_host, pinned);
+    EXPECT_EQ(values_of<double>(managed).front(), 11);
+    EXPECT_THROW(static_cast<void>(x_.view_on(cpu())), copy_error);
+    EXPECT_THROW(static_cast<void>(managed.view_on(sim(0))), copy_error);
+}
+
+TEST_F(L6CudaMemory, X9ATensorNamesTheDeviceThatWasAskedFor) {
+    array pinned = on_host(1, memory::pinned());
+    array managed = on_device(2, memory::managed());
+    const auto named = [](const array& x, exchange::dlpack::device as) {
+        const exchange::dlpack_tensor made = exchange::to_dlpack(x, {}, as);
+        EXPECT_EQ(made->what.data, x.device_data());
+        return std::pair(made->what.on.type, made->what.on.id);
+    };
+    EXPECT_EQ(named(pinned, {device_type::cpu, 0}), std::pair(device_type::cpu, 0));
+    EXPECT_EQ(named(pinned, {device_type::cuda, 0}), std::pair(device_type::cuda, 0));
+    EXPECT_EQ(named(pinned, {device_type::cuda_host, 0}), std::pair(device_type::cuda_host, 0));
+    EXPECT_EQ(named(managed, {device_type::cpu, 0}), std::pair(device_type::cpu, 0));
+    EXPECT_EQ(named(managed, {device_type::cuda_managed, 0}), std::pair(device_type::cuda_managed, 0));
+    for (const auto& [x, as] : std::initializer_list<std::pair<const array&, exchange::dlpack::device>>{
+             {pinned, {device_type::cpu, 1}},
+             {pinned, {device_type::cuda_managed, 0}},
+             {managed, {device_type::cuda_host, 0}},
+             {x_, {device_type::cuda_managed, 0}},
+             {x_, {device_type::cpu, 0}}}) {
+        EXPECT_THROW(static_cast<void>(exchange::to_dlpack(x, {}, as)), copy_error);
+    }
+    // What a consumer had stays in quarantine up to here.
+    pinned = {};
+    managed = {};
+    runtime::reaper::wait_until_empty();
+    safe_point();
+}
+
+/// Reads a managed array while a stream that Weir does not know is held.
 class O6ManagedMemory : public L6CudaMemory {
 protected:
-    /// `meanwhile` runs once the reader is on its way; true: the reader is to be over before the stream is opened.
+    /// `meanwhile` runs once the reader has started. If it returns true, the reader must be done before the stream is opened.
     template <class Meanwhile>
     void read_while_the_device_is_busy(bool concurrent, Meanwhile meanwhile) {
-        const array managed = on_device(3, memory::managed());
+        array managed = on_device(3, memory::managed());
         device_.synchronize();
         fake_cuda::set_attribute(concurrent_managed_access, concurrent ? 1 : 0);
         const gpu::driver_api& api = *gpu::machine_driver().api;
@@ -239,7 +299,7 @@ TEST_F(L6CudaMemory, StreamOrderedMemoryGoesBackInItsStream) {
 
 TEST_F(L6CudaMemory, StreamOrderedMemoryInUseOnTwoStreamsWaitsForBoth) {
     const stream second(cuda());
-    const array y = make(second, 0);
+    array y = make(second, 0);
     array ordered = on_device(5, memory::driver_pool());
     cuda().synchronize();
     {
@@ -264,13 +324,13 @@ TEST_F(L6CudaMemory, OtherStreamsComeAfterTheAllocation) {
     cuda().synchronize();
     const fake_gate held(handle_of(device_));
     const memory::use scope(memory::driver_pool());
-    const array ordered = empty(elements, dtype::float64, device_);
+    array ordered = empty(elements, dtype::float64, device_);
     fill(second, ordered, 1);
     EXPECT_GT(fake_cuda::calls("cuStreamWaitEvent"), 0U);
     EXPECT_GT(fake_cuda::pending(handle_of(second)), 0U) << "it waits for the stream that is held";
     fake_cuda::forget_calls();
     const memory::use pools(nullptr);
-    const array plain = empty(elements, dtype::float64, device_);
+    array plain = empty(elements, dtype::float64, device_);
     fill(stream(cuda()), plain, 2);
     EXPECT_THAT(values_of<double>(plain), Each(2)) << "control: the pool's memory is there at once";
 }
@@ -315,19 +375,19 @@ protected:
     void SetUp() override {
         L6CudaMemory::SetUp();
         if (fake_cuda::in_use()) {
-            memory::give_back_all(cuda().state());
+            memory::give_back_all(cuda().state(detail::key));
             in_use_before_ = fake_cuda::bytes_in_use(0);
             fake_cuda::set_total_memory(in_use_before_ + 100 * mib);
         }
     }
-    /// From now on the driver's pool has what was dropped. It would not keep that where the host waits for a stream.
+    /// From now on the driver's pool has what was dropped. It would not keep that if the host waited for a stream.
     void settle() const {
         runtime::reaper::wait_until_empty();
         fake_cuda::settle(handle_of(device_));
         fake_cuda::settle(cuda_context().own_stream());
     }
     [[nodiscard]] std::size_t kept() const { return fake_cuda::bytes_in_use(0) - in_use_before_; }
-    /// Asks while the device is busy, so that what goes back by the driver's waiting is on its way.
+    /// Asks while the device is busy, so that memory whose return waits for the driver is on its way.
     template <class Ask>
     void expect_to_wait(Ask ask) {
         fake_gate busy(handle_of(device_));
@@ -402,7 +462,7 @@ TEST_F(L6CudaShortage, TheMessageCountsWhatIsElsewhere) {
 
 // --- a broken context ---------------------------------------------------------------------------------------------
 
-/// In a process of its own: asks a device whose context is broken, and that has no memory left, for memory that nobody keeps.
+/// In a process of its own: asks a device whose context is broken, and that has no memory left, for memory that is dropped at once.
 void expect_told_that_the_context_is_lost(bool maps_memory, buffer (*ask)(const stream& device, const stream& host)) {
     EXPECT_EXIT(
         {

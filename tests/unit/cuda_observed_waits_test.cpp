@@ -1,6 +1,7 @@
 // The driver is given the same waits with an observer and without one (tests/property/observed_waits_test.cpp: which ones).
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <numeric>
 #include <optional>
@@ -16,7 +17,7 @@ namespace {
 
 enum class watched { not_at_all, by_trace, by_check };
 
-/// The waits that each step of a random program gives to the driver, while nothing of it is over.
+/// The waits that each step of a random program gives to the driver, while none of it completes.
 std::vector<unsigned long long> waits_of_steps(std::uint32_t seed, watched how,
                                                ordering_mode mode = ordering_mode::automatic) {
     std::mt19937 random(seed);  // NOLINT(cert-msc51-cpp): the same program each time
@@ -27,6 +28,8 @@ std::vector<unsigned long long> waits_of_steps(std::uint32_t seed, watched how,
         streams.emplace_back(cuda());
         arrays.push_back(make(streams.back(), 0));
     }
+    // Giving a stream's handle out records an event in it, which must be complete before anything is held.
+    const std::array handles{handle_of(streams[0]), handle_of(streams[1]), handle_of(streams[2])};
     cuda().synchronize();
     const ordering_scope ordering(mode);
     std::optional<trace_scope> trace;
@@ -36,16 +39,17 @@ std::vector<unsigned long long> waits_of_steps(std::uint32_t seed, watched how,
     } else if (how == watched::by_check) {
         check.emplace();
     }
-    fake_gate first(handle_of(streams[0]));
-    fake_gate second(handle_of(streams[1]));
-    fake_gate third(handle_of(streams[2]));
+    fake_gate first(handles[0]);
+    fake_gate second(handles[1]);
+    fake_gate third(handles[2]);
     std::vector<unsigned long long> counts;
     for (int step = 0; step < 30; ++step) {
         const array& a = arrays[below(3)];
         const array& b = arrays[below(3)];
-        const array& c = arrays[below(3)];
+        array& c = arrays[below(3)];
         fake_cuda::forget_calls();
-        access(streams[below(3)], in(a), in(b), out(c), [](auto&&...) {});
+        // A kernel, since a stream into which an operation puts nothing is idle as soon as the watcher polls it.
+        compute(streams[below(3)], binary_operation::add, a, b, c);
         counts.push_back(fake_cuda::own_calls("cuStreamWaitEvent"));
     }
     first.open();

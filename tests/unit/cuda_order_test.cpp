@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "backend/cuda/driver.hpp"
-#include "runtime/device_state.hpp"
+#include "backend/cuda/device/driver.hpp"
+#include "runtime/devices/device_state.hpp"
 #include "unit/cuda_support.hpp"
 
 namespace weir::test {
@@ -18,14 +18,14 @@ TEST(CudaStream, O1AWriteOnOneStreamIsSeenOnAnother) {
     WEIR_NEEDS_FAKE();
     const stream a(cuda());
     const stream b(cuda());
-    const array x = make(a, 1);
-    const array y = make(b, 0);
+    array x = make(a, 1);
+    array y = make(b, 0);
     cuda().synchronize();
     {
         const fake_gate held(handle_of(a));
         step_in_place(a, x);
         const completion done = step(b, y, x);
-        // However long the writer takes: the reader has had its chance to go ahead.
+        // However long the writer takes: the reader has had its chance to run first.
         fake_cuda::settle(handle_of(b));
         EXPECT_FALSE(done.done()) << "it waits on the device, and the host does not";
     }
@@ -37,8 +37,8 @@ TEST(CudaStream, O1ControlWithoutOrderingTheOtherStreamReadsWhatWasBefore) {
     const ordering_scope manual(ordering_mode::manual);
     const stream a(cuda());
     const stream b(cuda());
-    const array x = make(a, 1);
-    const array y = make(b, 0);
+    array x = make(a, 1);
+    array y = make(b, 0);
     cuda().synchronize();
     fake_gate held(handle_of(a));
     step_in_place(a, x);
@@ -53,8 +53,8 @@ TEST(CudaStream, O2TransitiveWaitsAreNotIssued) {
     const stream a(cuda());
     const stream b(cuda());
     const stream c(cuda());
-    const array x = make(a, 1);
-    const array y = make(b, 0);
+    array x = make(a, 1);
+    array y = make(b, 0);
     cuda().synchronize();
     const fake_gate held(handle_of(a));
     fake_cuda::forget_calls();
@@ -67,16 +67,16 @@ TEST(CudaStream, O2TransitiveWaitsAreNotIssued) {
 TEST(CudaStream, O4OneStreamMakesNoEventCallForOrdering) {
     WEIR_NEEDS_FAKE();
     const stream s(cuda());
-    const array x = make(s, 1);
+    array x = make(s, 1);
     s.synchronize();
     constexpr unsigned launches = 1000;
-    const fake_gate held;  // nothing completes meanwhile, so that no more can be said than while it runs
+    const fake_gate held;  // nothing completes meanwhile, so no wait is left out because its target is complete
     fake_cuda::forget_calls();
     for (unsigned i = 0; i < launches; ++i) {
         detail::submit_work(s, runtime::work_kind::device, detail::native_task{[] {}}, inout<double>(x));
     }
     EXPECT_EQ(fake_cuda::calls("cuStreamWaitEvent"), 0U);
-    // Now and then somebody looks how far the stream is: an event for many operations.
+    // Now and then a thread polls the stream's progress: one event for many operations.
     EXPECT_LT(fake_cuda::calls("cuEventRecord"), launches / 4);
 }
 
@@ -84,16 +84,16 @@ TEST(CudaStream, O7AWaitCoversTheAccessAndNotWorkOfOthersBehindIt) {
     WEIR_NEEDS_FAKE();
     const stream a(cuda());
     const stream b(cuda());
-    const array x = make(a, 1);
-    const array y = make(b, 0);
-    const array z = make(a, 0);
+    array x = make(a, 1);
+    array y = make(b, 0);
+    array z = make(a, 0);
     cuda().synchronize();
     // Work of others that waits for a word of memory, which the host writes only later.
     device_flag later;
     step_in_place(a, x);
-    access(a, inout<double>(z),
-           [&](native_stream on, auto) { later.hold(static_cast<gpu::stream_handle>(on.handle)); });
-    // Reads what was written before the gate: an event recorded only now, at the end of the stream, would never come.
+    access(
+        a, [&](native_stream on, auto) { later.hold(static_cast<gpu::stream_handle>(on.handle)); }, inout<double>(z));
+    // Reads what was written before the gate: an event recorded only now, at the end of the stream, would never complete.
     step(b, y, x).synchronize();
     EXPECT_FALSE(a.done());
     later.raise();
@@ -101,15 +101,15 @@ TEST(CudaStream, O7AWaitCoversTheAccessAndNotWorkOfOthersBehindIt) {
     EXPECT_THAT(values_of<double>(y), Each(111));
 }
 
-TEST(CudaStream, O7SingleWaitsInAPipelineAreForThePieceAndNotForThoseBehindIt) {
+TEST(CudaStream, O7SingleWaitsInAPipelineAreForTheChunkAndNotForThoseBehindIt) {
     WEIR_NEEDS_FAKE();
     const stream out(cuda());
     const stream in(cuda());
-    const array first = make(out, 1);
-    const array second = make(out, 1);
-    const array y = make(in, 0);
+    array first = make(out, 1);
+    array second = make(out, 1);
+    array y = make(in, 0);
     cuda().synchronize();
-    // That pieces are waited for while others are behind them shows with the first such wait.
+    // The first such wait shows that chunks are waited for while others are behind them.
     {
         const fake_gate held(handle_of(out));
         step_in_place(out, first);
@@ -117,44 +117,44 @@ TEST(CudaStream, O7SingleWaitsInAPipelineAreForThePieceAndNotForThoseBehindIt) {
         step(in, y, first);
     }
     cuda().synchronize();
-    for (int piece = 0; piece < 8 && !HasFailure(); ++piece) {
-        // Whatever is recorded behind the second piece comes too late for the first one.
+    for (int chunk = 0; chunk < 8 && !HasFailure(); ++chunk) {
+        // An event recorded behind the second chunk comes too late for the first one.
         device_flag later;
         step_in_place(out, first);
         hold(out, later, second);
         step_in_place(out, second);
         const completion read = step(in, y, first);
-        EXPECT_TRUE(gets_over(read)) << "piece " << piece;
+        EXPECT_TRUE(gets_over(read)) << "piece " << chunk;
         EXPECT_FALSE(out.done());
         later.raise();
         cuda().synchronize();
     }
 }
 
-/// Many pieces that one stream works on, more than it keeps events at first, of which somebody waits for one.
+/// Many chunks that one stream works on, more than it keeps events at first. Another stream waits for one of them.
 struct many_pieces {
     static constexpr std::size_t awaited = 5;
     stream out{cuda()};
     stream in{cuda()};
-    std::vector<array> piece;
+    std::vector<array> chunk;
     array y = make(in, 0);
 
     many_pieces() {
         for (int i = 0; i < 40; ++i) {
-            piece.push_back(make(out, 1));
+            chunk.push_back(make(out, 1));
         }
         cuda().synchronize();
     }
-    /// A step of each; that of the one that is awaited. Behind it comes an operation that waits for `later`, if that is not null: only an
-    /// event right behind the piece comes before that.
-    [[nodiscard]] completion enqueue(const device_flag* later = nullptr) const {
+    /// One step on each chunk; returns the completion of the awaited one. If `later` is not null, an operation that waits for it follows
+    /// that step: only an event right behind the step completes before it.
+    [[nodiscard]] completion enqueue(const device_flag* later = nullptr) {
         completion over;
-        for (std::size_t i = 0; i < piece.size(); ++i) {
-            const completion one = step_in_place(out, piece[i]);
+        for (std::size_t i = 0; i < chunk.size(); ++i) {
+            const completion one = step_in_place(out, chunk[i]);
             if (i == awaited) {
                 over = one;
                 if (later != nullptr) {
-                    hold(out, *later, piece.back());
+                    hold(out, *later, chunk.back());
                 }
             }
         }
@@ -164,16 +164,16 @@ struct many_pieces {
 
 TEST(CudaStream, O7AWaitForOneOfManyIsForThatOneOnceThereWereSome) {
     WEIR_NEEDS_FAKE();
-    const many_pieces of;
+    many_pieces of;
     for (int round = 0; round < 5; ++round) {
         const fake_gate held(handle_of(of.out));
         static_cast<void>(of.enqueue());
-        step(of.in, of.y, of.piece[of.awaited]);
+        step(of.in, of.y, of.chunk[of.awaited]);
     }
     cuda().synchronize();
     device_flag later;
     static_cast<void>(of.enqueue(&later));
-    const completion read = step(of.in, of.y, of.piece[of.awaited]);
+    const completion read = step(of.in, of.y, of.chunk[of.awaited]);
     EXPECT_TRUE(gets_over(read));
     EXPECT_FALSE(of.out.done());
     later.raise();
@@ -182,11 +182,11 @@ TEST(CudaStream, O7AWaitForOneOfManyIsForThatOneOnceThereWereSome) {
 
 TEST(CudaStream, O7SoDoesTheHost) {
     WEIR_NEEDS_FAKE();
-    const many_pieces of;
+    many_pieces of;
     {
         const fake_gate held(handle_of(of.out));
         static_cast<void>(of.enqueue());
-        step(of.in, of.y, of.piece[of.piece.size() - 2]);
+        step(of.in, of.y, of.chunk[of.chunk.size() - 2]);
     }
     cuda().synchronize();
     device_flag later;
@@ -199,8 +199,8 @@ TEST(CudaStream, O7SoDoesTheHost) {
 TEST(CudaStream, O9WorkBehindTheCpuIsHeldAndTheCallerIsNot) {
     const stream host(cpu());
     const stream s(cuda());
-    const array x = make(host, 2);
-    const array y = make(s, 0);
+    array x = make(host, 2);
+    array y = make(s, 0);
     host.synchronize();
     testing::gate held;
     held.hold(host);
@@ -217,29 +217,32 @@ TEST(CudaStream, O7AnOperationIsNotOverWithTheOneBeforeIt) {
     const stream a(cuda());
     const stream b(cuda());
     const stream c(cuda());
-    const array x = make(a, 1);
-    const array late = make(a, 5);
-    const array y = make(b, 0);
-    const array z = make(c, 0);
+    array x = make(a, 1);
+    array late = make(a, 5);
+    array y = make(b, 0);
+    array z = make(c, 0);
     cuda().synchronize();
     device_flag later;
     fake_gate held(handle_of(a));
     const completion first = step_in_place(a, x);
     const completion after_first = step(b, y, x);
-    // Right behind it, and not over until the host says so.
-    const completion last = access(a, out<double>(late), [&](native_stream on, auto) {
-        auto* const raw = static_cast<gpu::stream_handle>(on.handle);
-        later.hold(raw);
-        const gpu::context& in = cuda_context();
-        in.expect(
-            in.api().fill8_async(reinterpret_cast<gpu::device_pointer>(late.device_data()), 0, late.nbytes(), raw),
-            "cuMemsetD8Async");
-    });
+    // Right behind it, and not complete until the host raises the flag.
+    const completion last = access(
+        a,
+        [&](native_stream on, auto) {
+            auto* const raw = static_cast<gpu::stream_handle>(on.handle);
+            later.hold(raw);
+            const gpu::context& in = cuda_context();
+            in.expect(
+                in.api().fill8_async(reinterpret_cast<gpu::device_pointer>(late.device_data()), 0, late.nbytes(), raw),
+                "cuMemsetD8Async");
+        },
+        out<double>(late));
     const completion after_last = step(c, z, late);
     held.open();
     first.synchronize();
     after_first.synchronize();
-    // The event that says so has come, and who takes it for the later operation goes ahead now.
+    // The event of `first` is complete by now; a stream that took it for the event of `last` would go ahead.
     fake_cuda::settle(handle_of(c));
     EXPECT_FALSE(last.done());
     EXPECT_FALSE(after_last.done());
@@ -253,9 +256,9 @@ TEST(CudaStream, O9WhatAHostTaskWaitsForIsNotLeftToTheDriver) {
     WEIR_NEEDS_FAKE();
     const stream a(cuda());
     const stream b(cuda());
-    const array x = make(a, 1);
-    const memory::use scope(memory::pinned());  // to which the driver copies in the stream
-    const array mirror = make(stream(cpu()), 0);
+    array x = make(a, 1);
+    const memory::use scope(memory::pinned());  // the driver copies to it in the stream
+    array mirror = make(stream(cpu()), 0);
     mirror.device().synchronize();
     cuda().synchronize();
     std::vector<double> seen;

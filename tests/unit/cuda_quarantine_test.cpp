@@ -1,5 +1,5 @@
-// Memory that consumers drop who do not say when they are done (rule L5): it comes back at the end of everything in the
-// contexts that can reach it, and is in quarantine until that is known.
+// Memory that consumers drop without saying when they are done (rule L5): it comes back once everything in the contexts that can
+// reach it is complete, and is in quarantine until that is known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,17 +14,20 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cuda/driver.hpp"
-#include "backend/cuda/driver_api.hpp"
+#include "backend/cuda/api/driver_api.hpp"
+#include "backend/cuda/device/driver.hpp"
 #include "memory/block.hpp"
 #include "memory/quarantine.hpp"
-#include "runtime/device_state.hpp"
-#include "runtime/reaper.hpp"
+#include "runtime/devices/device_state.hpp"
+#include "runtime/lifetime/reaper.hpp"
 #include "support/effort.hpp"
 #include "support/messages.hpp"
 #include "support/time_limit.hpp"
 #include "unit/cuda_support.hpp"
+#include "weir/borrow.hpp"
 #include "weir/detail/interruption.hpp"
+#include "weir/dlpack.hpp"
+#include "weir/testing.hpp"
 
 namespace weir::test {
 namespace {
@@ -57,13 +60,13 @@ protected:
         await_end();
         memory::limit(cuda(), std::size_t{1} << 40);
         if (hidden_ != nullptr) {
-            // What it uses may have come back long ago.
+            // The memory that it uses may have come back long ago.
             EXPECT_EQ(in_.api().stream_synchronize(hidden_), gpu::success);
             in_.api().stream_destroy(hidden_);
         }
     }
 
-    /// A consumer: uses the memory on a stream of its own, and drops it. Where the memory was.
+    /// A consumer: uses the memory on a stream of its own, and drops it. Returns the address of the memory.
     const void* use_and_drop(array x) {
         const void* const where = x.device_data();
         const auto at = reinterpret_cast<gpu::device_pointer>(where);
@@ -78,7 +81,7 @@ protected:
         return x;
     }
     static constexpr std::int64_t large = std::int64_t{8} << 20;  ///< bytes
-    /// So many that there is no memory for as many again.
+    /// So many that no memory is left for as many again.
     [[nodiscard]] array lent_of_all_there_is() const {
         memory::trim(cuda());
         memory::limit(cuda(), static_cast<std::size_t>(large) + (std::size_t{1} << 20));
@@ -93,7 +96,7 @@ protected:
             std::this_thread::yield();
         }
     }
-    /// How often all contexts in use were asked for an event.
+    /// How often an event was recorded in all contexts in use.
     static unsigned long long marks() {
         return fake_cuda::calls("cuCtxRecordEvent") / runtime::cuda_devices_in_use().size();
     }
@@ -102,10 +105,10 @@ protected:
             std::this_thread::yield();
         }
     }
-    /// The reaper has looked at what was dropped, and it is held or has gone back.
+    /// The reaper has looked at what was dropped: it is held or has gone back.
     static void settle() { runtime::reaper::wait_until_empty(); }
 
-    gpu::device_context& in_ = gpu::context_of(cuda().state().driver());
+    gpu::device_context& in_ = gpu::context_of(cuda().state(detail::key).driver());
     gpu::in_context here_{in_};
     gpu::stream_handle hidden_ = nullptr;
     stream s_{cuda()};
@@ -135,7 +138,7 @@ TEST_F(L5Cuda, WithoutCapturesItComesBackWhenTheContextIsDone) {
 }
 
 TEST_F(L5Cuda, WhereCapturesMayRunItStaysUntilASafePoint) {
-    safe_point();  // too early: says nothing about what comes later
+    safe_point();  // too early: covers nothing that comes later
     fake_gate held(hidden_);
     const void* const where = use_and_drop(lent());
     settle();
@@ -149,6 +152,49 @@ TEST_F(L5Cuda, WhereCapturesMayRunItStaysUntilASafePoint) {
     await_end();
     safe_point();
     EXPECT_EQ(marks(), 1U) << "nothing was dropped since";
+}
+
+/// Keeps the reaper's thread busy until it is opened.
+class busy_reaper final : public runtime::retired {
+public:
+    explicit busy_reaper(std::atomic<bool>& open) : open_(&open) {}
+
+private:
+    [[nodiscard]] std::optional<frontiers::point> pending() noexcept override { return std::nullopt; }
+    void release() noexcept override {
+        while (!open_->load()) {
+            std::this_thread::yield();
+        }
+        delete this;
+    }
+
+    std::atomic<bool>* open_;
+};
+
+TEST_F(L5Cuda, ASafePointCoversWhatConsumersReleasedJustBefore) {
+    const array x = make(s_, 1);
+    s_.synchronize();
+    std::atomic<bool> open = false;
+    std::atomic<bool> has_returned = false;
+    runtime::reaper::start();
+    runtime::reaper::push(*std::make_unique<busy_reaper>(open).release());
+    {
+        array given = make(s_, 1);
+        s_.synchronize();
+        const exchange::dlpack_tensor of_consumer = exchange::to_dlpack(std::exchange(given, array()));
+    }  // the consumer's release is behind what the reaper is busy with
+    std::thread opens([&] {
+        const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+        while (!has_returned.load() && std::chrono::steady_clock::now() < limit) {
+            std::this_thread::yield();
+        }
+        open = true;
+    });
+    safe_point();
+    has_returned = true;
+    opens.join();
+    settle();
+    await_end();  // never ends if the safe point came before the drop
 }
 
 TEST_F(L5Cuda, DeclaringThatThereAreNoCapturesIsASafePoint) {
@@ -186,7 +232,7 @@ TEST_F(L5Cuda, EveryContextThatCanReachTheMemoryIsAsked) {
     if (devices().size() < 4) {
         GTEST_SKIP() << "needs two CUDA devices";
     }
-    gpu::device_context& there = gpu::context_of(cuda(1).state().driver());
+    gpu::device_context& there = gpu::context_of(cuda(1).state(detail::key).driver());
     gpu::stream_handle stream = nullptr;
     {
         const gpu::in_context here(there);
@@ -219,7 +265,7 @@ TEST_F(L5Cuda, MemoryWhoseLastUseIsKnownIsNotKept) {
     EXPECT_EQ(next_address(), where);
 }
 
-TEST_F(L5Cuda, L6WhoNeedsTheMemoryWaitsForItsEndOrIsToldWhatToDo) {
+TEST_F(L5Cuda, L6ARequestForTheMemoryWaitsForItsEndOrSaysWhatToDo) {
     array x = lent_of_all_there_is();
     fake_gate held(hidden_);
     const void* const where = use_and_drop(std::move(x));
@@ -239,7 +285,7 @@ TEST_F(L5Cuda, L6WhatLeavesQuarantineJustThenIsNotMissing) {
     const void* const where = use_and_drop(std::move(x));
     settle();
     std::thread asks([&] {
-        fake_cuda::stop("cuMemGetInfo_v2");  // for the message that says that there is none
+        fake_cuda::stop("cuMemGetInfo_v2");  // called for the text of the error about missing memory
         EXPECT_NO_THROW(EXPECT_EQ(empty({large}, dtype::uint8, s_).device_data(), where));
     });
     while (!fake_cuda::is_stopped()) {
@@ -279,7 +325,7 @@ TEST_F(L5Cuda, S1MemoryIsDroppedWhileASafePointWaitsForTheDevice) {
         std::this_thread::yield();
     }
     late = array();
-    settle();  // what opens the gate may be behind it
+    settle();  // the work that opens the gate may be behind it
     held.open();
     waits.join();
     EXPECT_GT(quarantined(), 0U) << "one was dropped later";
@@ -288,7 +334,7 @@ TEST_F(L5Cuda, S1MemoryIsDroppedWhileASafePointWaitsForTheDevice) {
     api.context_record_event = function;
 }
 
-TEST_F(L5Cuda, S1NobodyWaitsForAThreadThatRecordsTheEndOfAContext) {
+TEST_F(L5Cuda, S1NoCallWaitsForAThreadThatRecordsTheEndOfAContext) {
     const time_limit limit(sanitized ? 120 : 10, "who looks at the end of a context that another thread records");
     array late = lent();
     use_and_drop(lent());
@@ -302,7 +348,7 @@ TEST_F(L5Cuda, S1NobodyWaitsForAThreadThatRecordsTheEndOfAContext) {
     }
     late = array();
     settle();
-    cuda().state().driver().look_at_all();
+    cuda().state(detail::key).driver().look_at_all();
     safe_point();
     await_end();
     fake_cuda::go_on();
@@ -351,7 +397,7 @@ TEST_F(L5Cuda, PinnedMemoryIsReachedByTheContextsAsWell) {
 
 TEST_F(L5Cuda, X8MemoryOfOthersGoesBackToThemAtTheEnd) {
     captures(capture_knowledge::none);
-    const array below = make(s_, 1);
+    array below = make(s_, 1);
     s_.synchronize();
     std::atomic<bool> gone{false};
     struct tell {
@@ -376,7 +422,7 @@ TEST_F(L5Cuda, X8MemoryOfOthersGoesBackToThemAtTheEnd) {
     EXPECT_TRUE(gone);
 }
 
-/// A question that holds up the thread that waits, until it is let go.
+/// A query that blocks the thread that waits, until the test lets it go on.
 std::atomic<bool> is_asked{false};
 std::atomic<bool> may_go_on{false};
 void hold_up() {
@@ -398,10 +444,10 @@ private:
     std::function<void()> act_;
 };
 
-TEST_F(L5Cuda, L6WhoWaitsForMemoryDoesNotWaitForLaterMemory) {
+TEST_F(L5Cuda, L6ARequestThatWaitsForMemoryDoesNotWaitForLaterMemory) {
     const time_limit limit(sanitized ? 120 : 20, "who waits for memory in quarantine");
     constexpr std::size_t tries = 64;
-    std::vector<array> later;  // one of them gets an entry where that of the first one was
+    std::vector<array> later;  // one of them gets a list entry at the address of the first one's
     for (std::size_t i = 0; i < tries; ++i) {
         later.push_back(make(s_, 1));
     }
@@ -411,13 +457,13 @@ TEST_F(L5Cuda, L6WhoWaitsForMemoryDoesNotWaitForLaterMemory) {
     const std::size_t held_by_pool = now.live + now.pending + now.cached + now.quarantined;
     memory::limit(cuda(), held_by_pool + static_cast<std::size_t>(large) + (std::size_t{1} << 20));
     array x = empty({large}, dtype::uint8, s_);
-    // On the reaper's thread, which frees the entry: so its address is used again there.
+    // On the reaper's thread, which frees the entry: so the same thread reuses its address.
     runtime::reaper::start();
     on_reapers_thread first([&] { memory::lend_out(x.buffer()); });
     runtime::reaper::push(first);
     settle();
     const auto entry_of = [](const array& one) -> const void* {
-        return static_cast<memory::block*>(one.buffer().resource())->quarantine.get();
+        return static_cast<memory::block*>(one.buffer().resource(detail::key))->quarantine.get();
     };
     const void* const entry = entry_of(x);
     is_asked = false;
@@ -474,7 +520,7 @@ TEST(L5CudaDeathTest, AContextThatOthersMadeIsAsked) {
             array x = make(s, 1);
             s.synchronize();
             memory::lend_out(x.buffer());
-            // Another library makes the context of a device that Weir does not use, and uses the memory there.
+            // Another library creates the context of a device that Weir does not use, and uses the memory there.
             const gpu::driver_api& api = cuda_context().api();
             gpu::device_number other = 0;
             gpu::context_handle theirs = nullptr;
@@ -534,12 +580,54 @@ TEST(L5CudaDeathTest, MemoryComesBackInStaticDestructors) {
     EXPECT_EXIT(
         {
             static_cast<void>(fake_cuda::calls());  // opens the driver
-            runtime::reaper::start();               // so that it ends later than what looks at the device
+            runtime::reaper::start();               // so that it ends later than the code that polls the device
             static late_dropper one;
             one.begin();
             std::exit(0);
         },
         ::testing::ExitedWithCode(0), "the memory came back");
+}
+
+TEST_F(L5Cuda, AnArrayThatADlpackConsumerHadIsInQuarantineUntilItsEndIsKnown) {
+    const stream s(cuda());
+    {
+        const array x = make(s, 1);
+        s.synchronize();
+        exchange::dlpack_tensor out = exchange::to_dlpack(x);
+        out.reset();
+    }
+    runtime::reaper::wait_until_empty();
+    EXPECT_GT(memory::stats(cuda()).quarantined, 0U);
+    captures(capture_knowledge::none);
+    safe_point();
+    await_end();
+    EXPECT_EQ(memory::stats(cuda()).quarantined, 0U);
+}
+
+TEST_F(L5Cuda, ANewOwnerSharesNothingWithPackagesOfTheFormerOne) {
+    const stream theirs(cuda());
+    array x = make(s_, 1);
+    s_.synchronize();
+    exchange::share_for_good(x, {std::make_shared<exchange::stream_package>(theirs)}, true);
+    {
+        testing::gate held;
+        held.hold(s_);
+        fill(s_, x, 0);
+        EXPECT_FALSE(theirs.done()) << "the control: the package's stream waits for what changes the array (rule X7)";
+    }
+    const void* const where = use_and_drop(std::move(x));
+    safe_point();
+    await_end();
+    std::vector<array> next;
+    do {
+        next.push_back(empty({elements}, dtype::float64, s_));
+        ASSERT_LT(next.size(), 10'000U) << "the memory is not used again";
+    } while (next.back().device_data() != where);
+    theirs.synchronize();
+    testing::gate held;
+    held.hold(s_);
+    fill(s_, next.back(), 0);
+    EXPECT_TRUE(theirs.done());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The driver's queues are full: a call that adds to one blocks until the device has gone on. Host tasks need locks that the
-// calling threads have, as Python's interpreter has one: nobody waits for anybody in a circle.
+// calling threads hold, as Python's interpreter has one: there is no cycle of threads that wait for each other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using ::testing::Each;
 /// More than the driver takes for a stream (1024), and so does the fake one.
 constexpr int launches = 3000;
 
-void add_one_often(const stream& s, const array& x) {
+void add_one_often(const stream& s, array x) {
     static const auto* const add_one = new kernel(kernel::from_source(R"(
 extern "C" __global__ void add_one(double* x, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) {
@@ -39,8 +39,8 @@ extern "C" __global__ void add_one(double* x, int n) {
     }
 }
 
-/// Calls `fill`, which fills a stream that is held, on a thread of its own. Made once that has begun, and with the fake driver once
-/// the queue is full.
+/// Calls `fill`, which fills a held stream, on a thread of its own. The constructor returns once that has begun, and with the fake driver
+/// once the queue is full.
 class filling {
 public:
     template <class Fill>
@@ -76,8 +76,8 @@ protected:
     std::mutex of_program;
     const stream a{cuda()};
     const stream b{cuda()};
-    const array x = make(a, 0);
-    const array y = make(b, 0);
+    array x = make(a, 0);
+    array y = make(b, 0);
 };
 
 TEST_F(CudaQueue, WhatIsBehindAHostTaskThatNeedsTheCallersLockDoesNotFillIt) {
@@ -103,7 +103,7 @@ TEST_F(CudaQueue, WhatIsBehindAHostTaskThatNeedsTheCallersLockDoesNotFillIt) {
 
 TEST_F(CudaQueue, AThreadThatWaitsForRoomHasALockThatAHostTaskNeeds) {
     add_one_often(a, x);
-    static_cast<void>(make(a, 3));  // to load a kernel may take until nothing is held
+    static_cast<void>(make(a, 3));  // loading a kernel may have to wait until nothing is held
     a.synchronize();
     device_flag flag;
     flag.hold(static_cast<gpu::stream_handle>(handle_of(a)));
@@ -147,7 +147,7 @@ TEST_F(CudaQueue, AFullStreamGoesOnByAHostTaskBehindWorkOfAnother) {
     device_flag flag;
     flag.hold(static_cast<gpu::stream_handle>(handle_of(a)));
     filling fills(a, [&] { add_one_often(a, x); });
-    // Nobody waits for `b`: that its work is over is found by Weir's own thread, which has looked at `a` as well.
+    // No thread waits for `b`: the watcher finds its work complete, and it has polled `a` as well.
     step_in_place(b, y);
     host_task(
         b, [&](auto...) { flag.raise(); }, inout<double>(y));
@@ -157,7 +157,7 @@ TEST_F(CudaQueue, AFullStreamGoesOnByAHostTaskBehindWorkOfAnother) {
     EXPECT_THAT(values_of<double>(y), Each(11));
 }
 
-TEST_F(CudaQueue, WhoAsksForWhatIsInAFullOneDoesNotWait) {
+TEST_F(CudaQueue, APollOfWhatIsInAFullOneDoesNotWait) {
     WEIR_NEEDS_FAKE();
     fake_gate held(handle_of(a));
     std::mutex of_latest;
@@ -180,13 +180,13 @@ TEST_F(CudaQueue, WhoAsksForWhatIsInAFullOneDoesNotWait) {
     EXPECT_TRUE(is_over());
 }
 
-/// Fills a stream by few operations, each of which waits for many, asks, and opens it by a host task behind work of another: nobody
-/// waits for room but who fills it.
-void expect_nobody_waits_for_room(bool is_blocking, const stream& other, const array& of_other) {
+/// Fills a stream with a few operations, each of which waits for many events. Asks for one of them, and opens the stream by a host task
+/// behind work of another stream: no thread waits for room except the one that fills the stream.
+void expect_nobody_waits_for_room(bool is_blocking, const stream& other, array& of_other) {
     constexpr std::size_t width = 64;
     constexpr std::size_t times = 20;
     const stream full(cuda(), {.blocking = is_blocking});
-    const array z = make(full, 0);
+    array z = make(full, 0);
     step_in_place(other, of_other);
     std::vector<stream> many;
     std::vector<array> theirs;
@@ -232,7 +232,7 @@ void expect_nobody_waits_for_room(bool is_blocking, const stream& other, const a
     fills.end();
     full.synchronize();
     EXPECT_TRUE(latest->done());
-    opened.synchronize();  // it may still have the gates in hand
+    opened.synchronize();  // it may still use the gates
 }
 
 TEST_F(CudaQueue, FewOperationsThatWaitForManyFillIt) {
@@ -269,8 +269,8 @@ TEST_F(CudaQueue, L4MemoryThatTheDriverIsToTakeBackInAFullOneHoldsUpNoOtherRelea
     EXPECT_THAT(values_of<double>(x), Each(51 + launches));
 }
 
-/// By which others see how far the stream is.
-TEST_F(CudaQueue, OneOperationInManyGetsAnEventWhereNobodyWaits) {
+/// Other threads see by these events how far the stream is.
+TEST_F(CudaQueue, OneOperationInManyGetsAnEventWhereNothingWaits) {
     WEIR_NEEDS_FAKE();
     add_one_often(a, x);
     a.synchronize();
@@ -281,7 +281,7 @@ TEST_F(CudaQueue, OneOperationInManyGetsAnEventWhereNobodyWaits) {
     EXPECT_EQ(fake_cuda::own_calls("cuStreamWaitEvent"), 0U);
 }
 
-/// The control: the queue does get full.
+/// The control: the queue does become full.
 TEST_F(CudaQueue, ControlTheDriverTakesNoMoreUntilTheDeviceGoesOn) {
     WEIR_NEEDS_FAKE();
     add_one_often(a, x);

@@ -1,4 +1,4 @@
-// Programs that use CUDA devices, each in its own way. Each says whether what it computed is right, or throws an error of Weir's.
+// Programs that use CUDA devices in different ways. Each returns whether its results are right, or throws an error of Weir's.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +21,9 @@ inline bool uses_the_pool() {
     const stream a(cuda(), {.priority = -1});
     const stream b(cuda());
     const stream host(cpu());
-    const array x = full(elements, 1.0, dtype::float64, a);
-    const array y = empty(elements, dtype::float64, b);
-    const array there = full(elements, 5.0, dtype::float64, host);
+    array x = full(elements, 1.0, dtype::float64, a);
+    array y = empty(elements, dtype::float64, b);
+    array there = full(elements, 5.0, dtype::float64, host);
     step_in_place(a, x);
     step(b, y, x);
     const event reached = b.record({.timing = true});
@@ -34,9 +34,9 @@ inline bool uses_the_pool() {
         b, [](auto...) {}, in<double>(y));
     compute(b, binary_operation::add, x, y, y);
     step_in_place(b, make(b, 1));  // dropped at once
-    const array back = empty(elements, dtype::float64, host);
+    array back = empty(elements, dtype::float64, host);
     copy(b, back, y);
-    const array half = x[{slice{{}, {}, 2}}];
+    array half = x[{slice{{}, {}, 2}}];
     const bool is_right = all_are(back, 51 + 111) && all_are(half, 51) && a.priority() == -1;
     a.synchronize();
     b.synchronize();
@@ -48,7 +48,7 @@ inline bool uses_the_drivers_pool() {
     const stream a(cuda());
     const stream b(cuda());
     array x = full(elements, 1.0, dtype::float64, a);
-    const array y = empty(elements, dtype::float64, b);
+    array y = empty(elements, dtype::float64, b);
     step_in_place(a, x);
     step(b, y, x);
     x = full(elements, 2.0, dtype::float64, a);
@@ -59,15 +59,15 @@ inline bool uses_the_drivers_pool() {
 inline bool uses_memory_of_both() {
     const stream a(cuda());
     const stream host(cpu());
-    const array pinned = [&] {
+    array pinned = [&] {
         const memory::use scope(memory::pinned());
         return full(elements, 1.0, dtype::float64, host);
     }();
-    const array managed = [&] {
+    array managed = [&] {
         const memory::use scope(memory::managed());
         return full(elements, 3.0, dtype::float64, a);
     }();
-    const array x = make(a, 0);
+    array x = make(a, 0);
     copy(a, x, pinned);
     step_in_place(a, x);
     step_in_place(a, managed);
@@ -86,12 +86,12 @@ inline bool uses_streams_of_others() {
     const stream theirs = stream::adopt(native_stream{of_others}, cuda());
     const stream legacy = stream::adopt(native_stream{nullptr}, cuda());
     const stream own(cuda());
-    const array x = make(theirs, 1);
-    const array y = make(own, 0);
+    array x = make(theirs, 1);
+    array y = make(own, 0);
     step_in_place(theirs, x);
     step(own, y, x);
     step_in_place(legacy, x);
-    const stream again = stream::adopt(own.native(), cuda());
+    const stream again = stream::adopt(native_stream{own.handle()}, cuda());
     step_in_place(again, y);
     theirs.wait(again);
     static_cast<void>(theirs.done());
@@ -103,11 +103,11 @@ inline bool uses_streams_of_others() {
 inline bool uses_two_devices() {
     const stream a(cuda(0));
     const stream b(cuda(1));
-    const array x = make(a, 1);
-    const array y = make(b, 0);
+    array x = make(a, 1);
+    array y = make(b, 0);
     copy(b, y, x);
     step_in_place(a, x);
-    const array z = make(a, 0);
+    array z = make(a, 0);
     copy(a, z, y);
     const bool is_right = all_are(x, 11) && all_are(y, 1) && all_are(z, 1);
     return is_right;
@@ -115,11 +115,11 @@ inline bool uses_two_devices() {
 
 inline bool transforms() {
     const stream a(cuda());
-    const array x = full(8, 1, dtype::complex128, a);
+    array x = full(8, 1, dtype::complex128, a);
     fft_plan plan(x);
     plan.plan(a);
-    const array result = plan.execute(fft_direction::forward, a);
-    const array back = plan.execute(fft_direction::inverse, a);
+    array result = plan.execute(fft_direction::forward, a);
+    array back = plan.execute(fft_direction::inverse, a);
     const std::complex<double> first = values_of<std::complex<double>>(result).front();
     static_cast<void>(values_of<std::complex<double>>(back));
     return std::abs(first - 8.0) < 1e-9;
@@ -127,7 +127,7 @@ inline bool transforms() {
 
 inline bool loads_kernels() {
     const stream a(cuda());
-    const array x = make(a, 1);
+    array x = make(a, 1);
     for (const char* name : {"adds_one", "adds_two"}) {
         const std::string more = name == std::string("adds_one") ? "1" : "2";
         const kernel one =

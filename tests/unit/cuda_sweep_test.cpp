@@ -1,4 +1,4 @@
-// Every call of the driver that a program makes fails once, each in a process of its own: the program ends, tells of what it could
+// Every call of the driver that a program makes fails once, each in a process of its own: the program ends, reports what it could
 // not do, computes nothing wrong and leaves nothing behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 
 #include "array/kernel_code.hpp"
 #include "memory/device_memory.hpp"
-#include "runtime/reaper.hpp"
+#include "runtime/lifetime/reaper.hpp"
 #include "unit/cuda_support.hpp"
 #include "unit/cuda_sweep_programs.hpp"
 #include "unit/fork_support.hpp"
@@ -44,7 +44,7 @@ using counts = std::array<std::size_t, counted.size()>;
 
 struct program {
     bool (*run)();
-    counts keeps;  ///< when it is over: streams of Weir's own, memory for copies and kernels are there for ever
+    counts keeps;  ///< when it is over: Weir's own streams, and memory for copies and kernels, stay for ever
     void (*prepare)() = [] {};
 };
 
@@ -84,12 +84,12 @@ bool waits_until(const std::function<bool()>& condition) {
 std::vector<device> in_use() {
     std::vector<device> all{cpu()};
     for (runtime::device_state* const each : runtime::cuda_devices_in_use()) {
-        all.emplace_back(*each);
+        all.emplace_back(detail::key, *each);
     }
     return all;
 }
 
-/// Until nobody tells of errors any more.
+/// Synchronises until no more errors are reported.
 void settle() {
     for (const device& each : in_use()) {
         for (int told = 0; told < 100; ++told) {
@@ -97,25 +97,24 @@ void settle() {
                 each.synchronize();
                 break;
             } catch (const error&) {
-                // another one
+                // one more error
             }
         }
     }
 }
 
-/// Gives back what is kept for later.
+/// Gives back everything that is kept for later use.
 void give_back() {
     runtime::reaper::wait_until_empty();
     for (const device& each : in_use()) {
         memory::trim(each);
-        if (memory::pool* const shared = each.state().shared_pool.load()) {
+        if (memory::pool* const shared = each.state(detail::key).shared_pool.load()) {
             shared->source().await_given_back();
         }
     }
 }
 
-/// What is left when a program is over, and what it kept was given back: as soon as it is no more than `wanted`, or else after a
-/// while.
+/// What is left when a program is over and has given back what it kept. Returns as soon as that is at most `wanted`, or after some time.
 counts left_behind(const counts& wanted) {
     const auto is_all = [&wanted] {
         const counts now = count_now();
@@ -128,7 +127,7 @@ counts left_behind(const counts& wanted) {
     return count_now();
 }
 
-/// What the driver itself keeps since it was told to give it back, and did not.
+/// Whether the function gives something back, so that its failure leaves that with the driver.
 bool is_kept_by_the_driver(std::string_view function) {
     constexpr std::array gives_back = {"cuStreamDestroy_v2", "cuEventDestroy_v2", "cuMemFree_v2",
                                        "cuMemFreeAsync",     "cuMemFreeHost",     "cuMemUnmap",
@@ -163,7 +162,7 @@ std::string told_as(std::string name) {
     return end == std::string::npos ? name : name.substr(0, end);
 }
 
-/// Runs the program while a call fails. What is wrong about it.
+/// Runs the program while a call fails. Returns what is wrong about it.
 std::string run_with(const program& what, const failure* one) {
     std::string wrong;
     what.prepare();
@@ -182,9 +181,10 @@ std::string run_with(const program& what, const failure* one) {
         if (one == nullptr) {
             return " failed: " + message;
         }
-        // A thread that was not let into the context is told so by its next call.
+        // If a thread could not set the context, its next call reports that; a library's with a status of its own.
         const bool says_why = message.find(told_as(one->function)) != std::string::npos ||
                               message.find("CUDA_ERROR_INVALID_CONTEXT") != std::string::npos ||
+                              (one->function == "cuCtxSetCurrent" && message.find("cufftExec") != std::string::npos) ||
                               message.find("out of memory") != std::string::npos ||
                               (one->is_sticky() && message.find("An earlier kernel failed") != std::string::npos);
         if (!says_why) {
@@ -205,7 +205,7 @@ std::string run_with(const program& what, const failure* one) {
         std::for_each(most.begin(), most.end(), [](std::size_t& each) { ++each; });
     }
     if (!is_sticky) {
-        // What is given back is part of the program.
+        // Giving back is part of the program.
         settle();
         waits_until([&most] { return fake_cuda::live(fake_thing::streams) <= most[0]; });
         give_back();
@@ -296,7 +296,7 @@ report outcome_of(const started& one) {
 
 // --- the sweep -----------------------------------------------------------------------------------------------------
 
-/// How often somebody asks whether something is over depends on luck: the first few times stand for all.
+/// How often these functions are called depends on timing: their first few calls stand for all.
 constexpr unsigned long long most_times = 4;
 bool is_asked_again_and_again(std::string_view function) {
     constexpr std::array asked = {
@@ -305,7 +305,7 @@ bool is_asked_again_and_again(std::string_view function) {
     return std::find(asked.begin(), asked.end(), function) != asked.end();
 }
 
-/// Children at the same time: as a rule they wait until somebody looks what is over.
+/// Children at the same time: most of the time they wait for the watcher.
 constexpr std::size_t most_at_once = 8;
 
 class CudaEachCall : public ::testing::Test {
@@ -316,7 +316,7 @@ protected:
         }
     }
     static void expect_sound(const program& what) {
-        // All that is there once for the process: of each device a stream, and pieces of memory for copies.
+        // Everything that exists once for the process: streams of each device, and chunks of memory for copies.
         const report clean = outcome_of(start(what, nullptr));
         ASSERT_EQ(clean.wrong, "");
         std::size_t positions = 0;

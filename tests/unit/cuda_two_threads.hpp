@@ -1,5 +1,5 @@
-// What the tests of two threads in one CUDA stream have in common: three streams, arrays whose digits tell which operations ran and
-// in which order, and what must be so again once all is over.
+// Shared by the tests of two threads in one CUDA stream: three streams, arrays whose digits show which operations ran and in
+// which order, and what must hold again once everything is complete.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -52,13 +52,13 @@ extern "C" __global__ void append_from(double* x, const double* z) {
     }
 };
 
-inline completion append(const on& where, const array& x, int digit) {
+inline completion append(const on& where, array x, int digit) {
     return launch(where, digit_kernels::instance().append, {2, 32}, inout<double>(x), digit);
 }
-inline completion take(const on& where, const array& y, const array& x, int digit) {
+inline completion take(const on& where, array& y, const array& x, int digit) {
     return launch(where, digit_kernels::instance().take, {2, 32}, in<double>(x), out<double>(y), digit);
 }
-inline completion append_from(const on& where, const array& x, const array& z) {
+inline completion append_from(const on& where, array& x, const array& z) {
     return launch(where, digit_kernels::instance().append_from, {2, 32}, inout<double>(x), in<double>(z));
 }
 
@@ -72,7 +72,7 @@ struct world {
     array z = make(*other, 0);  ///< of `other`
     array u = make(*other, 0);  ///< of `other`
     device_flag
-        foreign;  ///< what the program itself puts into `s` once it has the handle: it waits until the end of the test
+        foreign;  ///< work that the program itself puts into `s` once it has the handle: it waits until the end of the test
     std::optional<fake_gate> held;
     std::atomic<bool> has_foreign{false};
     bool is_shared = false;
@@ -80,14 +80,14 @@ struct world {
 
     world() { cuda().synchronize(); }
 
-    /// The program takes the handle and puts work of its own into the stream at once.
+    /// Takes the handle and puts work of the program's own into the stream at once.
     void hand_out(const stream& of) {
-        foreign.hold(static_cast<gpu::stream_handle>(of.native().handle));
+        foreign.hold(static_cast<gpu::stream_handle>(of.handle()));
         has_foreign = true;
     }
 };
 
-/// What the driver has and was asked for, before and after.
+/// Objects that the driver has, and calls that it got, before and after.
 class balance {
 public:
     balance() {
@@ -98,7 +98,7 @@ public:
         fake_cuda::forget_calls();
     }
 
-    /// All streams of the test are dropped. No cell makes more than so many operations, each with one wait and one mark.
+    /// All streams of the test are dropped. No cell makes more than so many operations, each with one wait and one event.
     void expect_even(unsigned long long launches, unsigned long long streams) const {
         constexpr unsigned long long most_records = 16;
         constexpr unsigned long long most_waits = 8;
@@ -121,7 +121,7 @@ inline std::vector<double> all_of(double value) {
     return std::vector<double>(static_cast<std::size_t>(elements), value);
 }
 
-/// How a call of the one thread goes while the other one stands in the driver.
+/// What a call of the one thread does while the other thread is stopped in the driver.
 enum class meets : std::uint8_t {
     nothing,  ///< it returns
     a,        ///< it waits for the other thread

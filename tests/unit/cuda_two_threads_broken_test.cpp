@@ -1,5 +1,5 @@
-// The context breaks while thread A stands inside a call of the driver for a CUDA stream. Thread B finds that out in one of several
-// ways; then A goes on. Each lost operation is told of once, all epochs complete, and the stream's owners are let go of (rule K4).
+// The context breaks while thread A is inside a call of the driver for a CUDA stream. Thread B finds that out in one of several
+// ways; then A goes on. Each lost operation is reported once, all epochs complete, and the stream's owners are released (rule K4).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,11 +19,11 @@
 #include <tuple>
 #include <utility>
 
-#include "backend/cuda/lane.hpp"
-#include "backend/cuda/submissions.hpp"
+#include "backend/cuda/streams/driver_stream.hpp"
+#include "backend/cuda/streams/submission_queues.hpp"
 #include "backend/timeline.hpp"
-#include "runtime/observer.hpp"
-#include "runtime/stream_registry.hpp"
+#include "observe/observers.hpp"
+#include "runtime/streams/stream_registry.hpp"
 #include "unit/cuda_two_threads.hpp"
 
 namespace weir::test::two_threads {
@@ -31,11 +31,11 @@ namespace {
 
 constexpr int trap = 719;
 
-/// How often each operation was told of as failed.
-class failures_told final : public runtime::observer {
+/// How often each operation was reported as failed.
+class failures_told final : public observe::observer {
 public:
-    failures_told() { runtime::observers::add(*this); }
-    ~failures_told() override { runtime::observers::remove(*this); }
+    failures_told() { observe::observers::add(*this); }
+    ~failures_told() override { observe::observers::remove(*this); }
     failures_told(const failures_told&) = delete;
     failures_told& operator=(const failures_told&) = delete;
     void failed(frontiers::point which) noexcept override {
@@ -44,7 +44,7 @@ public:
     }
     [[nodiscard]] int times(const completion& one) const {
         const std::lock_guard lock(mutex_);
-        const auto found = times_.find({one.timeline(), one.epoch()});
+        const auto found = times_.find({one.timeline(detail::key), one.epoch(detail::key)});
         return found == times_.end() ? 0 : found->second;
     }
     [[nodiscard]] int most() const {
@@ -67,17 +67,17 @@ std::size_t streams_registered() {
     return count;
 }
 
-/// For calls that may or may not be refused in a broken context.
+/// For calls that may or may not throw in a broken context.
 template <class Call>
 void try_to(Call&& call) {
     try {
         call();
     } catch (const error&) {
-        // The operations tell what became of them.
+        // Their operations report the failure.
     }
 }
 
-/// Where A stands. What it enqueued, if anything.
+/// The call in which A stops, and what A has enqueued, if anything.
 struct stand {
     const char* name;
     const char* call;
@@ -106,12 +106,12 @@ const std::array stands{
           }},
     stand{"HandingOut", "cuEventRecord", [](world&) {},
           [](world&, const stream& s) {
-              static_cast<void>(s.native());
+              static_cast<void>(s.handle());
               return completion();
           }},
-    stand{"ALaunchInASharedStream", "cuLaunchKernelEx", [](world& with) { static_cast<void>(with.s->native()); },
+    stand{"ALaunchInASharedStream", "cuLaunchKernelEx", [](world& with) { static_cast<void>(with.s->handle()); },
           [](world& with, const stream& s) { return append(s, with.x, 1); }},
-    // A has found out first, and is about to say what was lost. Nothing but B keeps the stream.
+    // A has found out first, and is about to report what was lost. Only B keeps the stream.
     stand{"TheTextOfTheError", "cuGetErrorString", [](world&) {}, [](world&, const stream&) { return completion(); },
           false},
 };
@@ -126,7 +126,7 @@ const std::array deeds{
     deed{"Synchronizes", [](world& with) { with.s->synchronize(); }},
     deed{"Launches", [](world& with) { append(*with.s, with.x, 2); }},
     deed{"HasAnotherStreamRead", [](world& with) { take(*with.other, with.u, with.x, 5); }},
-    deed{"HandsOut", [](world& with) { static_cast<void>(with.s->native()); }},
+    deed{"HandsOut", [](world& with) { static_cast<void>(with.s->handle()); }},
     deed{"AsksAndDrops",
          [](world& with) {
              static_cast<void>(with.s->done());
@@ -134,7 +134,7 @@ const std::array deeds{
          }},
 };
 
-/// In a process of its own: what is broken stays so. Says what is wrong; nothing if all is right.
+/// In a process of its own: a broken context stays broken. Returns what is wrong; nothing if all is right.
 std::string meet(const stand& where, const deed& what) {
     std::string wrong;
     const auto expect = [&](bool holds, const char* sentence) { wrong += holds ? "" : std::string(sentence) + "; "; };
@@ -146,7 +146,7 @@ std::string meet(const stand& where, const deed& what) {
         completion before;
         completion of_a;
         std::optional<world> with(std::in_place);
-        const frontiers::timeline_id line = with->s->state().timeline();
+        const frontiers::timeline_id line = with->s->state(detail::key).timeline();
         frontiers::epoch last = 0;
         const fake_gate held;
         before = append(*with->s, with->x, 4);
@@ -154,18 +154,18 @@ std::string meet(const stand& where, const deed& what) {
         {
             beside first([&, s = where.is_done_by_an_owner ? with->s : std::nullopt]() mutable {
                 if (!s) {
-                    fake_cuda::stop_any(where.call);  // or the watcher stands there, if it looks just then
+                    fake_cuda::stop_any(where.call);  // the watcher may stop there instead, if it polls at that moment
                     fake_cuda::break_contexts(trap);
                     static_cast<void>(before.done());
                     return;
                 }
                 fake_cuda::stop(where.call);
                 try_to([&] { of_a = where.act(*with, *s); });
-                last = s->state().tail().at.at;
+                last = s->state(detail::key).tail().at.at;
                 s.reset();
             });
             while (!where.is_done_by_an_owner && !fake_cuda::is_stopped()) {
-                std::this_thread::yield();  // A or the watcher gets there
+                std::this_thread::yield();  // A or the watcher reaches the call
             }
             if (!first.comes_to(fake_cuda::is_stopped)) {
                 return std::string("A does not call ") + where.call;
@@ -177,9 +177,9 @@ std::string meet(const stand& where, const deed& what) {
         }
         try_to([&] { cuda().synchronize(); });
         expect(before.done(), "what was in the stream is not over");
-        expect(of_a.epoch() == 0 || of_a.done(), "what A enqueued is not over");
+        expect(of_a.epoch(detail::key) == 0 || of_a.done(), "what A enqueued is not over");
         expect(told.times(before) == 1, "what was in the stream is not told of once");
-        expect(of_a.epoch() == 0 || told.times(of_a) == 1, "what A enqueued is not told of once");
+        expect(of_a.epoch(detail::key) == 0 || told.times(of_a) == 1, "what A enqueued is not told of once");
         expect(told.most() <= 1, "an operation is told of twice");
         expect(backend::timeline_table::instance().completed(line) >= last, "an epoch is not complete");
         with.reset();
@@ -217,11 +217,11 @@ INSTANTIATE_TEST_SUITE_P(AStandsIn, CudaTwoThreadsBroken,
                                     deeds[std::get<1>(one.param)].name;
                          });
 
-/// Says what is wrong; nothing if all is right.
+/// Returns what is wrong; nothing if all is right.
 std::string break_at_a_launch() {
     const failures_told told;
     const stream s(cuda());
-    const array x = make(s, 0);
+    array x = make(s, 0);
     cuda().synchronize();
     const fake_gate held(handle_of(s));
     const completion before = append(s, x, 1);
@@ -253,7 +253,7 @@ TEST(CudaTwoThreadsBrokenAlone, K4AnOperationThatTheDriverRefusedIsNotLostOnceMo
         ::testing::ExitedWithCode(0), "all is right");
 }
 
-/// An owner of a lane that stands in `lost` until another thread has looked at the lane, too.
+/// An owner of a driver stream that stays in `lost` until another thread has polled the driver stream, too.
 class owner_that_is_busy_with_a_loss final : public backend::queue_events {
 public:
     void failed(backend::epoch, const runtime::site&, std::exception_ptr) noexcept override {}
@@ -282,36 +282,36 @@ private:
     void heal(backend::epoch) noexcept override {}
 };
 
-/// One thread says what was lost, and another one looks at the same time.
+/// One thread reports what was lost, and another one polls at the same time.
 std::string look_while_another_tells() {
     auto& in = const_cast<gpu::device_context&>(cuda_context());
     backend::timeline_table& table = backend::timeline_table::instance();
-    const backend::timeline_id id = table.acquire(&cuda().state().driver());
+    const backend::timeline_id id = table.acquire(&cuda().state(detail::key).driver());
     owner_that_is_busy_with_a_loss owner;
-    const detail::owner<gpu::lane> lane(
-        new gpu::lane(in, table.at(id), owner, gpu::submissions::lock_of(id), 0, gpu::stream_non_blocking));
-    const backend::epoch first = lane->line().completed() + 1;
+    const detail::owner<gpu::driver_stream> driver_stream(new gpu::driver_stream(
+        in, table.at(id), owner, gpu::submission_queues::lock_of(id), 0, gpu::stream_non_blocking));
+    const backend::epoch first = driver_stream->line().completed() + 1;
     for (backend::epoch at = first; at != first + 3; ++at) {
-        lane->enqueued(at);
-        lane->submitted(at);
+        driver_stream->enqueued(at);
+        driver_stream->submitted(at);
     }
     owner.meanwhile = [&] {
         if (owner.told == 1) {
-            std::thread([&] { lane->look(); }).join();
+            std::thread([&] { driver_stream->look(); }).join();
         }
     };
     fake_cuda::break_contexts(trap);
     in.note_error(trap);
-    lane->look();
+    driver_stream->look();
     std::string wrong;
     wrong += owner.operations == 3 ? "" : "so many operations are told of: " + std::to_string(owner.operations) + "; ";
     wrong += owner.was_gone_inside ? "the owner is let go of while it is told; " : "";
-    wrong += lane->line().completed() == first + 2 ? "" : "not all is complete; ";
+    wrong += driver_stream->line().completed() == first + 2 ? "" : "not all is complete; ";
     wrong += owner.owners == 0 ? "" : "the owner is kept; ";
     return wrong;
 }
 
-TEST(CudaTwoThreadsBrokenLane, K4OneThreadTellsWhatIsLostAndTheOwnerStaysMeanwhile) {
+TEST(CudaTwoThreadsBrokenStream, K4OneThreadTellsWhatIsLostAndTheOwnerStaysMeanwhile) {
     WEIR_NEEDS_FAKE();
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(

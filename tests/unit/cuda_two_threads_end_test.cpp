@@ -1,5 +1,5 @@
-// Thread A stands in the driver's call that destroys a stream, as the last owner of it goes. That call may wait for the device: so A
-// holds no lock then, and thread B does what it likes with all other streams (rules S1, S4).
+// Thread A, as the last owner of a stream, is inside the driver's call that destroys it. That call may wait for the device: so A
+// holds no lock then, and thread B can do anything with all other streams (rules S1, S4).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
-#include "backend/cuda/lane.hpp"
-#include "backend/cuda/submissions.hpp"
+#include "backend/cuda/streams/driver_stream.hpp"
+#include "backend/cuda/streams/submission_queues.hpp"
 #include "unit/cuda_two_threads.hpp"
 
 namespace weir::test::two_threads {
@@ -55,7 +55,7 @@ const std::array deeds{
          2, 1, 1},
     deed{"HandsOut",
          [](world& with) {
-             static_cast<void>(with.other->native());
+             static_cast<void>(with.other->handle());
              append(*with.other, with.z, 2);
          },
          2, 1, 0},
@@ -63,11 +63,12 @@ const std::array deeds{
 };
 
 bool is_watched(const stream& one) {
-    const gpu::submissions::place* const place = gpu::submissions::find_place(one.state().timeline());
+    const gpu::submission_queues::place* const place =
+        gpu::submission_queues::find_place(one.state(detail::key).timeline());
     return place != nullptr && place->on->watched;
 }
 
-/// Waits until the watcher has left the stream, which has nothing to do, and does not own it any more: it has left another one since.
+/// Waits until the watcher has stopped watching the stream, which is idle, and no longer owns it: it has left another one since.
 void wait_until_left(const stream& one, const stream& another, const array& of_another) {
     while (is_watched(one)) {
         std::this_thread::yield();
@@ -83,7 +84,7 @@ class CudaTwoThreadsAtTheEnd : public ::testing::TestWithParam<std::size_t> {
 protected:
     [[nodiscard]] const deed& what() const { return deeds[GetParam()]; }
 
-    /// B does it while A stands in the destruction of a stream, then A goes on. `is_behind_a`: B waits for what A is enqueuing.
+    /// B acts while A is in the destruction of a stream, then A goes on. `is_behind_a`: B waits for what A is enqueuing.
     void meet(beside& first, world& with, bool is_behind_a = false) const {
         beside second([&] { what().act(with); });
         if (is_behind_a) {
@@ -117,8 +118,8 @@ TEST_P(CudaTwoThreadsAtTheEnd, S4DroppingTheLastOwnerHoldsNoLock) {
     before.expect_even(what().launches, 4 + what().streams);
 }
 
-/// Appends to y what two other arrays hold together.
-completion append_both(const on& where, const array& y, const array& p, const array& q) {
+/// Appends to y the digits of two other arrays.
+completion append_both(const on& where, array& y, const array& p, const array& q) {
     static const auto* const both = new kernel(kernel::from_source(R"(
 extern "C" __global__ void append_both(double* y, const double* p, const double* q) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < 64; i += gridDim.x * blockDim.x) {
@@ -130,8 +131,8 @@ extern "C" __global__ void append_both(double* y, const double* p, const double*
     return launch(where, *both, {2, 32}, inout<double>(y), in<double>(p), in<double>(q));
 }
 
-// `waits` has waited for the stream `s`, and keeps what it needs for the next wait of that kind. A later operation of it is to wait
-// for two streams, of which the second has not got its work yet: what was made ready for the first is of no use.
+// `waits` has waited for the stream `s`, and keeps what it needs for the next wait of that kind. A later operation of `waits` must wait
+// for two streams, the second of which has not got its work yet: what was prepared for the first is of no use.
 TEST_P(CudaTwoThreadsAtTheEnd, S1AStreamThatAnAbandonedWaitKeptIsDestroyedUnderNoLock) {
     WEIR_NEEDS_FAKE();
     const time_limit limit(sanitized ? 240 : 60, std::string("A abandons a wait and B ") + what().name);
@@ -140,8 +141,8 @@ TEST_P(CudaTwoThreadsAtTheEnd, S1AStreamThatAnAbandonedWaitKeptIsDestroyedUnderN
         world with;
         const stream first_of_two(cuda());
         const stream second_of_two(cuda());
-        const array p = make(first_of_two, 0);
-        const array q = make(second_of_two, 0);
+        array p = make(first_of_two, 0);
+        array q = make(second_of_two, 0);
         cuda().synchronize();
         fake_cuda::forget_calls();
         {

@@ -1,5 +1,5 @@
-// Two threads in one CUDA stream at once. Thread A stands inside a call of the driver, thread B does each of the other things that a
-// program can do with the stream; then A goes on. Whatever they meet in, each operation runs once and in order, and nothing is left.
+// Two threads in one CUDA stream at once. Thread A is inside a call of the driver, thread B does each of the other things that a
+// program can do with the stream; then A goes on. In every combination each operation runs once and in order, and nothing is left.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace weir::test::two_threads {
 namespace {
 
-/// Where A stands.
+/// The call in which A is.
 struct stand {
     const char* name;
     const char* call;  ///< of the driver
@@ -26,7 +26,7 @@ struct stand {
     int appended;  ///< the digit that `act` appends to x
     int taken;     ///< the digit that y has in the end; 0: none
     bool
-        expects_mark;  ///< what Weir put into `s` before its handle is out must not be taken for later than what others put behind it
+        expects_mark;  ///< what Weir put into `s` before its handle is out must not be treated as later than what others put behind it
 };
 
 void has_work_on_s(world& with) {
@@ -73,13 +73,13 @@ const std::array stands{
           true},
     stand{"ALaunchInASharedStream", "cuLaunchKernelEx",
           [](world& with) {
-              static_cast<void>(with.s->native());
+              static_cast<void>(with.s->handle());
               with.is_shared = true;
           },
           appends, 0, 1, 0, false},
     stand{"TheMarkInASharedStream", "cuEventRecord",
           [](world& with) {
-              static_cast<void>(with.s->native());
+              static_cast<void>(with.s->handle());
               with.is_shared = true;
           },
           appends, 0, 1, 0, false},
@@ -90,8 +90,8 @@ struct deed {
     const char* name;
     void (*act)(world&);
     int appended;  ///< the digit that it appends to x
-    bool reads;    ///< it has `u` be ten times x and 5
-    /// How it goes, by the stands in their order.
+    bool reads;    ///< it sets `u` to ten times x plus 5
+    /// What the call does, by the stands in their order.
     std::array<meets, std::tuple_size_v<decltype(stands)>> goes;
 };
 
@@ -145,7 +145,7 @@ const std::array deeds{
          false,
          {no, no, no, no, no, no, no, no, or_not, no, no}},
     deed{"RecordsAnEvent",
-         [](world& with) { EXPECT_NE(with.s->record().native_handle(), nullptr); },
+         [](world& with) { EXPECT_NE(with.s->record().handle(), nullptr); },
          0,
          false,
          {a, a, a, no, no, no, no, no, or_not, a, a}},
@@ -170,7 +170,7 @@ const std::array deeds{
          {a, a, a, a, a, a, no, no, or_not, a, a}},
 };
 
-/// Whether the stream does all that is in it in five seconds.
+/// Whether the stream completes everything in it in five seconds.
 bool gets_empty(const stream& one) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     while (fake_cuda::pending(handle_of(one)) != 0 && std::chrono::steady_clock::now() < end) {
@@ -191,7 +191,7 @@ protected:
     void expect_values(const world& with) const;
 };
 
-/// Has the two meet. Both have returned afterwards.
+/// Runs the two threads against each other. Both have returned afterwards.
 void CudaTwoThreads::meet(world& with) const {
     beside first([&, s = std::optional<stream>(*with.s)]() mutable {
         fake_cuda::stop(where().call);
@@ -208,7 +208,7 @@ void CudaTwoThreads::meet(world& with) const {
     fake_cuda::go_on();
     first.join();
     if (std::string(what().name) == "HandsOut") {
-        second.join();  // it had to wait for A, and has only now put its own work in
+        second.join();  // it had to wait for A, and only now has put its own work in
     }
     if (with.has_foreign && where().expects_mark) {
         expect_nothing_behind_foreign_work(with);
@@ -217,10 +217,10 @@ void CudaTwoThreads::meet(world& with) const {
     second.join();
 }
 
-/// A program's own work is in the stream, behind Weir's: what waits for Weir's does not wait for that.
+/// The program's own work is in the stream, behind Weir's: an operation that waits for Weir's does not wait for the program's.
 void CudaTwoThreads::expect_nothing_behind_foreign_work(world& with) const {
     if (what().appended != 0) {
-        return;  // that may stand behind the program's own work
+        return;  // its event may stand behind the program's own work
     }
     take(*with.waits, with.u, with.x, 5);
     ++with.launches;
@@ -247,7 +247,7 @@ TEST_P(CudaTwoThreads, EachOperationRunsOnceAndInOrderAndNothingIsLeft) {
         world with;
         fake_cuda::forget_calls();
         where().prepare(with);
-        const frontiers::timeline_id line = with.s->state().timeline();
+        const frontiers::timeline_id line = with.s->state(detail::key).timeline();
         meet(with);
         if (HasFatalFailure()) {
             return;
@@ -255,7 +255,7 @@ TEST_P(CudaTwoThreads, EachOperationRunsOnceAndInOrderAndNothingIsLeft) {
         cuda().synchronize();
         if (with.s) {
             EXPECT_TRUE(with.s->done());
-            EXPECT_EQ(backend::timeline_table::instance().completed(line), with.s->state().tail().at.at);
+            EXPECT_EQ(backend::timeline_table::instance().completed(line), with.s->state(detail::key).tail().at.at);
         }
         expect_values(with);
         launches = with.launches;

@@ -1,5 +1,5 @@
-// Thread A's call waits for the host, as it must in a stream that others use too. Thread B enqueues into another stream, which Weir
-// alone uses: its call returns (rule O9).
+// Thread A's call waits for the host, as it must in a stream that others use too. Thread B enqueues into another stream, which only
+// Weir uses: its call returns (rule O9).
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -17,16 +17,17 @@ TEST(CudaTwoThreadsShared, O9ACallForAStreamOfWeirsOwnDoesNotWaitForACallThatWai
     const stream host(cpu());
     const stream s(cuda());
     const stream other(cuda());
-    const array x = make(s, 0);
-    const array u = make(other, 0);
+    array x = make(s, 0);
+    array u = make(other, 0);
     cuda().synchronize();
-    static_cast<void>(s.native());
+    static_cast<void>(s.handle());
     testing::gate late;
     late.hold(host);
     const completion opened = host_task(host, [] {});
-    const frontiers::epoch before = s.state().tail().at.at;
+    const frontiers::epoch before = s.state(detail::key).tail().at.at;
     beside first([&] { append(on(s).after({opened}), x, 1); });
-    ASSERT_TRUE(first.comes_to([&] { return s.state().tail().at.at > before; })) << "A does not wait for the host";
+    ASSERT_TRUE(first.comes_to([&] { return s.state(detail::key).tail().at.at > before; }))
+        << "A does not wait for the host";
     completion done;
     beside second([&] { done = take(other, u, x, 5); });
     EXPECT_TRUE(second.returns_within(std::chrono::seconds(5))) << "if B were to open the gate, neither would go on";

@@ -1,4 +1,4 @@
-// The watchdog tells of streams of a CUDA device as of others why the host waits for so long.
+// For streams of a CUDA device, as for others, the watchdog reports why the host waits so long.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// Each report goes to `told`, and opens the gate: so whoever waits is seen to, however slow the machine is.
+/// Each report goes to `told`, and opens the gate: so the wait of a thread is seen, however slow the machine is.
 class CudaWatchdog : public ::testing::Test {
 protected:
     void SetUp() override { WEIR_NEEDS_FAKE(); }

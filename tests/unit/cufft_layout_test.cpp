@@ -1,9 +1,9 @@
-// Which layouts cuFFT can be told, and by which plans: pure logic.
+// Which layouts cuFFT can express, and by which plans: pure logic.
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "calls/cufft_layout.hpp"
+#include "calls/fft/cufft_layout.hpp"
 
 namespace weir::calls {
 namespace {

@@ -11,7 +11,7 @@
 
 namespace weir::check {
 
-/// A detector, and a made-up program with three streams that is told to it.
+/// A detector, and a made-up program with three streams that is reported to it.
 class Detector : public ::testing::Test {
 protected:
     /// The races found, as "RAW 1->2" with the lines of the two accesses.

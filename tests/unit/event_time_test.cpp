@@ -34,7 +34,7 @@ TEST(TimedEvents, TellTheTimeOfTheWorkBetweenThem) {
     std::atomic<bool> first_runs{false};
     std::atomic<bool> second_runs{false};
     const event start = s.record(timed);
-    // Two operations that meet: the time between the events is at least that between the two points of time that the
+    // Two operations that wait for each other: the time between the events is at least the time between the two points of time that the
     // second one sees.
     std::chrono::steady_clock::time_point met;
     std::chrono::steady_clock::time_point left;
@@ -83,7 +83,7 @@ TEST(TimedEvents, TakeAnEpochOfTheirOwn) {
     held.hold(s);
     const event before = s.record(timed);
     const event after = s.record(timed);
-    EXPECT_NE(before.recorded().epoch(), after.recorded().epoch());
+    EXPECT_NE(before.recorded().epoch(detail::key), after.recorded().epoch(detail::key));
     const stream waiting;
     waiting.wait(before);
     bool ran = false;
@@ -132,7 +132,7 @@ TEST(TimedEvents, AClosedStreamTakesNone) {
     const completion held_before = e.recorded();
     s.close();
     EXPECT_THROW(e.record(s), state_error);
-    EXPECT_EQ(e.recorded().epoch(), held_before.epoch());
+    EXPECT_EQ(e.recorded().epoch(detail::key), held_before.epoch(detail::key));
 }
 
 TEST(TimedEvents, OnADeviceWithoutQueuesAreOverAtOnce) {
@@ -178,7 +178,7 @@ TEST(S9, EventsBuffersCompletionsAndDevicesPrintWhatTheyAre) {
     const std::string number = std::to_string(e.unique_id());
     EXPECT_EQ(e.to_string(), "<weir.event #" + number + " timed on cpu, not over>");
     const completion c = parallel_for(s, 1, [](auto) {});
-    const std::string what = "<weir.completion epoch " + std::to_string(c.epoch()) + " of \"load\" on cpu, ";
+    const std::string what = "<weir.completion epoch " + std::to_string(c.epoch(detail::key)) + " of \"load\" on cpu, ";
     EXPECT_EQ(c.to_string(), what + "not over>");
     held.open();
     c.synchronize();
@@ -199,12 +199,12 @@ TEST(S9, ACompletionOutlivesItsStream) {
         last = parallel_for(gone, 1, [](auto) {});
         last.synchronize();
     }
-    // Soon another stream has the timeline, and is not taken for the one that is gone.
+    // Soon another stream gets the timeline, and must not be taken for the one that is gone.
     std::vector<stream> others(20);
     std::string text;
     do {
         text = last.to_string();
-    } while (text.find("gone\"") != std::string::npos);  // as long as its queue is still on its way out
+    } while (text.find("gone\"") != std::string::npos);  // as long as its queue still exists
     EXPECT_NE(text.find("of a stream that is gone, over>"), std::string::npos) << text;
 }
 

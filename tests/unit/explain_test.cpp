@@ -1,6 +1,7 @@
-// V2: explain tells what an array and an event wait for; a wait_log tells of each wait.
+// V2: explain says what an array and an event wait for; a wait_log reports each wait.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,29 @@ TEST_F(Explain, V2_tells_what_is_pending_and_what_that_waits_for) {
     EXPECT_TRUE(explain(y).waits.empty());
 }
 
+TEST_F(Explain, O2_stats_count_what_is_enqueued_and_the_waits_that_it_needs) {
+    const ordering_statistics before = stats();
+    const auto counted = [&before] {
+        const ordering_statistics now = stats();
+        return std::vector<std::uint64_t>{now.operations - before.operations, now.waits_issued - before.waits_issued,
+                                          now.waits_elided - before.waits_elided};
+    };
+    using counts = std::vector<std::uint64_t>;
+    held.hold(load);
+    fill(load, x, 3);
+    fill(load, x, 4);
+    EXPECT_EQ(counted(), (counts{3, 0, 0})) << "the gate and two operations of one stream";
+    square();
+    EXPECT_EQ(counted(), (counts{4, 1, 0}));
+    square();
+    EXPECT_EQ(counted(), (counts{5, 1, 1})) << "the stream is ordered after the fill already";
+    compute.wait(load);
+    EXPECT_EQ(counted(), (counts{5, 1, 2})) << "so is a wait that the program asks for";
+    held.open();
+    load.synchronize();
+    compute.synchronize();
+}
+
 TEST_F(Explain, V2_of_a_part_only_what_touches_that_part) {
     held.hold(load);
     fill(load, x.slice(0, 4), 1);
@@ -106,7 +130,8 @@ TEST_F(Explain, V2_each_wait_that_is_issued_is_told_of_with_its_reason) {
     square();  // waits, before the log begins
     {
         const wait_log log([&](const std::string& line) { lines.push_back(line); });
-        fill(on(load).label("fill"), x, 3);  // waits for the squares, which read; their name was not heard
+        // Waits for the squares, which read. They were enqueued before the log began.
+        fill(on(load).label("fill"), x, 3);
         const unsigned fill_line = __LINE__ - 1;
         square();
         fill(load, x, 4);

@@ -1,4 +1,4 @@
-// Failures are counted exactly and none is lost, also where no memory is left to note them (rule K4).
+// Failures are counted exactly and none is lost, even when no memory is left to record them (rule K4).
 #include <gtest/gtest.h>
 
 #include <exception>
@@ -8,8 +8,8 @@
 
 #include "backend/timeline.hpp"
 #include "frontier/point.hpp"
-#include "runtime/failure.hpp"
-#include "runtime/failures.hpp"
+#include "runtime/failures/failure.hpp"
+#include "runtime/failures/failures.hpp"
 #include "support/scarce_memory.hpp"
 #include "weir/error.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 
 using runtime::failures;
 
-/// As many as can be noted without memory.
+/// As many as can be recorded without memory.
 constexpr int reserve = 16;
 
 class K4Failures : public ::testing::Test {
@@ -48,7 +48,7 @@ protected:
             failures::note(each->at, each);
         }
     }
-    /// How many failures the program is told of if it asks about the timeline until there are no more.
+    /// How many failures are reported if the program asks about the timeline until there are no more.
     static int told(frontiers::timeline_id timeline) {
         int count = 0;
         for (; count < 1000; ++count) {
@@ -56,7 +56,7 @@ protected:
                 failures::throw_first_unreported({timeline, 1000});
                 break;
             } catch (const operation_error&) {
-                // another one
+                // one more failure
             }
         }
         return count;
@@ -67,7 +67,7 @@ protected:
     frontiers::timeline_id third_ = backend::timeline_table::instance().acquire();
 };
 
-// One test, since what it notes stays in the list: one that the program knows of gives way first.
+// One test, since its failures stay in the list: one that was reported is dropped first.
 TEST_F(K4Failures, NoneIsLostWithoutMemory) {
     {
         const std::vector<runtime::failure_ptr> first = made(one_, reserve);

@@ -1,4 +1,4 @@
-// What the tests of the fake driver share: its functions as Weir finds them, and kernels of the fake NVRTC.
+// Shared by the tests of the fake driver: its functions as Weir finds them, and kernels of the fake NVRTC.
 #pragma once
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/cuda/context.hpp"
+#include "backend/cuda/device/context.hpp"
 #include "support/fake_cuda.hpp"
 
 namespace weir::test {
@@ -73,7 +73,7 @@ inline fake_nvrtc::outcome fake_nvrtc::compile(const std::string& source, std::v
     return result;
 }
 
-/// A test with device 0 current. Nothing is left held, failing or broken behind it.
+/// A test with device 0 current. It leaves nothing held, failing or broken.
 class fake_cuda_test : public ::testing::Test {
 protected:
     void SetUp() override {

@@ -1,4 +1,4 @@
-// The fake CUDA driver does what the driver's manual says where tests of the CUDA backend build on it: contexts and the
+// The fake CUDA driver follows the driver's manual where tests of the CUDA backend rely on it: contexts and the
 // controls. Streams, memory and kernels have files of their own.
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ TEST_F(fake_cuda_test, the_current_context_is_of_the_thread) {
 }
 
 TEST(fake_cuda_death, the_environment_says_how_many_devices_there_are) {
-    // In processes of their own, where nothing opened the driver before.
+    // In processes of their own, which have not opened the driver before.
     ::testing::FLAGS_gtest_death_test_style = "threadsafe";
     const auto devices = [](const char* count) {
         ::setenv("WEIR_FAKE_CUDA_DEVICES", count, 1);

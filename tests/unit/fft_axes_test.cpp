@@ -137,7 +137,7 @@ TYPED_TEST(FftAxes, E10ForwardAndInverseAreTheDefinition) {
         for_all(change, [](const stream& on, const extents& e, const axis_numbers& axes, const extents& n,
                            const fft::options& how) {
             const block x = TestFixture::numbers(e);
-            const array a = TestFixture::array_of(on, x);
+            array a = TestFixture::array_of(on, x);
             TestFixture::template expect_near<complex_type<TypeParam>>(fft::fftn(on, a, how),
                                                                        direct_fftn(x, axes, n, -1), n);
             TestFixture::template expect_near<complex_type<TypeParam>>(
@@ -153,7 +153,7 @@ TYPED_TEST(FftAxes, E10ControlOneElementThatIsSlightlyWrongIsFound) {
     block right = direct_fftn(x, {0, 1}, e, -1);
     for (const device& where : test::fft_devices()) {
         const stream on(where);
-        const array got = fft::fftn(on, TestFixture::array_of(on, x), {.axes = extents{0, 1}});
+        array got = fft::fftn(on, TestFixture::array_of(on, x), {.axes = extents{0, 1}});
         block wrong{e, as_precise(values_of<complex_type<TypeParam>>(got))};
         EXPECT_LE(relative_error(wrong.numbers, right.numbers), TestFixture::tolerance(e));
         wrong.numbers[5] += 3 * TestFixture::tolerance(e) * test::norm(right.numbers);
@@ -166,7 +166,7 @@ TYPED_TEST(RealFftAxes, E10RealTransformsAreHalfOfTheDefinition) {
         for_all(change, [](const stream& on, const extents& e, const axis_numbers& axes, const extents& n,
                            const fft::options& how) {
             const block x = TestFixture::numbers(e);
-            const array a = TestFixture::array_of(on, x);
+            array a = TestFixture::array_of(on, x);
             TestFixture::template expect_near<complex_type<TypeParam>>(fft::rfftn(on, a, how), direct_rfftn(x, axes, n),
                                                                        n);
             EXPECT_EQ(as_precise(values_of<TypeParam>(a)), x.numbers) << "the operand must stay as it is";
@@ -178,11 +178,11 @@ TYPED_TEST(ComplexFftAxes, E10InverseRealTransformsMirrorTheirOperand) {
     for (const std::int64_t change : {0, 3, -2}) {
         for_all(change, [](const stream& on, const extents& e, const axis_numbers& axes, extents n, fft::options how) {
             const block x = TestFixture::numbers(e);
-            const array a = TestFixture::array_of(on, x);
+            array a = TestFixture::array_of(on, x);
             if (how.s.empty()) {
                 n.back() = 2 * (e[axes.back()] - 1);
                 if (n.back() == 0) {
-                    return;  // of one element: no length but a given one
+                    return;  // one element: only a given length is possible
                 }
             }
             TestFixture::template expect_near<real_type<TypeParam>>(
@@ -196,7 +196,7 @@ TYPED_TEST(ComplexFftAxes, InPlaceGivesTheSame) {
     for_all(
         0, [](const stream& on, const extents& e, const axis_numbers& axes, const extents& n, const fft::options& how) {
             const block x = TestFixture::numbers(e);
-            const array a = TestFixture::array_of(on, x);
+            array a = TestFixture::array_of(on, x);
             fft::fftn(on, a, a, how);
             TestFixture::template expect_near<TypeParam>(a, direct_fftn(x, axes, n, -1), n);
         });
@@ -216,7 +216,7 @@ TYPED_TEST(FftAxes, NormsAreThoseOfNumpy) {
     const stream on;
     const extents n = {4, 5};
     const block x = TestFixture::numbers({4, 3, 5});
-    const array a = TestFixture::array_of(on, x);
+    array a = TestFixture::array_of(on, x);
     const block forward = direct_fftn(x, {0, 2}, n, -1);
     const block inverse = direct_fftn(x, {0, 2}, n, +1);
     const long double whole = 1.0L / 20;
@@ -244,8 +244,8 @@ TYPED_TEST(RealFftAxes, RealTransformsInPlaceWhereARowHasRoom) {
     const stream on;
     for (const std::int64_t n : {1, 8, 9}) {
         const buffer memory(static_cast<std::size_t>(n / 2 + 1) * sizeof(complex), on);
-        const array signal(memory, dtype_of<real>, {1, n});
-        const array spectrum(memory, dtype_of<complex>, {1, n / 2 + 1});
+        array signal(memory, dtype_of<real>, {1, n});
+        array spectrum(memory, dtype_of<complex>, {1, n / 2 + 1});
         const block x = TestFixture::numbers({1, n});
         const std::vector<real> values = as_type<real>(x.numbers);
         copy_from_host(on, signal, std::as_bytes(std::span(values)));
@@ -258,7 +258,7 @@ TYPED_TEST(RealFftAxes, RealTransformsInPlaceWhereARowHasRoom) {
 
 TEST(FftShapes, DefaultsAreThoseOfNumpy) {
     const stream on;
-    const array a = zeros({4, 6, 10}, dtype::float32, on);
+    array a = zeros({4, 6, 10}, dtype::float32, on);
     EXPECT_EQ(fft::rfft(on, a).shape(), (shape{4, 6, 6}));
     EXPECT_EQ(fft::rfft(on, a, {.axis = 0}).shape(), (shape{3, 6, 10}));
     EXPECT_EQ(fft::rfft(on, a, {.n = 7, .axis = -2}).shape(), (shape{4, 4, 10}));
@@ -273,7 +273,7 @@ TEST(FftShapes, DefaultsAreThoseOfNumpy) {
 
 TEST(FftShapes, OneElement) {
     const stream on;
-    const array one = full({1, 1, 1}, 3, dtype::complex128, on);
+    array one = full({1, 1, 1}, 3, dtype::complex128, on);
     EXPECT_EQ(values_of<std::complex<double>>(fft::fftn(on, one)), (std::vector<std::complex<double>>{3}));
     EXPECT_EQ(values_of<std::complex<double>>(fft::ifftn(on, one)), (std::vector<std::complex<double>>{3}));
     EXPECT_EQ(values_of<double>(fft::irfftn(on, one, {.s = {1, 1, 1}})), (std::vector<double>{3}));
@@ -281,7 +281,7 @@ TEST(FftShapes, OneElement) {
 
 TEST(FftShapes, NoElementsAlongOneOfTheAxesIsNoWorkOrZeros) {
     const stream on;
-    const array none = zeros({3, 0, 4}, dtype::complex64, on);
+    array none = zeros({3, 0, 4}, dtype::complex64, on);
     EXPECT_EQ(fft::fftn(on, none, {.axes = {0, 2}}).shape(), (shape{3, 0, 4}));
     EXPECT_EQ(values_of<std::complex<float>>(fft::fftn(on, none, {.s = {3, 2, 4}})),
               std::vector<std::complex<float>>(24));

@@ -1,5 +1,5 @@
-// Transforms on CUDA devices: how cuFFT is used, and what happens where it fails. What the results are, the tests of axes,
-// lengths and strides say for every device.
+// Transforms on CUDA devices: how cuFFT is used, and what happens if it fails. The tests of axes, lengths and strides check the
+// results on every device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,11 +12,11 @@
 #include <thread>
 #include <vector>
 
-#include "backend/cuda/context.hpp"
-#include "backend/cuda/driver.hpp"
-#include "backend/cuda/driver_api.hpp"
-#include "calls/cufft_library.hpp"
-#include "runtime/device_state.hpp"
+#include "backend/cuda/api/driver_api.hpp"
+#include "backend/cuda/device/context.hpp"
+#include "backend/cuda/device/driver.hpp"
+#include "calls/fft/cufft_library.hpp"
+#include "runtime/devices/device_state.hpp"
 #include "support/arrays.hpp"
 #include "support/devices.hpp"
 #include "support/fake_cuda.hpp"
@@ -39,7 +39,7 @@ using ::testing::HasSubstr;
 using complex = std::complex<double>;
 using numbers = std::vector<complex>;
 
-/// What tests change in the fake, they change back.
+/// Tests reset what they change in the fake library.
 class FftOnCuda : public ::testing::Test {
 protected:
     void SetUp() override {
@@ -71,9 +71,9 @@ protected:
 };
 
 TEST_F(FftOnCuda, IsOneCallOfTheLibrary) {
-    const array a = signal();
+    array a = signal();
     const unsigned long long before = fake_cufft::calls("cufftExecZ2Z");
-    const array b = fft::fft(s1, a);
+    array b = fft::fft(s1, a);
     EXPECT_EQ(b.device(), cuda());
     EXPECT_EQ(values_of<complex>(b), spectrum);
     EXPECT_EQ(fake_cufft::calls("cufftExecZ2Z"), before + 1);
@@ -82,12 +82,12 @@ TEST_F(FftOnCuda, IsOneCallOfTheLibrary) {
 
 TEST_F(FftOnCuda, ReturnsBeforeTheWorkIsDoneAndIsOrdered) {
     array a = signal();
-    static_cast<void>(values_of<complex>(fft::fft(s1, a)));  // the plan is made
+    static_cast<void>(values_of<complex>(fft::fft(s1, a)));  // makes the plan
     testing::gate held;
     held.hold(s1);
     fill(s1, a, 2);
     array b = fft::fft(s1, a);
-    const array c = fft::ifft(s2, b);
+    array c = fft::ifft(s2, b);
     a = {};
     b = {};
     EXPECT_FALSE(c.ready());
@@ -99,9 +99,9 @@ TEST_F(FftOnCuda, ReturnsBeforeTheWorkIsDoneAndIsOrdered) {
 }
 
 TEST_F(FftOnCuda, ControlWithoutOrderingTheResultIsReadTooEarly) {
-    const array a = signal();
-    const array b = full(4, 7, dtype::complex128, s1);
-    const array c = full(4, 0, dtype::complex128, s1);
+    array a = signal();
+    array b = full(4, 7, dtype::complex128, s1);
+    array c = full(4, 0, dtype::complex128, s1);
     fft::fft(s1, a, b);
     fill(s1, b, 7);
     cuda().synchronize();
@@ -118,23 +118,23 @@ TEST_F(FftOnCuda, ControlWithoutOrderingTheResultIsReadTooEarly) {
 
 TEST_F(FftOnCuda, OnePlanOnTwoStreamsHasAWorkspaceForEach) {
     fake_cufft::set_workspace(1000);
-    const array a = fresh();
+    array a = fresh();
     fft_plan f(a);
     f.plan(s1);
     EXPECT_GE(f.workspace_bytes(), 1000U);
-    const array x = f.execute(fft_direction::forward, s1);
-    const array y = f.execute(fft_direction::forward, s2);  // after the first: they share the plan's workspace
-    const array z = fft::fft(s2, a);                        // has its own
+    array x = f.execute(fft_direction::forward, s1);
+    array y = f.execute(fft_direction::forward, s2);  // after the first: they share the plan's workspace
+    array z = fft::fft(s2, a);                        // has a workspace of its own
     EXPECT_EQ(values_of<complex>(x), values_of<complex>(y));
     EXPECT_EQ(values_of<complex>(x), values_of<complex>(z));
 }
 
-/// Calls of the library but for the executions.
+/// Calls of the library except executions.
 unsigned long long settings() { return fake_cufft::calls("cufftSetStream") + fake_cufft::calls("cufftSetWorkArea"); }
 
 TEST_F(FftOnCuda, APlanExecutedAgainIsOneCallOfTheLibrary) {
     fake_cufft::set_workspace(1000);
-    const array a = fresh();
+    array a = fresh();
     const complex sum(static_cast<double>(a.size()));
     array out = full(a.size(), 0, dtype::complex128, s1);
     fft_plan f(a);
@@ -153,14 +153,14 @@ TEST_F(FftOnCuda, APlanExecutedAgainIsOneCallOfTheLibrary) {
 
 TEST_F(FftOnCuda, APlanExecutedAgainElsewhereNoticesIt) {
     fake_cufft::set_workspace(1000);
-    const array a = fresh();
+    array a = fresh();
     const complex sum(static_cast<double>(a.size()));
-    const array twice = full(a.size(), 2, dtype::complex128, s1);
+    array twice = full(a.size(), 2, dtype::complex128, s1);
     array out = full(a.size(), 0, dtype::complex128, s1);
     array other = full(a.size(), 0, dtype::complex128, s1);
     fft_plan f(a);
     f.plan(s1);
-    const auto execute = [&](const stream& s, const array& into, const fft_execution& how = {}) {
+    const auto execute = [&](const stream& s, array& into, const fft_execution& how = {}) {
         fill(s, into, 0);
         f.execute(fft_direction::forward, s, into, how);
         return values_of<complex>(into)[0];
@@ -188,16 +188,16 @@ TEST_F(FftOnCuda, APlanExecutedAgainElsewhereNoticesIt) {
 
 TEST_F(FftOnCuda, ThePlansWorkspaceOrdersItsExecutions) {
     fake_cufft::set_workspace(1000);
-    const array a = fresh();
+    array a = fresh();
     fft_plan f(a);
     f.plan(s1);
     s1.synchronize();
     testing::gate held;
     held.hold(s1);
-    const array x = f.execute(fft_direction::forward, s1);
-    const array y = f.execute(fft_direction::forward, s2);
+    array x = f.execute(fft_direction::forward, s1);
+    array y = f.execute(fft_direction::forward, s2);
     const stream s3(cuda());
-    const array z = fft::fft(s3, a);
+    array z = fft::fft(s3, a);
     EXPECT_EQ(values_of<complex>(z)[0], complex(static_cast<double>(a.size()))) << "control: its own workspace";
     EXPECT_FALSE(y.ready());
     held.open();
@@ -206,7 +206,7 @@ TEST_F(FftOnCuda, ThePlansWorkspaceOrdersItsExecutions) {
 
 TEST_F(FftOnCuda, TheWorkspaceCountsTowardsTheLimit) {
     fake_cufft::set_workspace(1000);
-    const array a = fresh();
+    array a = fresh();
     fft::options how;
     how.memory_limit = 999;
     EXPECT_THAT(message_of<out_of_memory>([&] { static_cast<void>(fft::fft(s1, a, how)); }),
@@ -216,16 +216,16 @@ TEST_F(FftOnCuda, TheWorkspaceCountsTowardsTheLimit) {
 }
 
 TEST_F(FftOnCuda, PlansAreMadeOnceAndOutliveNothing) {
-    const array a = fresh();
+    array a = fresh();
     const unsigned long long made = fake_cufft::calls("cufftMakePlanMany64");
     static_cast<void>(fft::fft(s1, a));
     static_cast<void>(fft::ifft(s2, a));
     static_cast<void>(fft::fft(s1, a));
     EXPECT_EQ(fake_cufft::calls("cufftMakePlanMany64"), made + 1) << "for both directions";
-    // More layouts than are kept: those let go of are destroyed, but not while their work is pending.
+    // More layouts than are kept: those that are dropped are destroyed, but not while their work is pending.
     testing::gate held;
     held.hold(s1);
-    const array pending = fft::fft(s1, a);
+    array pending = fft::fft(s1, a);
     for (std::int64_t n = 1000; n < 1300; ++n) {
         fft_plan one(full(n, 1, dtype::complex64, s2));
         one.plan(s2);
@@ -236,7 +236,7 @@ TEST_F(FftOnCuda, PlansAreMadeOnceAndOutliveNothing) {
 }
 
 TEST_F(FftOnCuda, ThreadsExecuteOnePlanAtOnce) {
-    const array a = fresh();
+    array a = fresh();
     const complex sum(static_cast<double>(a.size()));
     s1.synchronize();
     std::vector<std::thread> threads;
@@ -253,26 +253,26 @@ TEST_F(FftOnCuda, ThreadsExecuteOnePlanAtOnce) {
     }
 }
 
-TEST_F(FftOnCuda, NobodyWaitsForAThreadThatTheDriverBlocks) {
+TEST_F(FftOnCuda, NoCallWaitsForAThreadThatTheDriverBlocks) {
     namespace driver = backend::cuda;
-    const array a = fresh();
+    array a = fresh();
     const complex sum(static_cast<double>(a.size()));
-    const array x = full(a.size(), 0, dtype::complex128, s1);
-    const array y = full(a.size(), 0, dtype::complex128, s2);
-    static_cast<void>(values_of<complex>(fft::fft(s2, a)));  // the plan is made
+    array x = full(a.size(), 0, dtype::complex128, s1);
+    array y = full(a.size(), 0, dtype::complex128, s2);
+    static_cast<void>(values_of<complex>(fft::fft(s2, a)));  // makes the plan
     cuda().synchronize();
     driver::stream_handle queue = nullptr;
     detail::submit_work(s1, runtime::work_kind::device, detail::native_task{[&queue] {
                             queue = static_cast<driver::stream_handle>(detail::native_queue_handle());
                         }});
     s1.synchronize();
-    const array other = full(1, 0, dtype::float64, s2);
+    array other = full(1, 0, dtype::float64, s2);
     s2.synchronize();
     const std::size_t plans = fake_cufft::plans();
     const unsigned long long calls = fake_cufft::calls("cufftExecZ2Z");
     test::fake_gate held(queue);
     {
-        const driver::context& in = driver::context_of(cuda().state().driver());
+        const driver::context& in = driver::context_of(cuda().state(detail::key).driver());
         const driver::in_context here(in);
         while (fake_cuda::pending(queue) < 1024) {
             const auto at = reinterpret_cast<std::uintptr_t>(other.device_data());
@@ -283,7 +283,7 @@ TEST_F(FftOnCuda, NobodyWaitsForAThreadThatTheDriverBlocks) {
     while (fake_cufft::calls("cufftExecZ2Z") == calls) {
         std::this_thread::yield();
     }
-    // That thread is in the library, with the plan; this one gets another.
+    // That thread is inside the library, with the plan; this thread gets another plan.
     fft::fft(s2, a, y);
     EXPECT_EQ(values_of<complex>(y)[0], sum);
     EXPECT_EQ(fake_cufft::plans(), plans + 1);
@@ -296,23 +296,23 @@ TEST_F(FftOnCuda, NobodyWaitsForAThreadThatTheDriverBlocks) {
 }
 
 TEST_F(FftOnCuda, ThereAndBack) {
-    const array a = make_array(host, {4}, numbers{1, 2, 3, 4});
+    array a = make_array(host, {4}, numbers{1, 2, 3, 4});
     const unsigned long long before = fake_cufft::calls("cufftExecZ2Z");
     fft::options how;
     how.execution = device_kind::cuda;
-    const array b = fft::fft(a, how);
+    array b = fft::fft(a, how);
     EXPECT_EQ(b.device(), cpu());
     EXPECT_EQ(values_of<complex>(b), spectrum);
     EXPECT_EQ(fake_cufft::calls("cufftExecZ2Z"), before + 1);
     how.execution = device_kind::cpu;
-    const array c = fft::fft(signal(), how);
+    array c = fft::fft(signal(), how);
     EXPECT_EQ(c.device(), cuda());
     EXPECT_EQ(values_of<complex>(c), spectrum);
     EXPECT_EQ(fake_cufft::calls("cufftExecZ2Z"), before + 1) << "by the host's library";
 }
 
 TEST_F(FftOnCuda, APlanThatIsRefusedIsAnErrorBeforeAnythingIsEnqueued) {
-    const array a = fresh();
+    array a = fresh();
     const std::size_t plans = fake_cufft::plans();
     fft_plan f(a);
     fake_cufft::fail("cufftMakePlanMany64", 1, 5);
@@ -331,8 +331,8 @@ TEST_F(FftOnCuda, APlanThatIsRefusedIsAnErrorBeforeAnythingIsEnqueued) {
 }
 
 TEST_F(FftOnCuda, L6WhereTheLibraryFindsNoMemoryWeirsIsGivenBackAndItTriesAgain) {
-    const array a = fresh();
-    { const array large = empty(std::size_t{1} << 22, dtype::float64, s1); }
+    array a = fresh();
+    { array large = empty(std::size_t{1} << 22, dtype::float64, s1); }
     s1.synchronize();
     const auto before = memory::stats(cuda()).cached;
     ASSERT_GE(before, std::size_t{1} << 25);
@@ -345,10 +345,10 @@ TEST_F(FftOnCuda, L6WhereTheLibraryFindsNoMemoryWeirsIsGivenBackAndItTriesAgain)
 
 TEST_F(FftOnCuda, AnExecutionThatIsRefusedFailsTheOperation) {
     fake_cufft::set_workspace(64);
-    const array a = fresh();
+    array a = fresh();
     for (const char* const call : {"cufftSetStream", "cufftSetWorkArea", "cufftExecZ2Z"}) {
         fake_cufft::fail(call, 1, 6);
-        const array broken = fft::fft(s1, a);
+        array broken = fft::fft(s1, a);
         EXPECT_THAT(message_of<operation_error>([&] { static_cast<void>(values_of<complex>(broken)); }),
                     AllOf(HasSubstr(std::string(call) + " failed (status 6, CUFFT_EXEC_FAILED)"), HasSubstr("fft")))
             << call;
@@ -359,10 +359,10 @@ TEST_F(FftOnCuda, AnExecutionThatIsRefusedFailsTheOperation) {
 
 TEST_F(FftOnCuda, ControlTheFakeFindsPlansThatAreMisused) {
     namespace driver = backend::cuda;
-    const driver::context& in = driver::context_of(cuda().state().driver());
+    const driver::context& in = driver::context_of(cuda().state(detail::key).driver());
     const driver::in_context here(in);
     const calls::cufft_functions& f = calls::cufft(13000);
-    const array a = full(4, 1, dtype::complex128, s1);
+    array a = full(4, 1, dtype::complex128, s1);
     s1.synchronize();
     driver::stream_handle raw = nullptr;
     in.expect(in.api().stream_create(&raw, driver::stream_non_blocking, 0), "cuStreamCreate");
@@ -419,7 +419,7 @@ TEST(CufftLibrary, EveryStatusHasANameAndAMend) {
 void transform_without(const char* library) {
     ::setenv("WEIR_CUFFT_LIBRARY", library, 1);
     const stream s(cuda());
-    const array a = full(4, 1, dtype::complex128, s);
+    array a = full(4, 1, dtype::complex128, s);
     try {
         static_cast<void>(fft::fft(s, a));
     } catch (const missing_library& thrown) {
@@ -448,7 +448,7 @@ TEST(CufftLibraryDeathTest, AMissingOneIsNamedWithWhatToInstall) {
 [[noreturn]] void plan_without_compiler() {
     ::setenv("WEIR_NVRTC_LIBRARY", "/there/is/no/such/file.so", 1);
     const stream s(cuda());
-    const array a = zeros(4, dtype::complex128, s);
+    array a = zeros(4, dtype::complex128, s);
     fft_plan f(a);
     f.plan(s);
     if (values_of<complex>(f.execute(fft_direction::forward, s)) != std::vector<complex>(4)) {
@@ -480,7 +480,7 @@ TEST(FftOnCudaDevices, EachHasPlansOfItsOwn) {
     const std::vector<stream> streams{stream(cuda()), stream(*other)};
     for (int i = 0; i < 2; ++i) {
         for (const stream& s : streams) {
-            const array x = to(s, make_array(host, {4}, numbers{1, 2, 3, 4}), s.device());
+            array x = to(s, make_array(host, {4}, numbers{1, 2, 3, 4}), s.device());
             EXPECT_EQ(values_of<complex>(fft::fft(s, x)), (numbers{10, {-2, 2}, -2, {-2, -2}}));
         }
     }

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/observer.hpp"
+#include "observe/observers.hpp"
 #include "support/arrays.hpp"
 #include "support/devices.hpp"
 #include "weir/error.hpp"
@@ -139,10 +139,10 @@ WEIR_CONFORMANCE_F(FftWorkspace, E7IsGivenBackEarly) {
     EXPECT_GE(f.workspace_bytes(), needed);
     testing::gate held;
     held.hold(on);
-    const array late = f.execute(fft_direction::inverse, on, {.release_workspace = true});
+    array late = f.execute(fft_direction::inverse, on, {.release_workspace = true});
     EXPECT_EQ(f.workspace_bytes(), 0U) << "although the transform has not run";
     const stream other(here());
-    const array second = f.execute(fft_direction::inverse, other);
+    array second = f.execute(fft_direction::inverse, other);
     EXPECT_GE(f.workspace_bytes(), needed) << "the next execution takes another";
     EXPECT_FALSE(late.ready());
     held.open();
@@ -152,15 +152,15 @@ WEIR_CONFORMANCE_F(FftWorkspace, E7IsGivenBackEarly) {
     EXPECT_EQ(f.workspace_bytes(), 0U);
 }
 
-/// Hears on which streams memory is allocated.
-class allocations final : public runtime::observer {
+/// Observes on which streams memory is allocated.
+class allocations final : public observe::observer {
 public:
-    allocations() { runtime::observers::add(*this); }
-    ~allocations() override { runtime::observers::remove(*this); }
+    allocations() { observe::observers::add(*this); }
+    ~allocations() override { observe::observers::remove(*this); }
     allocations(const allocations&) = delete;
     allocations& operator=(const allocations&) = delete;
 
-    void allocated(const runtime::observed_allocation& one) override {
+    void allocated(const observe::observed_allocation& one) override {
         streams.emplace_back(one.stream != nullptr ? one.stream->name : "none", one.bytes);
     }
     std::vector<std::pair<std::string, std::uint64_t>> streams;

@@ -1,4 +1,4 @@
-// The stateful transform: what its states allow (rules P1, P3; scenario E6), on every device.
+// The stateful transform: which calls its states allow (rules P1, P3; scenario E6), on every device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "calls/fft_provider.hpp"
+#include "calls/fft/provider.hpp"
 #include "support/arrays.hpp"
 #include "support/devices.hpp"
 #include "weir/error.hpp"
@@ -47,7 +47,7 @@ WEIR_CONFORMANCE_F(FftPlan, ExecutesAsOftenAsWanted) {
     fft_plan f(a);
     f.plan(on);
     EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, on)), transformed_a);
-    const array out = zeros({2}, dtype::complex128, on);
+    array out = zeros({2}, dtype::complex128, on);
     f.execute(fft_direction::inverse, on, out);
     EXPECT_EQ(values_of<complex>(out), (std::vector<complex>{1.5, -0.5}));
 }
@@ -81,7 +81,7 @@ WEIR_CONFORMANCE_F(FftPlan, E6ReleaseDropsTheReference) {
 WEIR_CONFORMANCE_F(FftPlan, E6FreeTwiceIsFineAndUseAfterItIsNot) {
     fft_plan f(a);
     f.plan(on);
-    const array result = f.execute(fft_direction::forward, on);
+    array result = f.execute(fft_direction::forward, on);
     f.free();
     f.free();
     EXPECT_EQ(values_of<complex>(result), transformed_a) << "what was enqueued is not disturbed";
@@ -110,10 +110,10 @@ WEIR_CONFORMANCE_F(FftPlan, RefusesAnotherShapeOrType) {
 }
 
 WEIR_CONFORMANCE_F(FftPlan, RealKindsGoOneWay) {
-    const array x = make_array(on, {4}, std::vector<double>{1, 2, 3, 4});
+    array x = make_array(on, {4}, std::vector<double>{1, 2, 3, 4});
     fft_plan forward(x);
     forward.plan(on);
-    const array spectrum = forward.execute(fft_direction::forward, on);
+    array spectrum = forward.execute(fft_direction::forward, on);
     EXPECT_EQ(values_of<complex>(spectrum), (std::vector<complex>{10.0, {-2, 2}, -2.0}));
     EXPECT_THROW(static_cast<void>(forward.execute(fft_direction::inverse, on)), argument_error);
 
@@ -134,7 +134,7 @@ WEIR_CONFORMANCE_F(FftPlan, KeepsAWorkspaceWhereItNeedsOne) {
 }
 
 WEIR_CONFORMANCE_F(FftPlan, PlansAreForAllAxesUnlessSomeAreNamed) {
-    const array x = make_array(on, {2, 2}, std::vector<complex>{1, 2, 3, 4});
+    array x = make_array(on, {2, 2}, std::vector<complex>{1, 2, 3, 4});
     fft_plan all(x);
     all.plan(on);
     EXPECT_EQ(values_of<complex>(all.execute(fft_direction::forward, on)), (std::vector<complex>{10, -2, -4, 0}));
@@ -143,7 +143,7 @@ WEIR_CONFORMANCE_F(FftPlan, PlansAreForAllAxesUnlessSomeAreNamed) {
     EXPECT_EQ(values_of<complex>(columns.execute(fft_direction::forward, on)), (std::vector<complex>{4, 6, -2, -2}));
 }
 
-/// Transforms by another provider, or fails where it is told to.
+/// Transforms by another provider, or fails where the test asks for it.
 class faulty_provider final : public calls::fft_provider {
 public:
     enum class fault : std::uint8_t { none, prepare, execute };
@@ -153,20 +153,21 @@ public:
         if (next == fault::prepare) {
             throw device_error("the library has no plan");
         }
-        return std::make_shared<transform>(real_.prepare(problem), next == fault::execute);
+        return std::make_shared<transform>(real_.prepare(problem), next);
     }
 
 private:
     struct transform final : calls::fft_transform {
-        transform(std::shared_ptr<const calls::fft_transform> of, bool throws) : real(std::move(of)), fails(throws) {}
+        transform(std::shared_ptr<const calls::fft_transform> of, const std::atomic<fault>& now)
+            : real(std::move(of)), wanted(now) {}
         void execute(const std::byte* in, std::byte* out) const override {
-            if (fails) {
+            if (wanted == fault::execute) {
                 throw device_error("the library failed");
             }
             real->execute(in, out);
         }
         std::shared_ptr<const calls::fft_transform> real;
-        bool fails;
+        const std::atomic<fault>& wanted;
     };
     calls::fft_provider& real_ = calls::cpu_fft_provider();
 };
@@ -200,7 +201,7 @@ WEIR_CONFORMANCE_F(FftPlan, E6AFailedTransformIsToldWhereItsResultIsRead) {
         fft_plan f(a);
         f.plan(on);
         provider.next = faulty_provider::fault::execute;
-        const array broken = f.execute(fft_direction::forward, on);
+        array broken = f.execute(fft_direction::forward, on);
         EXPECT_THROW(values_of<complex>(broken), operation_error);
         const stream other(here());
         EXPECT_THROW(static_cast<void>(fft::fft(other, a, {.blocking = call_blocking::always})), operation_error);

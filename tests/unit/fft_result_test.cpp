@@ -52,7 +52,7 @@ std::vector<precise> row_of(const std::vector<precise>& all, std::int64_t row, s
     return result;
 }
 
-/// Holds each row of `got`, of `out_length` elements, against `right(row)`.
+/// Compares each row of `got`, of `out_length` elements, with `right(row)`.
 template <class T, class Right>
 void expect_rows(const std::vector<T>& got, std::int64_t out_length, std::int64_t n, Right&& right) {
     ASSERT_EQ(got.size(), size(rows * out_length));
@@ -69,7 +69,7 @@ std::vector<precise> scaled(std::vector<precise> numbers, long double factor) {
     return numbers;
 }
 
-/// The whole spectrum of a real signal from its first half, as irfft is to see it.
+/// The whole spectrum of a real signal from its first half, as irfft defines it.
 std::vector<precise> mirrored(const std::vector<precise>& half, std::int64_t n) {
     std::vector<precise> whole(size(n));
     for (std::int64_t k = 0; k <= n / 2; ++k) {
@@ -182,7 +182,7 @@ TYPED_TEST(ComplexFftResult, InverseRealTransformsMirrorTheirOperand) {
 
 TYPED_TEST(ComplexFftResult, InPlaceGivesTheSame) {
     for (const std::int64_t n : lengths) {
-        const auto [numbers, a] = this->rows_of(n);
+        auto [numbers, a] = this->rows_of(n);
         fft::fft(this->on, a, a);
         expect_rows(values_of<TypeParam>(a), n, n,
                     [&, &x = numbers](auto row) { return direct_dft(row_of(x, row, n, n), -1); });
@@ -193,7 +193,7 @@ TYPED_TEST(FftResult, SlicesNeedNoAlignment) {
     // The second row of an odd length begins anywhere.
     constexpr std::int64_t n = 15;
     const auto [numbers, a] = this->rows_of(n);
-    const array out = zeros({rows, n}, dtype_of<complex_type<TypeParam>>, this->on);
+    array out = zeros({rows, n}, dtype_of<complex_type<TypeParam>>, this->on);
     for (std::int64_t row = 0; row < rows; ++row) {
         fft::fft(this->on, a.slice(row, row + 1), out.slice(row, row + 1));
     }
@@ -203,7 +203,7 @@ TYPED_TEST(FftResult, SlicesNeedNoAlignment) {
 
 TEST(FftShapes, AllAxesButTheLastAreTheBatch) {
     const stream on;
-    const array a = zeros({2, 3, 8}, dtype::float32, on);
+    array a = zeros({2, 3, 8}, dtype::float32, on);
     EXPECT_EQ(fft::rfft(on, a).shape(), (shape{2, 3, 5}));
     EXPECT_EQ(fft::fft(on, a, {.n = 6}).shape(), (shape{2, 3, 6}));
     EXPECT_EQ(fft::irfft(on, fft::rfft(on, a)).shape(), (shape{2, 3, 8}));
@@ -213,15 +213,15 @@ TEST(FftShapes, AllAxesButTheLastAreTheBatch) {
 
 TEST(FftShapes, AnEmptyBatchIsNoWork) {
     const stream on;
-    const array a = zeros({0, 8}, dtype::float64, on);
-    const array b = fft::fft(on, a);
+    array a = zeros({0, 8}, dtype::float64, on);
+    array b = fft::fft(on, a);
     EXPECT_EQ(b.shape(), (shape{0, 8}));
     EXPECT_EQ(fft::irfft(on, fft::rfft(on, a)).shape(), (shape{0, 8}));
 }
 
 TEST(FftShapes, ZerosWhereAnEmptyAxisIsFilledUp) {
     const stream on;
-    const array a = zeros({2, 0}, dtype::complex128, on);
+    array a = zeros({2, 0}, dtype::complex128, on);
     for (const std::complex<double>& each : values_of<std::complex<double>>(fft::fft(on, a, {.n = 3}))) {
         EXPECT_EQ(each, 0.0);
     }

@@ -1,4 +1,4 @@
-// Scenario E10 with strides: operands and results that lie anyhow, against the definition in higher precision.
+// Scenario E10 with strides: operands and results in arbitrary layouts, against the definition in higher precision.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -110,7 +110,7 @@ protected:
                   static_cast<long double>(std::numeric_limits<T>::epsilon()) * (2 + std::log2(length)));
     }
 
-    /// Some transform of some operand into some result, both lying anyhow.
+    /// Some transform of some operand into some result, both in arbitrary layouts.
     void try_one(unsigned seed, const test::fft_place& where) {
         using complex = complex_of<T>;
         chooser choose(seed);
@@ -131,7 +131,7 @@ protected:
         // 0: of complex numbers, 1: of real ones, 2: to half a spectrum, 3: from half a spectrum
         const std::int64_t which = choose.between(0, 3);
         const bool real_operand = which == 1 || which == 2;
-        const auto [a, whole_a] = choose.view(on, e, real_operand ? dtype_of<T> : dtype_of<complex>, background);
+        auto [a, whole_a] = choose.view(on, e, real_operand ? dtype_of<T> : dtype_of<complex>, background);
         const auto count = static_cast<std::size_t>(a.size());
         if (real_operand) {
             copy(on, a, make_array(on, a.shape(), choose.numbers<T>(count)));
@@ -144,8 +144,7 @@ protected:
                       : which == 2 ? test::direct_rfftn(x, axes, n)
                                    : test::direct_irfftn(x, axes, n);
         right = scaled(right, 1 / std::sqrt(static_cast<long double>(test::elements_of(n))));
-        const auto [out, whole] =
-            choose.view(on, right.shape, which == 3 ? dtype_of<T> : dtype_of<complex>, background);
+        auto [out, whole] = choose.view(on, right.shape, which == 3 ? dtype_of<T> : dtype_of<complex>, background);
         const stream computing(std::holds_alternative<device>(where.execution) ? std::get<device>(where.execution)
                                                                                : where.home);
         if (which <= 1) {
@@ -162,7 +161,7 @@ protected:
         }
         EXPECT_EQ((real_operand ? block_of<T>(a) : block_of<complex>(a)).numbers, x.numbers)
             << "the operand must stay as it is";
-        for (const auto& [part, all] : {std::pair(a, whole_a), std::pair(out, whole)}) {
+        for (auto [part, all] : {std::pair(a, whole_a), std::pair(out, whole)}) {
             fill(on, part, background);
             const auto left = is_complex(all.dtype()) ? block_of<complex>(all) : block_of<T>(all);
             EXPECT_EQ(left.numbers,
@@ -191,19 +190,19 @@ TYPED_TEST(FftStrided, E10OperandsAndResultsThatLieAnyhow) {
 TYPED_TEST(FftStrided, AnOperandWhoseElementsStandForMany) {
     using complex = complex_of<TypeParam>;
     const stream on(test::fft_devices().front());
-    const array row = make_array(on, {1, 4}, std::vector<complex>{1, 2, 3, 4});
-    const array many = row.broadcast_to({3, 4});
+    array row = make_array(on, {1, 4}, std::vector<complex>{1, 2, 3, 4});
+    array many = row.broadcast_to({3, 4});
     this->template expect_near<complex>(fft::fftn(on, many),
                                         test::direct_fftn(block_of<complex>(many), {0, 1}, {3, 4}, -1), {3, 4});
-    const array out = zeros({1, 4}, dtype_of<complex>, on);
+    array out = zeros({1, 4}, dtype_of<complex>, on);
     EXPECT_THROW(fft::fft(on, many, out.broadcast_to({3, 4})), argument_error);
 }
 
 TYPED_TEST(FftStrided, InPlaceInAColumn) {
     using complex = complex_of<TypeParam>;
     const stream on(test::fft_devices().front());
-    const array all = full({5, 3}, this->background, dtype_of<complex>, on);
-    const array column = all[{slice{}, 1}];
+    array all = full({5, 3}, this->background, dtype_of<complex>, on);
+    array column = all[{slice{}, 1}];
     copy(on, column, make_array(on, {5}, std::vector<complex>{1, 2, 3, 4, 5}));
     const block x = block_of<complex>(column);
     fft::fft(on, column, column);
@@ -212,7 +211,7 @@ TYPED_TEST(FftStrided, InPlaceInAColumn) {
     EXPECT_EQ(values_of<complex>(all), std::vector<complex>(15, complex(this->background)));
 }
 
-/// Rows of 2 (n/2 + 1) real numbers, of which the signal is the first n, and the spectrum that lies over them.
+/// Rows of 2 (n/2 + 1) real numbers, of which the signal is the first n; the spectrum lies over all of them.
 template <class T>
 struct padded_rows {
     array signal;
@@ -234,9 +233,9 @@ TYPED_TEST(FftStrided, RealTransformsInPlaceInPaddedRows) {
     for (const device& where : test::fft_devices()) {
         const stream on(where);
         for (const extents& e : {extents{3, 8}, extents{4, 5}, extents{2, 3, 6}, extents{2, 3, 7}}) {
-            const padded_rows<TypeParam> rows(on, e);
+            padded_rows<TypeParam> rows(on, e);
             const block x = {e, as_precise(as_type<TypeParam>(test::random_block(e, 5).numbers))};
-            const array values = make_array(on, shape_of(e), as_type<TypeParam>(x.numbers));
+            array values = make_array(on, shape_of(e), as_type<TypeParam>(x.numbers));
             std::vector<std::size_t> axes(e.size());
             for (std::size_t i = 0; i < axes.size(); ++i) {
                 axes[i] = i;
@@ -260,9 +259,9 @@ TYPED_TEST(FftStrided, RealTransformsOverAnOperandThatIsNotPaddedAreRefused) {
     using complex = complex_of<TypeParam>;
     const stream on(test::fft_devices().front());
     const buffer memory(1024, on);
-    const array signal(memory, dtype_of<TypeParam>, {2, 8});
+    array signal(memory, dtype_of<TypeParam>, {2, 8});
     EXPECT_THROW(fft::rfft(on, signal, array(memory, dtype_of<complex>, {2, 5})), argument_error);
-    const padded_rows<TypeParam> rows(on, {2, 8});
+    padded_rows<TypeParam> rows(on, {2, 8});
     EXPECT_THROW(fft::rfft(on, rows.signal, rows.spectrum, {.axis = 0}), argument_error);
     EXPECT_THROW(fft::rfft(on, rows.signal[{slice{}, slice{1, 8}}], rows.spectrum[{slice{}, slice{0, 4}}]),
                  argument_error);
@@ -271,14 +270,14 @@ TYPED_TEST(FftStrided, RealTransformsOverAnOperandThatIsNotPaddedAreRefused) {
 TYPED_TEST(FftStrided, PlansTakeOperandsOfAnyLayout) {
     using complex = complex_of<TypeParam>;
     const stream on(test::fft_devices().front());
-    const array a = make_array(on, {2, 3}, std::vector<complex>{1, 2, 3, 4, 5, 6});
+    array a = make_array(on, {2, 3}, std::vector<complex>{1, 2, 3, 4, 5, 6});
     fft_plan f(a);
     f.plan(on);
-    const array other = make_array(on, {3, 2}, std::vector<complex>{6, 5, 4, 3, 2, 1}).t();
+    array other = make_array(on, {3, 2}, std::vector<complex>{6, 5, 4, 3, 2, 1}).t();
     f.reset_operand(other);
     this->template expect_near<complex>(f.execute(fft_direction::forward, on),
                                         test::direct_fftn(block_of<complex>(other), {0, 1}, {2, 3}, -1), {2, 3});
-    const array out = zeros({3, 2}, dtype_of<complex>, on).t();
+    array out = zeros({3, 2}, dtype_of<complex>, on).t();
     f.execute(fft_direction::forward, on, out);
     this->template expect_near<complex>(out, test::direct_fftn(block_of<complex>(other), {0, 1}, {2, 3}, -1), {2, 3});
 }
@@ -286,15 +285,15 @@ TYPED_TEST(FftStrided, PlansTakeOperandsOfAnyLayout) {
 TEST(FftStridedOrder, ColumnsDoNotOrderEachOther) {
     const stream s1;
     const stream s2;
-    const array all = full({8, 2}, 1, dtype::complex128, s1);
+    array all = full({8, 2}, 1, dtype::complex128, s1);
     s1.synchronize();
-    const array left = all[{slice{}, 0}];
-    const array right = all[{slice{}, 1}];
+    array left = all[{slice{}, 0}];
+    array right = all[{slice{}, 1}];
     testing::gate held;
     held.hold(s1);
     fft::fft(s1, left, left);
     fft::fft(s2, right, right);
-    s2.synchronize();  // would hang if it were ordered after the other column
+    s2.synchronize();  // would block if it were ordered after the other column
     EXPECT_EQ(values_of<std::complex<double>>(right)[0], 8.0);
     EXPECT_FALSE(left.ready());
     const stream s3;
@@ -305,13 +304,13 @@ TEST(FftStridedOrder, ColumnsDoNotOrderEachOther) {
 }
 
 TEST(FftStridedOrder, ComputedElsewhereUnderManualOrdering) {
-    // What is packed on the way is ordered by the call itself, whoever orders the program's accesses.
+    // The call itself orders what it packs on the way, also under manual ordering.
     const ordering_scope manual(ordering_mode::manual);
     const stream here;
     const stream there(sim(0));
     const use current(here);
-    const array a = full({4, 4}, 0, dtype::complex128, here);
-    const array out = zeros({4, 4}, dtype::complex128, here);
+    array a = full({4, 4}, 0, dtype::complex128, here);
+    array out = zeros({4, 4}, dtype::complex128, here);
     here.synchronize();
     testing::gate held;
     held.hold(here);

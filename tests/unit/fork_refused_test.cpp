@@ -1,4 +1,4 @@
-// The child of a process that was at work at the fork is told so, and never hangs (rule L3).
+// In the child of a process that was not at rest at the fork, calls throw and never hang (rule L3).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/reaper.hpp"
+#include "runtime/lifetime/reaper.hpp"
 #include "support/effort.hpp"
 #include "unit/fork_support.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 TEST(ForkRefused, PendingWorkIsAnErrorInTheChildAndUnharmedInTheParent) {
     testing::gate held;
     const stream s(cpu(), {.name = "the one at work"});
-    const array x = zeros(16, dtype::float64, s);
+    array x = zeros(16, dtype::float64, s);
     held.hold(s);
     fill(s, x, 2.0);
     const int result = in_child([&] {
@@ -31,7 +31,7 @@ TEST(ForkRefused, PendingWorkIsAnErrorInTheChildAndUnharmedInTheParent) {
         wrong += refuses([&] { const stream another; }, says) ? 0 : 8;
         wrong += refuses([&] { (void)s.record(); }, says) ? 0 : 16;
         wrong += refuses([&] { (void)x.read<double>(); }, "spawn") ? 0 : 32;
-        // Its own child is not better off.
+        // A child of the child is refused, too.
         wrong += in_child([&] { return refuses([&] { s.synchronize(); }, "forked") ? right : 1; }) == right ? 0 : 64;
         return wrong;
     });
@@ -110,7 +110,7 @@ TEST(ForkRefused, CodeThatWeirCallsWhenNothingIsPending) {
     testing::gate held;
     held.hold(s);
     fill(s, x, 1.0);
-    x = {};  // in use: a thread of Weir's lets go of it, once the work is over
+    x = {};  // in use: a thread of Weir's releases it once the work is over
     held.open();
     s.synchronize();
     runtime::reaper::wait_until_empty();
@@ -155,7 +155,7 @@ TEST(ForkRefused, BesideThreadsThatAreAtWork) {
         });
     }
     const stream s(cpu());
-    const array x = full(16, 2.0, dtype::float64, s);
+    array x = full(16, 2.0, dtype::float64, s);
     s.synchronize();
     std::map<int, int> endings;
     constexpr int refused = 50;

@@ -1,4 +1,4 @@
-// Children that are made by fork, and what they answer.
+// Children that are made by fork, and their answers.
 #pragma once
 
 #include <sys/wait.h>
@@ -14,13 +14,13 @@
 
 namespace weir::test {
 
-/// What a child of the tests exits with if all it looked at was right; others are the sum of what was wrong.
+/// The exit status of a child if everything it checked was right; other statuses are the sum of what was wrong.
 inline constexpr int right = 0;
 inline constexpr int threw = 99;
 
 enum class ending { at_once, as_programs_do };
 
-/// What the exit handlers of a child end with, before a leak checker counts what belonged to threads of the parent.
+/// The status with which the exit handlers of a child end it, before a leak checker counts objects that belonged to the parent's threads.
 inline int status_of_this_child = -1;
 inline const bool ends_before_leak_checker = std::atexit([] {
                                                  if (status_of_this_child >= 0) {
@@ -28,7 +28,7 @@ inline const bool ends_before_leak_checker = std::atexit([] {
                                                  }
                                              }) == 0;
 
-/// Starts `body` in a forked child, which ends with what it returns. One that hangs is killed.
+/// Starts `body` in a forked child, which exits with what it returns. A child that hangs is killed.
 inline pid_t start_child(const std::function<int()>& body, ending how = ending::at_once) {
     const pid_t child = ::fork();
     if (child != 0) {
@@ -73,12 +73,12 @@ inline bool refuses(const std::function<void()>& call, const std::string& what) 
     return false;
 }
 
-/// Whether the device computes: a new stream, a new array, a host task, an event. The sum of what does not.
+/// Checks that the device computes: a new stream, a new array, a host task, an event. Returns the sum of what fails.
 inline int wrong_on(const device& on) {
     int wrong = 0;
     const stream s(on);
-    const array x = full(64, 3.0, dtype::float64, s);
-    const array y = add(s, x, x);
+    array x = full(64, 3.0, dtype::float64, s);
+    array y = add(s, x, x);
     wrong += y.read<double>()[63] == 6.0 ? 0 : 1;
     bool ran = false;
     const completion task = host_task(s, [&ran] { ran = true; });

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/reaper.hpp"
+#include "runtime/lifetime/reaper.hpp"
 #include "unit/fork_support.hpp"
 #include "weir/check.hpp"
 #include "weir/fft.hpp"
@@ -27,7 +27,7 @@ INSTANTIATE_TEST_SUITE_P(All, Fork, ::testing::Values("cpu", "cpu:inline"),
 
 TEST_P(Fork, TheChildGoesOnWithWhatThereIs) {
     const stream s(on);
-    const array x = full(1000, 2.0, dtype::float64, s);
+    array x = full(1000, 2.0, dtype::float64, s);
     const event before = s.record();
     s.synchronize();
     const int result = in_child([&] {
@@ -38,7 +38,7 @@ TEST_P(Fork, TheChildGoesOnWithWhatThereIs) {
         wrong += wrong_on(on) == right ? 0 : 8;
         const stream other(on);
         other.wait(s);
-        const array y = add(other, x, x);
+        array y = add(other, x, x);
         other.synchronize();
         wrong += y.read<double>()[0] == 10.0 ? 0 : 16;
         on.synchronize();
@@ -51,9 +51,46 @@ TEST_P(Fork, TheChildGoesOnWithWhatThereIs) {
     EXPECT_EQ(wrong_on(on), right);
 }
 
+TEST_P(Fork, K5TheChildGoesOnWithTokens) {
+    const token slot("slot");
+    const stream s(on);
+    host_task(
+        s, [] {}, inout(slot));
+    s.synchronize();
+    const int result = in_child([&] {
+        int order = 0;
+        const stream other(on);
+        const token made_here("made in the child");
+        host_task(
+            s, [&order] { order = order * 10 + 1; }, inout(slot), inout(made_here));
+        host_task(
+            other, [&order] { order = order * 10 + 2; }, inout(slot), in(made_here))
+            .synchronize();
+        return order == 12 ? right : 1;
+    });
+    EXPECT_EQ(result, right);
+    host_task(
+        s, [] {}, inout(slot))
+        .synchronize();
+}
+
+TEST_P(Fork, TheFirstOperationOfTheChildStartsItsThreads) {
+    const stream s(on);
+    host_task(s, [] {}).synchronize();
+    const int result = in_child([&] {
+        std::atomic<bool> has_run{false};
+        host_task(s, [&] { has_run = true; });
+        while (!has_run) {  // without a call of Weir meanwhile
+            std::this_thread::yield();
+        }
+        return right;
+    });
+    EXPECT_EQ(result, right);
+}
+
 TEST_P(Fork, AChildOfAChild) {
     const stream s(on);
-    const array x = full(16, 2.0, dtype::float64, s);
+    array x = full(16, 2.0, dtype::float64, s);
     s.synchronize();
     const int result = in_child([&] {
         const int second = in_child([&] { return wrong_on(on) + (x.read<double>()[3] == 2.0 ? 0 : 8); });
@@ -72,7 +109,7 @@ TEST_P(Fork, MemoryOfThePoolIsUsedAgain) {
     s.synchronize();
     const int result = in_child([&] {
         x = {};
-        const array y = empty(1 << 16, dtype::float64, s);
+        array y = empty(1 << 16, dtype::float64, s);
         return y.buffer().data() == where ? right : 1;
     });
     EXPECT_EQ(result, right);
@@ -82,21 +119,21 @@ TEST_P(Fork, MemoryOfThePoolIsUsedAgain) {
 
 TEST_P(Fork, TransformsAndChecksInTheChild) {
     const stream s(on);
-    const array x = full(8, std::complex<double>(1.0), dtype::complex128, s);
+    array x = full(8, std::complex<double>(1.0), dtype::complex128, s);
     fft_plan plan(x);
     plan.plan();
     static_cast<void>(plan.execute(fft_direction::forward, s));
     s.synchronize();
     const int result = in_child([&] {
         const check_scope scope;
-        const array y = plan.execute(fft_direction::forward, s);
+        array y = plan.execute(fft_direction::forward, s);
         fft_plan fresh(y);
         fresh.plan();
-        const array z = fresh.execute(fft_direction::inverse, s);
+        array z = fresh.execute(fft_direction::inverse, s);
         int wrong = y.read<std::complex<double>>()[0] == 8.0 ? 0 : 1;
         wrong += z.read<std::complex<double>>()[0] == 1.0 ? 0 : 2;
         wrong += scope.report().empty() ? 0 : 4;
-        // The control: the check sees what happens here.
+        // The control: the check detects this case.
         const stream other(on);
         const ordering_scope by_hand(ordering_mode::manual);
         fill(s, y, 1.0);
@@ -121,7 +158,7 @@ TEST_P(Fork, WhatIsLetGoOfInTheChildIsLetGoOfThere) {
         testing::gate held;
         held.hold(own);
         fill(own, x, 2.0);
-        x = {};  // in use, so that a thread of the child's has to let go of it
+        x = {};  // in use, so that a thread of the child's has to release it
         held.open();
         own.synchronize();
         runtime::reaper::wait_until_empty();
@@ -135,9 +172,9 @@ TEST_P(Fork, WhatIsLetGoOfInTheChildIsLetGoOfThere) {
 }
 
 TEST_P(Fork, RightAfterTheWorkIsOver) {
-    // Threads of Weir's may be on their way to sleep: the fork has patience with them.
+    // Threads of Weir's may be about to sleep: the fork waits for them.
     const stream s(on);
-    const array x = zeros(16, dtype::float64, s);
+    array x = zeros(16, dtype::float64, s);
     for (int i = 0; i < 50; ++i) {
         fill(s, x, i);
         s.synchronize();
@@ -155,7 +192,7 @@ TEST_P(Fork, AChildThatEndsAsProgramsDo) {
 
 TEST_P(Fork, StreamsOfTheChildWaitForEachOther) {
     const stream s(on);
-    const array x = zeros(16, dtype::float64, s);
+    array x = zeros(16, dtype::float64, s);
     s.synchronize();
     const int result = in_child([&] {
         if (on.kind() == device_kind::cpu_inline) {
@@ -187,8 +224,8 @@ TEST(Fork, OtherDevicesStayWithTheParent) {
         const device gpu = device::from_name(name);
         const stream s(gpu);
         const stream on_cpu(cpu());
-        const array x = full(16, 2.0, dtype::float64, s);
-        const array transformed = zeros(16, dtype::complex128, s);
+        array x = full(16, 2.0, dtype::float64, s);
+        array transformed = zeros(16, dtype::complex128, s);
         array dropped = full(16, 2.0, dtype::float64, s);
         gpu.synchronize();
         const std::string says = std::string(name) + " cannot be used in this process";
@@ -239,7 +276,7 @@ TEST(Fork, ASimulatedDeviceThatTheParentHadNotUsed) {
 }
 
 TEST(Fork, SeveralThreadsAtOnce) {
-    const array x = full(16, 2.0, dtype::float64, stream(cpu()));
+    array x = full(16, 2.0, dtype::float64, stream(cpu()));
     cpu().synchronize();
     std::atomic<int> wrong{0};
     std::vector<std::thread> forking;

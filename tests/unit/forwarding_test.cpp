@@ -18,7 +18,7 @@ namespace {
 
 using test::enqueue;
 
-/// A queue that runs nothing by itself, and fails where it is told.
+/// A queue that runs nothing by itself, and fails where the test asks for it.
 class recorder final : public backend::queue {
 public:
     recorder(backend::timeline& line, std::vector<std::string>& log) : line_(&line), log_(&log) {}

@@ -62,7 +62,7 @@ TEST(Frontier, MergeKeepsTheLargerOfTwoClocks) {
     EXPECT_EQ(a, of({{0, 4}, {1, 5}, {2, 8}, {7, 1}}));
 }
 
-// All pairs of clocks of three timelines: the same ones named, some of the other's, none in common.
+// All pairs of clocks of three timelines: with the same timelines, with some in common, with none.
 TEST(Frontier, MergeIsTheLargerOfEachOfAllSmallClocks) {
     constexpr epoch most = 3;
     std::vector<std::array<epoch, 3>> all;
@@ -154,7 +154,7 @@ TEST(O10, PruneDropsWhatIsComplete) {
     EXPECT_EQ(f, of({{3, 9}, {42, 9}}));
 }
 
-// A set kept in each of the ways, and in several at once, is the same set: by comparison with a map.
+// A set that is kept in any one way, or in several at once, is the same set: compared with a map.
 TEST(Frontier, IsTheSameSetWhereverItsTimelinesLie) {
     std::mt19937 random(7);
     const auto any = [&](unsigned below) { return static_cast<unsigned>(random() % below); };

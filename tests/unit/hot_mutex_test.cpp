@@ -45,12 +45,12 @@ TEST(HotMutex, TryLockSaysWhetherItIsHeld) {
     mutex.unlock();
 }
 
-// Held for far longer than a thread looks for it, so that it sleeps.
-TEST(HotMutex, WhoSleepsIsWoken) {
+// Held for far longer than a thread spins for it, so that the thread sleeps.
+TEST(HotMutex, ASleepingThreadIsWoken) {
     constexpr auto long_enough = std::chrono::milliseconds(2);
     constexpr auto too_long = std::chrono::seconds(5);
     constexpr int sleepers = 3;
-    // Of its own, so that threads that nobody wakes can be left behind.
+    // In memory of its own, so that threads that are never woken can be left behind.
     struct shared {
         hot_mutex mutex;
         std::atomic<int> begun{0};
@@ -85,8 +85,8 @@ TEST(HotMutex, WhoSleepsIsWoken) {
     }
 }
 
-// Each hands the lock over at once, with many threads that fall asleep and are woken all the time.
-TEST(HotMutex, NobodyIsForgottenWhereAllSleepAndWake) {
+// Each thread releases the lock at once, while many threads fall asleep and are woken all the time.
+TEST(HotMutex, NoThreadIsForgottenWhereAllSleepAndWake) {
     constexpr int threads = 6;
     constexpr int rounds = 300;
     hot_mutex mutex;

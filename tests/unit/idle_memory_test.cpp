@@ -1,4 +1,4 @@
-// What arrays and streams keep of the host's memory once their work is over (rule O10).
+// How much of the host's memory arrays and streams keep once their work is over (rule O10).
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -14,31 +14,33 @@
 namespace weir {
 namespace {
 
-/// Bytes of the heap in use. Large pieces, such as the pool's, are not in it.
+/// Bytes of the heap in use. Large allocations, such as the pool's chunks, are not in it.
 std::int64_t heap_in_use() { return static_cast<std::int64_t>(mallinfo2().uordblks); }
 
 constexpr std::int64_t idle_arrays = 100'000;
 
-/// How many bytes of the heap each of many arrays takes by being used on so many streams in turn, when all that is over.
+/// How many bytes of the heap an array keeps that was used on `stream_count` streams in turn, once everything is over.
 double bytes_of_an_idle_array(std::size_t stream_count) {
     const std::vector<stream> streams(stream_count);
     std::vector<array> arrays;
     for (std::int64_t i = 0; i < idle_arrays; ++i) {
         arrays.push_back(empty(1, dtype::float64, streams[0]));
-        access(streams[0], inout<double>(arrays.back()), [](native_stream, auto) {});
+        access(
+            streams[0], [](native_stream, auto) {}, inout<double>(arrays.back()));
     }
     cpu().synchronize();
     const std::int64_t before = heap_in_use();
     std::optional<testing::gate> held;
     for (std::size_t i = 0; i < arrays.size(); ++i) {
         if (i % 1000 == 0) {
-            held.emplace();  // so that nothing is over before others come to wait for it
+            held.emplace();  // so that nothing completes before other streams wait for it
             for (const stream& one : streams) {
                 held->hold(one);
             }
         }
         for (std::size_t turn = 0; turn < 2; ++turn) {
-            access(streams[(i + turn) % streams.size()], inout<double>(arrays[i]), [](native_stream, auto) {});
+            access(
+                streams[(i + turn) % streams.size()], [](native_stream, auto) {}, inout<double>(arrays[i]));
         }
         if (i % 1000 == 999) {
             held.reset();
@@ -61,10 +63,11 @@ TEST(IdleMemory, S4TenThousandStreamsLeaveNothingBehind) {
     const stream first;
     const auto use_and_drop = [&](std::size_t count) {
         const std::vector<stream> streams(count);
-        const array x = zeros(1, dtype::float64, first);
+        array x = zeros(1, dtype::float64, first);
         for (const stream& one : streams) {
-            const array of_its_own = empty(1, dtype::float64, one);
-            access(one, inout<double>(x), inout<double>(of_its_own), [](native_stream, auto, auto) {});
+            array of_its_own = empty(1, dtype::float64, one);
+            access(
+                one, [](native_stream, auto, auto) {}, inout<double>(x), inout<double>(of_its_own));
         }
         cpu().synchronize();
     };
@@ -73,7 +76,7 @@ TEST(IdleMemory, S4TenThousandStreamsLeaveNothingBehind) {
         memory::trim(cpu());
         return heap_in_use();
     };
-    use_and_drop(1000);  // what is kept for as many streams as there were at once
+    use_and_drop(1000);  // fills what is kept for as many streams as there were at once
     const std::int64_t before = settled_heap();
     for (int i = 0; i < 10; ++i) {
         use_and_drop(1000);
@@ -88,7 +91,8 @@ TEST(IdleMemory, L1ThePoolKeepsNoListsForStreamsThatAreGone) {
     {
         const std::vector<stream> streams(2000);
         for (const stream& one : streams) {
-            access(one, inout<double>(empty(1, dtype::float64, one)), [](native_stream, auto) {});
+            access(
+                one, [](native_stream, auto) {}, inout<double>(empty(1, dtype::float64, one)));
         }
         cpu().synchronize();
     }

@@ -37,7 +37,7 @@ TEST(S8, AnOperationIsOverWhenTheCallReturnsOnTheThreadThatEnqueuedIt) {
 TEST(S8, AnOperationBlocksOnUnfinishedWorkOfOtherStreams) {
     const stream queued;
     const stream at_once(cpu_inline());
-    const array x = zeros({64}, dtype::float64, queued);
+    array x = zeros({64}, dtype::float64, queued);
     testing::gate hold;
     hold.hold(queued);
     fill(queued, x, 3);
@@ -130,7 +130,7 @@ TEST(S8, AGateCannotHoldIt) {
 TEST(S8, ItSharesTheCpusMemory) {
     const stream queued;
     const stream at_once(cpu_inline());
-    const array x = zeros({8}, dtype::float64, at_once);
+    array x = zeros({8}, dtype::float64, at_once);
     EXPECT_EQ(x.device(), cpu_inline());
     fill(queued, x, 2);
     fill(at_once, x.slice(0, 1), 5);
@@ -161,7 +161,7 @@ std::vector<double> result_on(device where) {
         const std::size_t other = next(3);
         const stream& s = streams[next(4)];
         const std::size_t first = next(90);
-        const array part = to.slice(static_cast<std::int64_t>(first), static_cast<std::int64_t>(first) + 10);
+        array part = to.slice(static_cast<std::int64_t>(first), static_cast<std::int64_t>(first) + 10);
         if (arrays[other].buffer().unique_id() == to.buffer().unique_id()) {
             parallel_for(
                 s, 10, [](auto i, auto v) { v[i] = v[i] * 0.5 + 1; }, inout(part.view<double>()));

@@ -1,7 +1,8 @@
-// Waits of the host that are ended from within.
+// Waits of the host that are interrupted by the program's own code.
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -23,7 +24,7 @@ TEST(Interruption, EndsAWaitOfTheHostAndLeavesEverythingInOrder) {
     const weir::stream s;
     weir::testing::gate gate;
     gate.hold(s);
-    const weir::array x = weir::ones({4}, weir::dtype::float64, s);
+    weir::array x = weir::ones({4}, weir::dtype::float64, s);
     asked = 0;
     {
         const weir::detail::interruptible answers(throw_at_the_third);
@@ -39,6 +40,43 @@ TEST(Interruption, EndsAWaitOfTheHostAndLeavesEverythingInOrder) {
     gate.open();
     s.synchronize();
     EXPECT_EQ(x.read<double>()[3], 1.0);
+}
+
+void accept() {}
+
+/// A thread that waits again and again for the same moment.
+TEST(Interruption, ADeadlineEndsAWait) {
+    using weir::detail::interruptible;
+    const weir::stream s;
+    weir::testing::gate gate;
+    gate.hold(s);
+    const weir::event e = s.record();
+    for (int i = 0; i < 100; ++i) {
+        const auto begin = std::chrono::steady_clock::now();
+        const auto deadline = begin + std::chrono::microseconds(i * 20);
+        const interruptible answers(accept, deadline);
+        EXPECT_THROW(e.wait(), interruptible::deadline_passed);
+        EXPECT_GE(std::chrono::steady_clock::now(), deadline);
+    }
+    gate.open();
+    const interruptible answers(accept, std::chrono::steady_clock::now() + std::chrono::hours(1));
+    e.wait();
+    EXPECT_TRUE(e.done());
+}
+
+TEST(Interruption, ADeadlineEndsAWaitUnderAVirtualClock) {
+    using weir::detail::interruptible;
+    const weir::testing::simulated clocked(weir::sim(0), {.virtual_clock = true});
+    const weir::stream s(weir::sim(0));
+    weir::testing::gate gate;
+    gate.hold(s);
+    const weir::event e = s.record();
+    {
+        const interruptible answers(accept, std::chrono::steady_clock::now() + std::chrono::milliseconds(1));
+        EXPECT_THROW(e.wait(), interruptible::deadline_passed);
+    }
+    gate.open();
+    e.wait();
 }
 
 TEST(Interruption, IsNotAskedWhereNothingIsToBeWaitedFor) {
@@ -77,7 +115,7 @@ TEST(Interruption, TheInnermostCountsAndTheOuterOneComesBack) {
     EXPECT_EQ(weir::detail::interruptible::current(), &outer);
 }
 
-/// What an enqueueing call leaves behind where its wait is ended. `s` is held by a gate.
+/// The state that an enqueueing call leaves behind if its wait is interrupted. A gate holds `s`.
 template <class Enqueue>
 void expect_enqueued_all_the_same(Enqueue&& enqueue) {
     asked = 0;
@@ -90,9 +128,9 @@ void expect_enqueued_all_the_same(Enqueue&& enqueue) {
 
 TEST(Interruption, WorkOnWhatTheHostSeesIsEnqueuedAllTheSame) {
     const weir::stream s;
-    const weir::array x = weir::ones({4}, weir::dtype::float64, s);
-    const weir::host_access view(x.buffer(), x.footprint(), weir::order::access_mode::write,
-                                 weir::source_location::current());
+    weir::array x = weir::ones({4}, weir::dtype::float64, s);
+    const weir::host_access view(weir::detail::key, x.buffer(), x.footprint(weir::detail::key),
+                                 weir::order::access_mode::write, weir::source_location::current());
     weir::testing::gate gate;
     gate.hold(s);
     expect_enqueued_all_the_same([&] { weir::fill(s, x, 3.0); });
@@ -167,7 +205,7 @@ TEST(Interruption, IsNotForWhatWaitsWithinAnOperation) {
     {
         const weir::detail::interruptible answers(throw_at_the_third);
         weir::host_task(a, [&] {
-            asked = 1;  // nobody asks from here on
+            asked = 1;  // no queries from here on
             held.wait();
             is_over = true;
         });
@@ -185,7 +223,7 @@ TEST(Interruption, EndsTheWaitOfAThreadThatDrivesADevice) {
     const weir::testing::simulated clocked(weir::sim(0), {.virtual_clock = true});
     const weir::stream t(weir::sim(0));
     t.wait(s.record());
-    const weir::array x = weir::ones({4}, weir::dtype::float64, t);
+    weir::array x = weir::ones({4}, weir::dtype::float64, t);
     {
         asked = 0;
         const weir::detail::interruptible answers(throw_at_the_third);

@@ -1,4 +1,4 @@
-// The memory of clocks that threads keep for the clocks they make next.
+// The memory that threads keep for the clocks that they make next.
 #include "frontier/kept_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ things make(std::size_t count) {
     return made;
 }
 
-/// How many allocations are more after `run` than before, in a thread of its own.
+/// How many more allocations there are after `run` than before, in a thread of its own.
 template <class Run>
 long growth_in_a_thread(Run&& run) {
     long grown = 0;
@@ -50,7 +50,7 @@ TEST(KeptMemory, AThreadThatEndsWhatOthersMadeKeepsNothing) {
               -count);
 }
 
-#ifndef __SANITIZE_ADDRESS__  // which is to see each end
+#ifndef __SANITIZE_ADDRESS__  // the address sanitizer must see each release
 TEST(KeptMemory, AThreadUsesAgainWhatItMade) {
     growth_in_a_thread([] {
         for (int i = 0; i < 3; ++i) {

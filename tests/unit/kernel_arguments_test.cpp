@@ -1,4 +1,4 @@
-// A launch gives a kernel its arguments as they were at the call, each of its own type (rule K1), and refuses others.
+// A launch gives a kernel its arguments as they were at the call, each of its own type (rule K1), and refuses wrong ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,12 +14,12 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-/// A kernel that writes the value that it gets to an array.
+/// A kernel that writes its argument to an array.
 template <class T>
 void expect_passed(const std::string& type, T value) {
     SCOPED_TRACE(type);
     const stream on(cuda());
-    const array y = empty({1}, dtype_of<T>, on);
+    array y = empty({1}, dtype_of<T>, on);
     const kernel store = kernel::from_source(
         "extern \"C\" __global__ void store(" + type + "* y, char before, " + type + " value, char behind) {\n" +
             "    y[0] = before == 'b' && behind == 'c' ? value : (" + type + ")0;\n}\n",
@@ -59,7 +59,7 @@ struct large {
 
 TEST(KernelArguments, StructuresArriveByValue) {
     const stream on(cuda());
-    const array y = empty({4}, dtype::float64, on);
+    array y = empty({4}, dtype::float64, on);
     const kernel sum = kernel::from_source(R"(
 struct point { double x; float weight; short tag[3]; };
 struct __align__(16) lanes { float of[4]; };
@@ -81,8 +81,8 @@ extern "C" __global__ void sum(double* y, point p, int i, lanes l, large all) {
 
 TEST(KernelArguments, ArraysArriveAsTheAddressOfTheirFirstElement) {
     const stream on(cuda());
-    const array x = make_array<std::int32_t>(on, {3, 4}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
-    const array y = empty({4}, dtype::int32, on);
+    array x = make_array<std::int32_t>(on, {3, 4}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+    array y = empty({4}, dtype::int32, on);
     const kernel pick = kernel::from_source(
         "extern \"C\" __global__ void pick(int* y, const int* row, const int* column, const int* bytes) {\n"
         "    y[0] = row[0]; y[1] = column[4]; y[2] = bytes[5]; y[3] = 0;\n}\n",
@@ -97,8 +97,8 @@ TEST(KernelArguments, AreCopiedAtTheCall) {
         GTEST_SKIP() << "needs a gate of the fake driver";
     }
     const stream on(cuda());
-    const array y = empty({1}, dtype::int32, on);
-    const array z = empty({1}, dtype::int32, on);
+    array y = empty({1}, dtype::int32, on);
+    array z = empty({1}, dtype::int32, on);
     const kernel fill = kernel::from_source(kernel_source, "fill");
     {
         const fake_gate gate;
@@ -112,17 +112,17 @@ TEST(KernelArguments, AreCopiedAtTheCall) {
     EXPECT_EQ(values_of<std::int32_t>(z).front(), 6);
 }
 
-/// What a launch of axpy with these arguments is refused with.
+/// The error with which a launch of axpy with these arguments is refused.
 template <class Error, class... Arguments>
-std::string refusal(const kernel& what, const stream& on, const Arguments&... arguments) {
-    return message_of<Error>([&] { launch(on, what, {1, 1}, arguments...); });
+std::string refusal(const kernel& what, const stream& on, Arguments... arguments) {
+    return message_of<Error>([&] { launch(on, what, {1, 1}, std::move(arguments)...); });
 }
 
 TEST(KernelArguments, TheirNumberAndSizesAreThoseOfTheKernel) {
-    const axpy_arrays of(cuda());
+    axpy_arrays of(cuda());
     const kernel axpy = kernel::from_source(kernel_source, "axpy");
-    const auto x = in(of.x.view<float>());
-    const auto y = inout(of.y.view<float>());
+    auto x = in(of.x.view<float>());
+    auto y = inout(of.y.view<float>());
     EXPECT_THAT(refusal<argument_error>(axpy, of.on, x, y, 1.0F),
                 HasSubstr("<weir.kernel axpy on cuda:0> has 4 parameters, and got 3 arguments"));
     EXPECT_THAT(refusal<argument_error>(axpy, of.on, x, y, 1.0F, 10LL, 0), HasSubstr("got 5 arguments"));
@@ -136,29 +136,31 @@ TEST(KernelArguments, TheirNumberAndSizesAreThoseOfTheKernel) {
 }
 
 TEST(KernelArguments, ASignatureIsChecked) {
-    const axpy_arrays of(cuda());
+    axpy_arrays of(cuda());
     const kernel axpy =
         kernel::from_source(kernel_source, "axpy").with_signature("in float* x, inout float* y, float a, int64 n");
     EXPECT_EQ(axpy.to_string(), "<weir.kernel axpy(in float32* x, inout float32* y, float32 a, int64 n) on cuda:0>");
-    const auto x = in(of.x.view<float>());
-    const auto y = inout(of.y.view<float>());
-    const array other = empty({1000}, dtype::int32, of.on);
+    auto x = in(of.x.view<float>());
+    auto y = inout(of.y.view<float>());
+    array other = empty({1000}, dtype::int32, of.on);
     EXPECT_EQ(refusal<error>(axpy, of.on, x, y, 1.0F, 10LL), "nothing was thrown");
     EXPECT_EQ(refusal<error>(axpy, of.on, in(of.x), inout(of.y), 1.0F, 10L), "nothing was thrown")
         << "arrays without a type, and long for long long";
 
     EXPECT_EQ(refusal<argument_type_error>(axpy, of.on, in(other.view<std::int32_t>()), y, 1.0F, 10LL),
-              "argument 1 of the kernel axpy is \"in float32* x\", and got an array of int32");
+              "argument 1 of the kernel axpy is \"in float32* x\", and got an array of int32: pass a weir::array of "
+              "float32, astype(on, x, dtype) converts one");
     EXPECT_EQ(refusal<argument_type_error>(axpy, of.on, x, y, 1, 10LL),
-              "argument 3 of the kernel axpy is \"float32 a\", and got int32");
+              "argument 3 of the kernel axpy is \"float32 a\", and got int32: pass a number of float32");
     EXPECT_EQ(refusal<argument_type_error>(axpy, of.on, x, y, 1.0F, 10ULL),
-              "argument 4 of the kernel axpy is \"int64 n\", and got uint64");
+              "argument 4 of the kernel axpy is \"int64 n\", and got uint64: pass an integer of int64");
     EXPECT_EQ(refusal<argument_type_error>(axpy, of.on, x, y, x, 10LL),
-              "argument 3 of the kernel axpy is \"float32 a\", and got an array of float32");
+              "argument 3 of the kernel axpy is \"float32 a\", and got an array of float32: pass a number of float32");
     EXPECT_EQ(refusal<argument_type_error>(axpy, of.on, 1.0F, y, 1.0F, 10LL),
-              "argument 1 of the kernel axpy is \"in float32* x\", and got float32");
+              "argument 1 of the kernel axpy is \"in float32* x\", and got float32: pass a weir::array of float32, "
+              "astype(on, x, dtype) converts one");
     EXPECT_THAT(refusal<argument_error>(axpy, of.on, inout(of.x.view<float>()), y, 1.0F, 10LL),
-                HasSubstr("is \"in float32* x\", and got an array as inout: pass it as weir::in(...)"));
+                HasSubstr("is \"in float32* x\", and got an array as inout: pass it as weir::in(x)"));
     EXPECT_THAT(refusal<argument_error>(axpy, of.on, x, out(of.y.view<float>()), 1.0F, 10LL),
                 HasSubstr("is \"inout float32* y\", and got an array as out"));
     EXPECT_THAT(refusal<argument_error>(axpy, of.on, x, y, 1.0F), HasSubstr("has 4 parameters, and got 3"));

@@ -1,5 +1,5 @@
 // The folder of compiled kernels.
-#include "backend/cuda/kernel_cache.hpp"
+#include "backend/kernel_cache.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -13,7 +13,7 @@
 
 #include "support/scratch_folder.hpp"
 
-namespace weir::backend::cuda {
+namespace weir::backend {
 namespace {
 
 namespace fs = std::filesystem;
@@ -149,7 +149,7 @@ TEST_F(kernel_cache_test, WhatWasUsedLongestAgoGoes) {
     age("b", 2);
     EXPECT_TRUE(cache.keep("c", kilobyte));
     age("c", 1);
-    ASSERT_TRUE(cache.find("a"));  // was the oldest, and now is used
+    ASSERT_TRUE(cache.find("a"));  // was the oldest, and is now the last used
     EXPECT_TRUE(cache.keep("d", kilobyte));
     EXPECT_TRUE(cache.find("a"));
     EXPECT_FALSE(cache.find("b"));
@@ -170,7 +170,7 @@ TEST_F(kernel_cache_test, OnlyItsOwnFilesGo) {
     EXPECT_FALSE(fs::exists(folder / "old.part"));
 }
 
-// Each process writes programs that are right for their keys; whatever any of them reads must be.
+// Each process writes programs that are right for their keys; every program that any of them reads must be right.
 TEST_F(kernel_cache_test, SeveralProcessesAtOnce) {
     const auto code_of = [](int key, int version) {
         return std::to_string(key) + ":" +
@@ -254,4 +254,4 @@ TEST(KernelCacheFolder, IsWhereTheEnvironmentSays) {
 }
 
 }  // namespace
-}  // namespace weir::backend::cuda
+}  // namespace weir::backend

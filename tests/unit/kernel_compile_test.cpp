@@ -1,4 +1,4 @@
-// Kernels are made from source, PTX, cubins and functions (rule K2), and messages say what is wrong with those.
+// Kernels are made from source, PTX, cubins and functions (rule K2), and messages say what is wrong with these.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -14,14 +14,16 @@
 #include <vector>
 
 #include "array/kernel_code.hpp"
-#include "backend/cuda/compile.hpp"
-#include "backend/cuda/compiler.hpp"
-#include "backend/cuda/driver.hpp"
-#include "backend/cuda/included_files.hpp"
-#include "backend/cuda/nvidia_library.hpp"
-#include "runtime/device_state.hpp"
-#include "runtime/reaper.hpp"
-#include "runtime/stream_state.hpp"
+#include "backend/cuda/device/driver.hpp"
+#include "backend/cuda/kernels/compile.hpp"
+#include "backend/cuda/kernels/compiler.hpp"
+#include "backend/cuda/kernels/device_kernels.hpp"
+#include "backend/cuda/kernels/included_files.hpp"
+#include "backend/cuda/kernels/loaded_module.hpp"
+#include "backend/nvidia_library.hpp"
+#include "runtime/devices/device_state.hpp"
+#include "runtime/lifetime/reaper.hpp"
+#include "runtime/streams/stream_state.hpp"
 #include "support/scratch_folder.hpp"
 #include "unit/kernel_support.hpp"
 #include "weir/error.hpp"
@@ -38,13 +40,13 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-/// Every test with an empty cache.
+/// Every test begins with an empty cache.
 class kernel_compile_test : public ::testing::Test {
 protected:
     kernel_compile_test() { ::setenv("WEIR_CACHE_DIR", folder.c_str(), 1); }
 
     [[nodiscard]] static backend::cuda::device_context& context() {
-        return backend::cuda::context_of(cuda(0).state().driver());
+        return backend::cuda::context_of(cuda(0).state(detail::key).driver());
     }
 
     scratch_folder scratch;
@@ -62,7 +64,7 @@ TEST_F(kernel_compile_test, ASourceBecomesAKernelThatRuns) {
     EXPECT_EQ(axpy.device(), cuda(0));
     EXPECT_EQ(axpy.max_threads_per_block(), 1024);
     EXPECT_EQ(axpy.to_string(), "<weir.kernel axpy on cuda:0>");
-    const axpy_arrays of(cuda());
+    axpy_arrays of(cuda());
     launch(of.on, axpy, {4, 256}, in(of.x.view<float>()), inout(of.y.view<float>()), 3.0F, 1000LL);
     EXPECT_THAT(values_of<float>(of.y), Each(7.0F));
 }
@@ -97,7 +99,7 @@ TEST_F(kernel_compile_test, WhatDependsOnFilesIsNotCached) {
     const std::string file = (folder / "value.h").string();
     const std::vector<std::string> options = {"-I" + folder.string()};
     const stream on(cuda());
-    const array y = empty({8}, dtype::int32, on);
+    array y = empty({8}, dtype::int32, on);
     int value = 0;
     const auto use = [&](const std::string& start, const std::vector<std::string>& with) {
         ++value;
@@ -158,7 +160,7 @@ template <class T, int N> __global__ void fill(T* y, T value) {
 namespace inner { __global__ void twice(int* y) { y[0] *= 2; } }
 )";
     const stream on(cuda());
-    const array y = empty({8}, dtype::int32, on);
+    array y = empty({8}, dtype::int32, on);
     launch(on, kernel::from_source(source, "fill<int, 8>"), {1, 1}, out(y.view<std::int32_t>()), 5);
     launch(on, kernel::from_source(source, "inner::twice"), {1, 1}, inout(y.view<std::int32_t>()));
     const std::vector<std::int32_t> values = values_of<std::int32_t>(y);
@@ -279,7 +281,8 @@ TEST_F(kernel_compile_test, AnOlderDriverDoesWithoutWhatLaterOnesAdd) {
     fake_cuda::forget_calls();
     const backend::cuda::function_handle function = code->find(name);
     EXPECT_EQ(fake_cuda::calls("cuFuncGetAttribute"), 1U) << "asked about a function, an older driver loads it";
-    const detail::kernel_code made(cuda(), *older, name, std::move(code), function);
+    const backend::cuda::device_kernels by(*older);
+    const detail::kernel_code made(cuda(), by, name, std::move(code), function);
     EXPECT_FALSE(made.parameter_bytes()) << "nothing is known of them, and nothing checked";
     EXPECT_EQ(made.max_threads(), 1024);
 }
@@ -299,7 +302,8 @@ TEST_F(kernel_compile_test, NoCallOfTheDriverFailsWhereItTellsHowManyParametersT
         auto code = std::make_unique<backend::cuda::loaded_module>(*context, program.image, name);
         const backend::cuda::function_handle function = code->find(name);
         fake_cuda::forget_calls();
-        const detail::kernel_code made(cuda(), *context, name, std::move(code), function);
+        const backend::cuda::device_kernels by(*context);
+        const detail::kernel_code made(cuda(), by, name, std::move(code), function);
         EXPECT_EQ(made.parameter_bytes().value_or(std::vector<std::size_t>()).size(), 4U);
         return fake_cuda::calls("cuFuncGetParamInfo");
     };
@@ -360,7 +364,7 @@ TEST_F(kernel_compile_test, KernelsOfWeirsOwnAreMadeOnce) {
                 HasSubstr("mine.cu(1): error"));
 }
 
-/// Whether the fake driver gets down to so many modules within that time.
+/// Whether the number of the fake driver's modules falls to `count` within that time.
 bool modules_get_down_to(std::size_t count, std::chrono::milliseconds patience = std::chrono::seconds(5)) {
     const auto end = std::chrono::steady_clock::now() + patience;
     while (fake_cuda::live(fake_thing::modules) > count && std::chrono::steady_clock::now() < end) {
@@ -374,7 +378,7 @@ TEST_F(kernel_compile_test, ADroppedKernelIsUnloadedOnceItsLaunchesAreOver) {
         GTEST_SKIP() << "counts what the fake driver has";
     }
     const stream on(cuda());
-    const array y = empty({1000}, dtype::int32, on);
+    array y = empty({1000}, dtype::int32, on);
     runtime::reaper::wait_until_empty();
     const std::size_t before = fake_cuda::live(fake_thing::modules);
     {
@@ -395,8 +399,8 @@ TEST_F(kernel_compile_test, ADroppedKernelIsUnloadedThoughTheDeviceIsNeverIdle) 
     }
     const stream on(cuda());
     const stream busy(cuda());
-    const array y = empty({1000}, dtype::int32, on);
-    const array z = empty({1000}, dtype::int32, busy);
+    array y = empty({1000}, dtype::int32, on);
+    array z = empty({1000}, dtype::int32, busy);
     const kernel fill = kernel::from_source(kernel_source, "fill");
     cuda().synchronize();
     runtime::reaper::wait_until_empty();
@@ -405,8 +409,8 @@ TEST_F(kernel_compile_test, ADroppedKernelIsUnloadedThoughTheDeviceIsNeverIdle) 
     launch(on, *dropped, {4, 256}, out(y.view<std::int32_t>()), 7, 1000);
     on.synchronize();
     dropped.reset();
-    runtime::reaper::wait_until_empty();  // it has looked at what was enqueued up to now
-    const fake_gate gate(busy.state().queue->native_handle());
+    runtime::reaper::wait_until_empty();  // it has processed what was enqueued up to now
+    const fake_gate gate(busy.state(detail::key).queue->handle());
     launch(busy, fill, {4, 256}, out(z.view<std::int32_t>()), 7, 1000);
     const kernel other = kernel::from_source(kernel_source, "axpy");
     EXPECT_TRUE(modules_get_down_to(before + 1)) << "the other one alone";
@@ -418,7 +422,7 @@ TEST_F(kernel_compile_test, ADroppedKernelStaysForALaunchThatIsStillHeldOnTheHos
     }
     const stream on(cuda());
     const stream host(cpu());
-    const array y = empty({1000}, dtype::int32, on);
+    array y = empty({1000}, dtype::int32, on);
     std::optional<kernel> fill = kernel::from_source(kernel_source, "fill");
     const std::size_t before = fake_cuda::live(fake_thing::modules);
     {
@@ -441,20 +445,20 @@ TEST_F(kernel_compile_test, LibrariesAreFoundWherePythonsPackagesPutThem) {
     }
     const fs::path file = std::getenv("WEIR_NVRTC_LIBRARY");
     const auto name = [] {
-        return backend::cuda::nvidia_library::name{"the thing",
-                                                   "WEIR_SNDFILE_LIBRARY",
-                                                   {"libthing.so.9", "libthing.so.8"},
-                                                   {"cu13", "thing"},
-                                                   "the package thing"};
+        return backend::nvidia_library::name{"the thing",
+                                             "WEIR_SNDFILE_LIBRARY",
+                                             {"libthing.so.9", "libthing.so.8"},
+                                             {"cu13", "thing"},
+                                             "the package thing"};
     };
-    EXPECT_THAT(message_of<missing_library>([&] { backend::cuda::nvidia_library{name()}; }),
+    EXPECT_THAT(message_of<missing_library>([&] { backend::nvidia_library{name()}; }),
                 AllOf(HasSubstr("cannot find the thing (libthing.so.9)"), HasSubstr("install the package thing"),
                       HasSubstr("WEIR_SNDFILE_LIBRARY"), HasSubstr("WEIR_LIBRARY_PATH")));
     const fs::path site = folder / "site-packages";
     fs::create_directories(site / "nvidia/thing/lib");
     fs::create_symlink(file, site / "nvidia/thing/lib/libthing.so.8");
     ::setenv("WEIR_LIBRARY_PATH", ("/nowhere::" + site.string()).c_str(), 1);
-    const backend::cuda::nvidia_library found(name());
+    const backend::nvidia_library found(name());
     EXPECT_EQ(found.file(), (site / "nvidia/thing/lib/libthing.so.8").string());
     EXPECT_EQ(fs::path(found.folder()), fs::canonical(file).parent_path());
     EXPECT_NE(found.try_find("nvrtcVersion"), nullptr);
@@ -463,10 +467,10 @@ TEST_F(kernel_compile_test, LibrariesAreFoundWherePythonsPackagesPutThem) {
                 HasSubstr("has no function nvrtcNothing"));
     fs::create_directories(site / "nvidia/cu13/lib");
     fs::create_symlink(file, site / "nvidia/cu13/lib/libthing.so.9");
-    EXPECT_EQ(backend::cuda::nvidia_library(name()).file(), (site / "nvidia/cu13/lib/libthing.so.9").string())
+    EXPECT_EQ(backend::nvidia_library(name()).file(), (site / "nvidia/cu13/lib/libthing.so.9").string())
         << "the first name is taken first";
     ::setenv("WEIR_SNDFILE_LIBRARY", "/nowhere/libthing.so", 1);
-    EXPECT_THAT(message_of<missing_library>([&] { backend::cuda::nvidia_library{name()}; }),
+    EXPECT_THAT(message_of<missing_library>([&] { backend::nvidia_library{name()}; }),
                 HasSubstr("cannot open /nowhere/libthing.so, which WEIR_SNDFILE_LIBRARY names"));
     ::unsetenv("WEIR_SNDFILE_LIBRARY");
     ::unsetenv("WEIR_LIBRARY_PATH");

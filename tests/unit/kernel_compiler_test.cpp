@@ -1,4 +1,4 @@
-// What the cache of compiled kernels tells apart besides what a call says: driver, compiler, architecture. And what is said where
+// The cache of compiled kernels distinguishes more than the arguments of a call: driver, compiler, architecture. And the message if
 // there is no compiler. In processes of their own, since a process opens a compiler once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ protected:
         std::_Exit(0);
     }
 
-    /// In the cache, which is empty.
+    /// Into the cache, which is empty.
     static void compile_once() {
         EXPECT_EXIT(compile(), ExitedWithCode(1), "");
         EXPECT_EXIT(compile(), ExitedWithCode(0), "") << "control: another process finds it";
@@ -125,7 +125,7 @@ TEST_F(KernelCompilerDeathTest, OtherHeadersBesideTheCompilerFindNothingInTheCac
     const auto install = [&](const std::string& text) {
         std::string before;
         std::getline(std::ifstream(header), before);
-        if (before != text) {  // each process that this starts comes by here
+        if (before != text) {  // each process that this starts reaches this line
             std::ofstream(header) << text;
         }
     };

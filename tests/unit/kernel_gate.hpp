@@ -10,16 +10,16 @@
 
 namespace weir::test {
 
-/// What is behind `hold` in the stream runs once `open` is called, which is to be before anybody waits for it. The kernels are
-/// loaded and the memory is there from the start, since either may wait for the device.
+/// Work behind `hold` in the stream runs once `open` is called, which must happen before any thread waits for that work. The kernels are
+/// loaded and the memory is allocated from the start, since either may wait for the device.
 class kernel_gate {
 public:
     void hold(const stream& which) const {
-        // The flag is not declared: what sets it is to run beside.
+        // The flag is not declared: the kernel that sets it must run at the same time.
         const auto flag = static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(flag_.device_data()));
         launch(which, wait_, {1, 1, 0, true}, flag);
     }
-    void open() const {
+    void open() {
         const ordering_scope manual(ordering_mode::manual);
         launch(beside_, open_, {1, 1}, inout<std::int32_t>(flag_));
     }
@@ -40,7 +40,7 @@ extern "C" __global__ void open(int* flag) { flag[0] = 1; }
 )";
     kernel wait_ = kernel::from_source(source_, "wait");
     kernel open_ = kernel::from_source(source_, "open");
-    stream beside_{cuda()};  // which no other stream holds up
+    stream beside_{cuda()};  // no other stream holds it up
     array flag_ = closed();
 };
 

@@ -1,4 +1,4 @@
-// Order by kernels, on a GPU as well: what `after` orders and what operands live on (scenario D1), and the driver's own order of
+// Order between kernels, on a GPU as well: what `after` orders, how operands stay alive (scenario D1), and the driver's own order of
 // default and blocking streams (S6).
 #include <gtest/gtest.h>
 
@@ -19,22 +19,22 @@ extern "C" __global__ void set(int* x, int value) { x[0] = value; }
 extern "C" __global__ void sum(const int* x, const int* y, int* z, int more) { z[0] = x[0] + y[0] + more; }
 )";
 
-/// An array of one number, which all streams know.
+/// An array of one number, which all streams may use.
 array number(std::int32_t value) {
     const stream s(cuda());
     array x = full({1}, value, dtype::int32, s);
     s.synchronize();
     return x;
 }
-auto view(const array& x) { return x.view<std::int32_t>(); }
+auto view(array x) { return x.view<std::int32_t>(); }
 std::int32_t value_of(const array& x) { return values_of<std::int32_t>(x)[0]; }
 
 class KernelsInOrder : public ::testing::Test {
 protected:
-    event launch_set(const on& where, const array& into, std::int32_t value) {
+    event launch_set(const on& where, array& into, std::int32_t value) {
         return launch_event(where, set_, {1, 1}, out(view(into)), value);
     }
-    event launch_sum(const on& where, const array& a, const array& b, const array& into, std::int32_t more) {
+    event launch_sum(const on& where, const array& a, const array& b, array& into, std::int32_t more) {
         return launch_event(where, sum_, {1, 1}, in(view(a)), in(view(b)), out(view(into)), more);
     }
 
@@ -47,7 +47,7 @@ protected:
     array y_ = number(0);
 };
 
-/// The root, which waits until it is let go; two that read what it writes; and one that reads what these write.
+/// The root, which waits until the test releases it; two that read what it writes; and one that reads what these write.
 class D1Kernels : public KernelsInOrder {
 protected:
     event launch_root() {
@@ -84,8 +84,8 @@ TEST_F(D1Kernels, ADiamondOfEvents) {
 TEST_F(D1Kernels, AChainOfEventsThroughStreamsAndBack) {
     const ordering_scope manual(ordering_mode::manual);
     event last = launch_root();
-    const array* from = &x_;
-    const array* into = &y_;
+    array* from = &x_;
+    array* into = &y_;
     for (const stream* one : {&left_, &right_, &join_, &left_, &root_, &right_}) {
         last = launch_sum(on(*one).after(last), *from, zero_, *into, 1);
         from = std::exchange(into, into == &y_ ? &z_ : &y_);
@@ -121,10 +121,10 @@ TEST_F(D1Kernels, OrderedByWeirNoEventIsNeeded) {
 TEST_F(D1Kernels, OperandsThatAreDroppedLiveOnWithoutAnyEvent) {
     array temporary = number(5);
     static_cast<void>(launch_root());
-    // Behind the root, in its stream: no dependency at all, and yet to run.
+    // Behind the root, in its stream: it has no dependency, and has not run yet.
     const event end = launch_sum(root_, x_, temporary, w_, 0);
     temporary = {};
-    // One of these would lie there. Not waited for: memory may come with a wait for its last use.
+    // One of these would get that memory. Not waited for: memory may come with a wait for its last use.
     std::vector<array> others;
     for (int i = 0; i < 8; ++i) {
         others.push_back(full({1}, 77, dtype::int32, left_));
@@ -138,13 +138,13 @@ TEST_F(D1Kernels, OperandsThatAreDroppedLiveOnWithoutAnyEvent) {
 /// CUDA's implicit order (rule S6, scenario F5), by kernels.
 class S6Kernels : public KernelsInOrder {
 protected:
-    /// Writes x on `first`, which is held, and reads it on `second`, by the program's own order alone. What was read: 1 is what
-    /// was before, 5 what was written.
+    /// Writes x on `first`, which is held, and reads it on `second`, with the program's own order alone. Returns the value that was read:
+    /// 1 from before the write, 5 from the write.
     std::int32_t read_behind(const stream& first, const stream& second, bool is_ordered) {
         const ordering_scope manual(ordering_mode::manual);
         static_cast<void>(launch_set(second, x_, 1));
         cuda().synchronize();
-        const kernel_gate gate;
+        kernel_gate gate;
         gate.hold(first);
         const event written = launch_set(first, x_, 5);
         const event read = launch_sum(second, x_, zero_, y_, 0);

@@ -1,4 +1,4 @@
-// What the tests of kernels have in common. They run on the device of WEIR_CUDA_DRIVER: the fake one, unless a GPU is named.
+// Shared by the tests of kernels. They run on the device of WEIR_CUDA_DRIVER: the fake one, unless a GPU is named.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace weir::test {
 
-/// Several kernels of one text.
+/// Several kernels in one source text.
 inline const std::string kernel_source = R"(
 extern "C" __global__ void __launch_bounds__(1024) axpy(const float* x, float* y, float a, long long n) {
     const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
-// Streams that were made, used and dropped leave nothing behind in the lists and registries of the process (rule S4), whether they are
-// observed or not. Counts the bytes of all allocations that were not given back.
+// Streams that were made, used and dropped leave nothing behind in the lists and registries of the process (rule S4), with and without
+// an observer. Counts the bytes of all allocations that were not given back.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 #include <string>
 #include <thread>
 
-#include "runtime/device_state.hpp"
-#include "runtime/observer.hpp"
-#include "runtime/reaper.hpp"
-#include "runtime/stream_state.hpp"
+#include "observe/observers.hpp"
+#include "runtime/devices/device_state.hpp"
+#include "runtime/lifetime/reaper.hpp"
+#include "runtime/streams/stream_state.hpp"
 #include "support/fake_cuda.hpp"
 #include "support/scarce_memory.hpp"
 #include "support/time_limit.hpp"
@@ -27,7 +27,7 @@ constexpr int many = 10000;
 /// Less than a byte for each stream.
 constexpr long slack = 4096;
 
-/// Waits until the process has at most `wanted` bytes, for at most five seconds: threads of Weir's are on their way to rest.
+/// Waits until the process has at most `wanted` bytes, for at most five seconds: threads of Weir's may not be idle yet.
 long bytes_left(long wanted) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     while (live_bytes() > wanted && std::chrono::steady_clock::now() < end) {
@@ -36,8 +36,8 @@ long bytes_left(long wanted) {
     return live_bytes();
 }
 
-/// Calls `act` once with `first` and once with `count`: how many bytes more there are after the second call. The first call makes what
-/// is made once, or kept to be used again, as events are.
+/// Calls `act` once with `first` and once with `count`. Returns how many bytes more there are after the second call. The first call makes
+/// what is made once, or is kept for reuse, as events are.
 long growth(int first, int count, const std::function<void(int)>& act) {
     act(first);
     const long before = live_bytes();
@@ -45,8 +45,8 @@ long growth(int first, int count, const std::function<void(int)>& act) {
     return bytes_left(before + slack) - before;
 }
 
-/// Bytes that the process has once the driver has no more than `streams` and nothing is on its way back: the fewest of many looks, since
-/// threads of Weir's take memory for a moment.
+/// Bytes that the process has once the driver has no more than `streams` streams and no memory is being given back: the smallest of many
+/// samples, since threads of Weir's take memory for a moment.
 long quiet_bytes(std::size_t streams) {
     EXPECT_TRUE(streams_get_down_to(streams));
     runtime::reaper::wait_until_empty();
@@ -58,8 +58,8 @@ long quiet_bytes(std::size_t streams) {
     return least;
 }
 
-/// Calls `act`, which makes `count` streams of CUDA and drops them, six times: how many bytes more there are after a call, of the last
-/// five the second least. What is made or given back once shows in some of them, and what each stream leaves behind in all.
+/// Calls `act`, which makes `count` streams of CUDA and drops them, six times. Returns how many bytes more there are after a call: of the
+/// last five calls the second least. What is made or given back once shows in some of them, and what each stream leaves behind in all.
 long growth_of_each(int count, const std::function<void(int)>& act) {
     const std::size_t streams = fake_cuda::live(fake_thing::streams);
     act(count);
@@ -76,7 +76,7 @@ long growth_of_each(int count, const std::function<void(int)>& act) {
 void work_on_streams(const device& on, int count) {
     for (int i = 0; i < count; ++i) {
         const stream s(on);
-        const array x = full({4}, 1.0, dtype::float64, s);
+        array x = full({4}, 1.0, dtype::float64, s);
         s.synchronize();
     }
     on.synchronize();
@@ -120,10 +120,10 @@ INSTANTIATE_TEST_SUITE_P(Devices, LeftBehind, ::testing::Values("cpu", "sim:0"),
                          [](const auto& one) { return std::string(one.param).substr(0, 3); });
 
 /// An observer that keeps nothing.
-class silent_observer final : public runtime::observer {
+class silent_observer final : public observe::observer {
 public:
-    silent_observer() { runtime::observers::add(*this); }
-    ~silent_observer() override { runtime::observers::remove(*this); }
+    silent_observer() { observe::observers::add(*this); }
+    ~silent_observer() override { observe::observers::remove(*this); }
     silent_observer(const silent_observer&) = delete;
     silent_observer& operator=(const silent_observer&) = delete;
 };
@@ -153,7 +153,7 @@ protected:
 
 TEST_F(LeftBehindCuda, S6StreamsThatOthersCameAfterLeaveNothing) {
     const stream first = legacy();
-    const array x = make(first, 1);
+    array x = make(first, 1);
     EXPECT_LT(growth_of_each(250,
                              [&](int count) {
                                  for (int i = 0; i < count; ++i) {
@@ -170,7 +170,7 @@ TEST_F(LeftBehindCuda, S6StreamsThatOthersCameAfterLeaveNothing) {
 
 TEST_F(LeftBehindCuda, S6TheSameWhereAnObserverListens) {
     const stream first = legacy();
-    const array x = make(first, 1);
+    array x = make(first, 1);
     const silent_observer one;
     EXPECT_LT(growth_of_each(250,
                              [&](int count) {
@@ -200,7 +200,7 @@ TEST_F(LeftBehindCuda, S5AStreamThatCannotBeAdoptedLeavesNothing) {
               slack);
 }
 
-/// A stream of the driver's, and whether a thread that adopts it has returned.
+/// A driver's stream, and whether a thread that adopts it has returned.
 class adopted_by_another_thread {
 public:
     adopted_by_another_thread() {
@@ -253,7 +253,7 @@ TEST_F(S5CudaAdoption, TwoThreadsThatAdoptAStreamAtTheSameTimeGetTheSameOne) {
     const stream second = stream::adopt({first.raw}, cuda());
     first.go_on();
     EXPECT_EQ(*first.made, second);
-    EXPECT_EQ(&first.made->state(), &second.state());
+    EXPECT_EQ(&first.made->state(detail::key), &second.state(detail::key));
 }
 
 TEST_P(LeftBehind, V1AWaitForTheDeviceCoversStreamsThatAreGone) {
@@ -261,21 +261,24 @@ TEST_P(LeftBehind, V1AWaitForTheDeviceCoversStreamsThatAreGone) {
         const check_scope check;
         const ordering_scope manual(ordering_mode::manual);
         const stream second(on());
-        const array x = full({4}, 1.0, dtype::float64, second);
+        array x = full({4}, 1.0, dtype::float64, second);
         second.synchronize();
         {
             const stream first(on());
-            const completion written = access(first, inout(x), [](auto...) {});
-            // Idle by luck, of which check knows nothing: the program has not asked.
-            while (backend::timeline_table::instance().completed(written.timeline()) < written.epoch()) {
-                on().state().driver().look_at_all();
+            const completion written = access(
+                first, [](auto...) {}, inout(x));
+            // Idle by chance, which check does not know: the program has not asked.
+            while (backend::timeline_table::instance().completed(written.timeline(detail::key)) <
+                   written.epoch(detail::key)) {
+                on().state(detail::key).driver().look_at_all();
                 std::this_thread::yield();
             }
         }
         if (waits) {
             on().synchronize();
         }
-        access(second, inout(x), [](auto...) {});
+        access(
+            second, [](auto...) {}, inout(x));
         second.synchronize();
         EXPECT_EQ(check.report().size(), waits ? 0U : 1U) << (waits ? "" : "control");
     }

@@ -1,4 +1,4 @@
-// How much memory the pool takes from the driver, and what it does when there is none (rules L1, L6).
+// How much memory the pool takes from the driver, and what it does if there is none (rules L1, L6).
 #include <atomic>
 #include <functional>
 #include <random>
@@ -15,7 +15,7 @@ using frontiers::point;
 
 class L1Growth : public PoolTest {};
 
-TEST_F(L1Growth, SmallArraysShareAPiece) {
+TEST_F(L1Growth, SmallArraysShareAChunk) {
     std::vector<block*> blocks;
     for (int i = 0; i < 1000; ++i) {
         blocks.push_back(&get(1 * kib, 1));
@@ -26,13 +26,13 @@ TEST_F(L1Growth, SmallArraysShareAPiece) {
     }
 }
 
-TEST_F(L1Growth, PiecesGrowWithThePool) {
+TEST_F(L1Growth, ChunksGrowWithThePool) {
     std::vector<block*> blocks;
     for (int i = 0; i < 1000; ++i) {
         blocks.push_back(&get(mib, 1));
     }
     EXPECT_LE(driver.calls, 30);
-    EXPECT_LE(driver.held, 1250 * mib + pool::smallest_piece);
+    EXPECT_LE(driver.held, 1250 * mib + pool::smallest_chunk);
     for (block* b : blocks) {
         drop(*b);
     }
@@ -40,7 +40,7 @@ TEST_F(L1Growth, PiecesGrowWithThePool) {
 
 TEST_F(L1Growth, PendingMemoryIsPassedOverUpTo125PercentOfThePeak) {
     driver.told = 1024 * mib;  // so that the floor, 64 MiB, is below the peak
-    // Half of 128 MiB is live, the other half complete but in pieces too small for what is asked for.
+    // Half of 128 MiB is live, the other half complete but in parts too small for the request.
     drop(get(128 * mib, 1));
     std::vector<block*> blocks;
     for (int i = 0; i < 16; ++i) {
@@ -136,7 +136,7 @@ TEST_F(L1Floor, OfALargeDeviceItIsThreePercent) {
     drop(kept_too);
 }
 
-/// Memory is short: two streams are still to use what is free.
+/// Memory is short: two streams still use what is free.
 class L1Ends : public PoolTest {
 protected:
     void SetUp() override {
@@ -189,7 +189,7 @@ TEST_F(L1Ends, TheHostDoesNotWaitForWhatItSaysItDoesNotWaitFor) {
     EXPECT_EQ(none.wait_for, std::nullopt);
 }
 
-TEST_F(L1Growth, CompletePiecesAreGivenBackBeforeMoreAreTaken) {
+TEST_F(L1Growth, CompleteChunksAreGivenBackBeforeMoreAreTaken) {
     tested.set_limit(8 * mib);
     drop(get(4 * mib, 1));
     drop(get(6 * mib, 1));  // 4 and 6 exceed the limit
@@ -237,7 +237,7 @@ TEST_F(L6Memory, StatisticsSayWhereTheBytesAre) {
     EXPECT_EQ(tested.stats().peak, mib + 1024);
 }
 
-TEST_F(L6Memory, TrimGivesCompletePiecesBackAndNeverPendingOnes) {
+TEST_F(L6Memory, TrimGivesCompleteChunksBackAndNeverPendingOnes) {
     block& a = get(2 * mib, 1);
     block& b = get(2 * mib, 1);
     use(b, mark_at(1, 1));
@@ -268,14 +268,14 @@ TEST_F(L6Memory, TheLimitCountsLiveCachedAndPendingBytes) {
     drop(get(4 * mib, 2));
 }
 
-/// All work gets over while the pool looks: when it has asked so often.
+/// All work completes while the pool looks, once it has asked a number of times.
 class overtaking_watermarks final : public order::watermarks {
 public:
     explicit overtaking_watermarks(int after) : left_(after) {}
     [[nodiscard]] order::epoch completed(frontiers::timeline_id /*timeline*/) const noexcept override {
         return left_-- > 0 ? 0 : 100;
     }
-    /// Whether it has got over.
+    /// Whether everything is complete.
     [[nodiscard]] bool over() const { return left_ < 0; }
 
 private:
@@ -292,7 +292,7 @@ TEST(L6Overtaken, WhatGetsOverWhileThePoolLooksIsEnoughOrToBeWaitedFor) {
         block* const whole = tested.take(4 * mib, {1, nullptr}).taken;
         ASSERT_NE(whole, nullptr);
         tested.put(*whole);
-        // Two halves that do not compare: each is used last by another stream.
+        // Two halves that cannot be compared: another stream used each last.
         block* const low = tested.take(2 * mib, {1, nullptr}).taken;
         block* const high = tested.take(2 * mib, {2, nullptr}).taken;
         ASSERT_TRUE(low != nullptr && high != nullptr);
@@ -308,7 +308,7 @@ TEST(L6Overtaken, WhatGetsOverWhileThePoolLooksIsEnoughOrToBeWaitedFor) {
         if (got.taken != nullptr) {
             tested.put(*got.taken);
         } else if (!completed.over()) {
-            break;  // it was asked less often than that
+            break;  // fewer queries than that were made
         }
     }
     EXPECT_GT(while_it_looked, 5);
@@ -342,7 +342,7 @@ TEST_F(L6Memory, TheMessageNamesTheSizes) {
     drop(live);
 }
 
-TEST_F(L6Memory, WhenTheDriverHasLessThanAPieceTheRequestAloneIsTried) {
+TEST_F(L6Memory, WhenTheDriverHasLessThanAChunkTheRequestAloneIsTried) {
     driver.total = 3 * mib;
     block& a = get(2 * mib, 1);
     block& b = get(512 * kib, 1);
@@ -406,17 +406,17 @@ void run_program(int fail_at) {
     EXPECT_EQ(driver.held, 0U);
 }
 
-/// Lets others go on in the middle of a call.
+/// Lets other threads run in the middle of a call.
 class busy_driver final : public weir::test::fake_driver {
 public:
     std::function<void()> meanwhile;
 
-    backend::memory_piece allocate(std::size_t bytes) noexcept override {
+    backend::memory_chunk allocate(std::size_t bytes) noexcept override {
         const auto memory = fake_driver::allocate(bytes);
         call();
         return memory;
     }
-    void deallocate(backend::memory_piece memory, std::size_t bytes) noexcept override {
+    void deallocate(backend::memory_chunk memory, std::size_t bytes) noexcept override {
         fake_driver::deallocate(memory, bytes);
         call();
     }
@@ -429,12 +429,12 @@ private:
     }
 };
 
-/// Asks for 256 bytes while another thread is at the driver, which may have no more than one piece.
+/// Asks for 256 bytes while another thread is in the driver, which may give no more than one chunk.
 bool is_served_beside_another(bool gives_back) {
     busy_driver driver;
     set_watermarks completed;
     pool tested(driver, completed);
-    tested.set_limit(pool::smallest_piece);
+    tested.set_limit(pool::smallest_chunk);
     std::atomic<bool> asks{false};
     block* taken = nullptr;
     std::thread other;
@@ -446,7 +446,7 @@ bool is_served_beside_another(bool gives_back) {
         while (!asks) {
             std::this_thread::yield();
         }
-        for (int i = 0; i < 10; ++i) {  // not needed for the answer, only for it to be hard
+        for (int i = 0; i < 10; ++i) {  // not necessary for the answer, but makes it harder
             std::this_thread::yield();
         }
     };
@@ -465,7 +465,7 @@ bool is_served_beside_another(bool gives_back) {
     return taken != nullptr;
 }
 
-TEST(L6, WhoGivesBackWaitsForWhatAnotherThreadGivesBack) {
+TEST(L6, AThreadThatGivesBackWaitsForWhatAnotherGivesBack) {
     busy_driver driver;
     set_watermarks completed;
     pool tested(driver, completed);

@@ -1,5 +1,5 @@
-// The pool's core: who gets which memory, and what its first accesses must come after (rule L1). Streams are timelines
-// that the tests move on by hand.
+// The pool's core: which memory a stream gets, and what its first accesses must come after (rule L1). Streams are timelines
+// that the tests advance by hand.
 #include "memory_support.hpp"
 
 namespace weir::memory::test {
@@ -61,7 +61,7 @@ TEST_F(L1Reuse, AStreamThatDominatesTheDeathFrontierGetsIt) {
     completed.set(3, 2);
 }
 
-TEST_F(L1Reuse, CompleteMemoryIsAnybodys) {
+TEST_F(L1Reuse, CompleteMemoryIsForEveryStream) {
     tested.set_limit(2 * mib);
     block& all = get(2 * mib, 1);
     use(all, mark_at(1, 1));
@@ -198,7 +198,7 @@ TEST_F(L1Merge, NeighboursWhoseFrontiersDoNotCompareStayApart) {
     EXPECT_EQ(ask(2 * mib, 3), nullptr);
     EXPECT_EQ(wait_for, (point{1, 1})) << "the oldest";
     completed.set(1, 1);
-    block& both = get(2 * mib, 3);  // the one is complete: they compare
+    block& both = get(2 * mib, 3);  // one of them is complete: they can be compared
     EXPECT_EQ(waits_of(both, 3), (std::vector<point>{{2, 1}}));
     drop(both);
 }

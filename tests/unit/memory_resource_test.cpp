@@ -1,4 +1,4 @@
-// Memory resources (rule L6): what every one of them and every stack of two promises, and what each is for.
+// Memory resources (rule L6): the promises of each one and of each stack of two, and the purpose of each.
 #include "weir/memory_resource.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/reaper.hpp"
+#include "runtime/lifetime/reaper.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
@@ -31,10 +31,11 @@ public:
     explicit heap(std::atomic<int>& drops) : drops_(&drops) {}
 
 private:
-    buffer make(std::size_t bytes, const stream_ref& on, const source_location& where) override {
-        void* const memory = ::operator new (bytes, std::align_val_t{256});
+    buffer make(std::size_t bytes, std::size_t alignment, const stream_ref& on, const source_location& where) override {
+        const std::align_val_t aligned{alignment};
+        void* const memory = ::operator new(bytes, aligned);
         return buffer::wrap(
-            memory, bytes, on.device(), [memory] { ::operator delete (memory, std::align_val_t{256}); }, where);
+            memory, bytes, on.device(), [memory, aligned] { ::operator delete(memory, aligned); }, where);
     }
     void dropped(std::uint64_t /*id*/, std::size_t /*bytes*/) noexcept override { ++*drops_; }
 
@@ -133,13 +134,13 @@ TEST_P(L6Resource, MemoryOutlivesScopeAndHandle) {
 
 TEST_P(L6Resource, DroppingPendingMemoryNeitherBlocksNorLetsItGoTooEarly) {
     if (forgets()) {
-        // That is what it is for: see L1C11 and the others in the conformance tests.
+        // That is its purpose: see L1C11 and the others in the conformance tests.
         GTEST_SUCCEED();
         return;
     }
     const stream reader;
     gate held;
-    const array seen = zeros(1024, dtype::float64, reader);
+    array seen = zeros(1024, dtype::float64, reader);
     const memory::use scope(make());
     array x = full(1024, 3, dtype::float64, s);
     held.hold(reader);
@@ -239,8 +240,8 @@ TEST(L6Use, IsOfItsThreadAndItsDevice) {
     const auto b = memory::counting();
     const memory::use all(a);
     const memory::use one(b, sim(0));
-    const array x = full(100, 7, dtype::float64, on_sim);
-    const array y = empty(100, dtype::float64, on_cpu);
+    array x = full(100, 7, dtype::float64, on_sim);
+    array y = empty(100, dtype::float64, on_cpu);
     std::thread([] {
         const stream s;
         (void)buffer(64, s);
@@ -271,7 +272,7 @@ TEST(L6Use, AResourceMayUseBuffersItself) {
     int lines = 0;
     const resource_ptr logged = memory::logging([&](std::string_view) {
         ++lines;
-        (void)buffer(64, s);  // the pool's: not through the resource that is at work
+        (void)buffer(64, s);  // the pool's: not through the resource under test
     });
     const memory::use scope(logged);
     (void)buffer(64, s);
@@ -287,7 +288,8 @@ TEST(L6Use, AResourceOnTheStackIsRefused) {
 
 TEST(L6Use, AResourceThatGivesTooLittleIsRefused) {
     struct stingy final : memory_resource {
-        buffer make(std::size_t bytes, const stream_ref& on, const source_location& where) override {
+        buffer make(std::size_t bytes, std::size_t /*alignment*/, const stream_ref& on,
+                    const source_location& where) override {
             return buffer(bytes / 2, on, where);
         }
     };
@@ -338,10 +340,10 @@ TEST(L6Logging, WritesALineOfJsonForEachEvent) {
     EXPECT_EQ(lines[2], (nlohmann::json{{"event", "drop"}, {"id", id}, {"bytes", 4096}}));
 }
 
-TEST(L6Logging, ASinkThatThrowsDisturbsNobody) {
+TEST(L6Logging, ASinkThatThrowsDisturbsNothing) {
     const stream s;
     const memory::use scope(memory::logging([](std::string_view) { throw 1; }));
-    const array x = full(10, 2, dtype::float64, s);
+    array x = full(10, 2, dtype::float64, s);
     EXPECT_EQ(x.read<double>()[9], 2);
 }
 
@@ -389,7 +391,7 @@ TEST(L6Failing, TheSameSeedFailsTheSameAllocations) {
     EXPECT_THROW((void)memory::failing({.probability = -0.5}), argument_error);
 }
 
-// Where there is a driver, the same holds of the driver's memory.
+// With a driver, the same holds for the driver's memory.
 TEST(L6Shared, PinnedAndManagedMemoryArePlainMemoryWhereThereIsNoDriver) {
     const stream host(cpu());
     const stream s(sim(0));
@@ -397,9 +399,9 @@ TEST(L6Shared, PinnedAndManagedMemoryArePlainMemoryWhereThereIsNoDriver) {
         const memory::use scope(from);
         return full(4, value, dtype::float64, on);
     };
-    const array pinned_memory = make(host, 3, memory::pinned());
-    const array managed_memory = make(s, 0, memory::managed());
-    EXPECT_TRUE(managed_memory.buffer().host_reachable());
+    array pinned_memory = make(host, 3, memory::pinned());
+    array managed_memory = make(s, 0, memory::managed());
+    EXPECT_TRUE(managed_memory.buffer().host_reachable(detail::key));
     copy(s, managed_memory, pinned_memory).synchronize();
     const host_view<double> seen = managed_memory.write<double>();
     EXPECT_EQ(static_cast<const void*>(seen.span().data()), managed_memory.device_data()) << "the memory itself";

@@ -1,4 +1,4 @@
-// What the unit tests of memory/ share: a pool on which marks stand for streams.
+// Shared by the unit tests of memory/: a pool on which marks stand for streams.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ inline constexpr std::size_t mib = 1024 * kib;
 
 using weir::test::fake_driver;
 
-/// A pool whose streams are timelines that the test moves on by hand.
+/// A pool whose streams are timelines that the test advances by hand.
 class PoolTest : public ::testing::Test {
 protected:
     /// Asks as a stream does; null if the pool has nothing to give now.

@@ -1,4 +1,4 @@
-// Taking and giving back memory on one stream asks nothing of the system. The kernel is the judge: it ends the process at
+// Taking and giving back memory on one stream makes no system call. The kernel checks it: it ends the process at
 // the first call that the test's thread makes.
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-/// From now on the calling thread may end the process, and nothing else. False if the system does not know how.
+/// From now on the calling thread may end the process, and make no other system call. False if the system does not support this.
 bool forbid_system_calls() {
     std::array<sock_filter, 4> program{{
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -34,7 +34,7 @@ bool forbid_system_calls() {
 constexpr int all_went_well = 0;
 constexpr int no_filter = 3;
 
-/// Runs `work` a few times, so that all is there that is kept, and then without the system. Ends the process.
+/// Runs `work` a few times, so that everything that is kept exists, and then without system calls. Ends the process.
 template <class Work>
 [[noreturn]] void run_without_the_system(Work&& work) {
     for (int i = 0; i < 100; ++i) {
@@ -67,7 +67,7 @@ TEST_F(L1SystemCallsDeathTest, NeitherDoArraysThatComeAndGo) {
     EXPECT_EXIT(
         {
             const stream on(cpu());
-            run_without_the_system([&] { const array x = empty({64, 8}, dtype::float64, on); });
+            run_without_the_system([&] { array x = empty({64, 8}, dtype::float64, on); });
         },
         ::testing::ExitedWithCode(all_went_well), "");
 }

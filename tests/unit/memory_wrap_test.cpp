@@ -1,4 +1,4 @@
-// Memory that others own: tracked as any other, let go of once its last access is over (rule L4).
+// Memory that others own: tracked like any other, released once its last access is over (rule L4).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "runtime/reaper.hpp"
+#include "runtime/lifetime/reaper.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
@@ -33,7 +33,7 @@ protected:
 TEST_F(L4Wrap, IsTheOwnersMemoryAndNotThePools) {
     const memory::statistics before = weir::memory::stats();
     {
-        const array x = wrapped();
+        array x = wrapped();
         EXPECT_EQ(x.buffer().data(), reinterpret_cast<std::byte*>(memory.data()));
         EXPECT_EQ(x.buffer().bytes(), sizeof(memory));
         EXPECT_EQ(x.device().name(), "cpu");
@@ -50,10 +50,10 @@ TEST_F(L4Wrap, IsTheOwnersMemoryAndNotThePools) {
 TEST_F(L4Wrap, IsOrderedAsAnyOtherMemory) {
     const stream other;
     gate held;
-    const array x = wrapped();
+    array x = wrapped();
     held.hold(s);
     fill(s, x, 3);
-    const array y = zeros(count, dtype::float64, other);
+    array y = zeros(count, dtype::float64, other);
     copy(other, y, x);  // read after write, on another stream
     EXPECT_FALSE(x.ready());
     held.open();
@@ -63,11 +63,11 @@ TEST_F(L4Wrap, IsOrderedAsAnyOtherMemory) {
 TEST_F(L4Wrap, ControlWithoutOrderingTheReaderIsTooEarly) {
     const stream other;
     gate held;
-    const array x = wrapped();
+    array x = wrapped();
     held.hold(s);
     const ordering_scope manual(ordering_mode::manual);
     fill(s, x, 3);
-    const array y = zeros(count, dtype::float64, other);
+    array y = zeros(count, dtype::float64, other);
     copy(other, y, x).synchronize();
     EXPECT_EQ(y.read<double>()[0], 0);
     held.open();
@@ -78,7 +78,7 @@ TEST_F(L4Wrap, IsLetGoOfAfterTheLastAccessAndNotBefore) {
     const stream other;
     gate first;
     gate second;
-    const array y = zeros(count, dtype::float64, other);
+    array y = zeros(count, dtype::float64, other);
     first.hold(s);
     second.hold(other);
     array x = wrapped();
@@ -98,7 +98,7 @@ TEST_F(L4Wrap, IsLetGoOfAfterTheLastAccessAndNotBefore) {
 TEST_F(L4Wrap, ControlFreedOnAnotherStreamItGoesTooEarly) {
     // A release in the order of a stream that does not know the reader, as a deleter without a stream would do it.
     gate held;
-    const array y = zeros(count, dtype::float64, s);
+    array y = zeros(count, dtype::float64, s);
     s.synchronize();
     held.hold(s);
     array x = wrapped();
@@ -114,7 +114,7 @@ TEST_F(L4Wrap, ControlFreedOnAnotherStreamItGoesTooEarly) {
 TEST_F(L4Wrap, TheHostsViewKeepsIt) {
     std::optional<host_view<const double>> view;
     {
-        const array x = wrapped();
+        array x = wrapped();
         fill(s, x, 2);
         view.emplace(x.read<double>());
     }
@@ -133,7 +133,7 @@ TEST_F(L4Wrap, TheOwnerMayBeAnythingThatMoves) {
         const buffer a = buffer::wrap(memory.data(), 64, cpu(), std::move(shared));
         const buffer b = buffer::wrap(&memory[8], 64, cpu(), std::move(only));
         const buffer c = buffer::wrap(&memory[16], 64, cpu(), function);
-        const buffer d = buffer::wrap(&memory[24], 64, cpu(), nullptr);  // lives as long as its user says
+        const buffer d = buffer::wrap(&memory[24], 64, cpu(), nullptr);  // lives as long as its owner says
         const buffer copied = c;
         EXPECT_NE(a.unique_id(), b.unique_id());
         EXPECT_FALSE(watched.expired());
@@ -142,7 +142,7 @@ TEST_F(L4Wrap, TheOwnerMayBeAnythingThatMoves) {
     EXPECT_EQ(released, 1);
 }
 
-TEST_F(L4Wrap, AnOwnerThatThrowsHarmsNobody) {
+TEST_F(L4Wrap, AnOwnerThatThrowsHarmsNothing) {
     {
         const buffer a = buffer::wrap(memory.data(), 64, cpu(), [] { throw std::runtime_error("no"); });
         const buffer b = buffer::wrap(memory.data(), 64, cpu(), [] { throw 3; });
@@ -164,7 +164,7 @@ TEST_F(L4Wrap, AnOwnerThatThrowsHarmsNobody) {
 
 TEST_F(L4Wrap, AnOwnerMayUseWeir) {
     const stream other;
-    const array y = zeros(count, dtype::float64, other);
+    array y = zeros(count, dtype::float64, other);
     gate held;
     held.hold(s);
     array x(buffer::wrap(memory.data(), sizeof(memory), cpu(),
@@ -190,7 +190,7 @@ TEST_F(L4Wrap, BadRangesAreRefusedAndTheOwnerIsNotCalled) {
     EXPECT_EQ(released, 0);
     const buffer odd = buffer::wrap(reinterpret_cast<std::byte*>(memory.data()) + 4, 64, cpu(), owner);
     try {
-        const array x(odd, dtype::float64, 2);
+        array x(odd, dtype::float64, 2);
         FAIL() << "the elements would be misaligned";
     } catch (const argument_error& refused) {
         EXPECT_NE(std::string(refused.what()).find("multiple of 8"), std::string::npos) << refused.what();
@@ -205,7 +205,7 @@ TEST_F(L4Wrap, NoBytesAreNoMemory) {
     EXPECT_FALSE(none);
 }
 
-/// Wrapped, used on any stream and dropped by eight threads: each goes once, after its writer.
+/// Eight threads wrap memory, use it on any stream and drop it: each is released once, after its writer.
 TEST_F(L4Wrap, EightThreadsWrapUseAndDrop) {
     constexpr int each = 200;
     const std::vector<stream> streams(4);
@@ -218,12 +218,12 @@ TEST_F(L4Wrap, EightThreadsWrapUseAndDrop) {
                 const double value = 1 + id * 1000.0 + i;
                 auto owned = std::make_unique<std::array<double, 64>>();
                 double* const data = owned->data();
-                const array x(buffer::wrap(data, 64 * sizeof(double), cpu(),
-                                           [&, value, owned = std::move(owned)] {
-                                               early += (*owned)[63] == value ? 0 : 1;
-                                               ++gone;
-                                           }),
-                              dtype::float64, 64);
+                array x(buffer::wrap(data, 64 * sizeof(double), cpu(),
+                                     [&, value, owned = std::move(owned)] {
+                                         early += (*owned)[63] == value ? 0 : 1;
+                                         ++gone;
+                                     }),
+                        dtype::float64, 64);
                 fill(streams[(id + i) % 4], x, 0);
                 fill(streams[(id + 3 * i) % 4], x, value);
             }
@@ -240,7 +240,7 @@ TEST_F(L4Wrap, EightThreadsWrapUseAndDrop) {
 TEST_F(L4Wrap, ChecksSeeItAsTheySeeAnyMemory) {
     check_scope scope({.assume_manual = true});
     const stream other;
-    const array x = wrapped();
+    array x = wrapped();
     fill(s, x, 1);
     fill(other, x, 2);
     s.synchronize();

@@ -44,7 +44,7 @@ struct mutex_state {
 enum class mutex_fault : std::uint8_t {
     none,
     no_barrier,             ///< the sleeper does not call membarrier
-    no_look_for_sleepers,   ///< the owner lets go without a look at who sleeps
+    no_look_for_sleepers,   ///< the owner releases the lock and does not check for sleepers
     no_compare,             ///< the sleeper sleeps although the lock is free
     says_it_after_trying,   ///< the sleeper counts itself after the last try and before it sleeps
     takes_it_by_two_steps,  ///< a load and a store in place of the exchange
@@ -52,7 +52,7 @@ enum class mutex_fault : std::uint8_t {
 
 struct mutex_model {
     mutex_fault fault = mutex_fault::none;
-    bool has_process_barrier = true;  ///< else sleepers look again each millisecond
+    bool has_process_barrier = true;  ///< else sleepers try again every millisecond
     std::size_t used_threads = threads;
     std::uint8_t rounds = 1;
 
@@ -116,7 +116,7 @@ struct mutex_model {
                 break;
             case at::sleep:
                 name = "sleep";
-                next.memory.fence(i);  // the system's own
+                next.memory.fence(i);  // the system call's own fence
                 where = next.memory.in_memory(held) == 1 || fault == mutex_fault::no_compare ? at::asleep : at::load;
                 break;
             case at::asleep:
@@ -155,7 +155,7 @@ struct mutex_model {
         possible.add(i, name, next);
     }
 
-    /// An atomic exchange; or what is no lock at all.
+    /// An atomic exchange; or, with the fault, two steps that are no lock.
     [[nodiscard]] bool take(mutex_state& next, std::size_t i) const {
         if (fault == mutex_fault::takes_it_by_two_steps) {
             next.memory.store_at_once(i, held, 1);  // the load before it said that the lock is free

@@ -1,4 +1,4 @@
-// A model of how backend::recorded_queue and backend::cuda::submission hand work over (recorded_queue.hpp, .cpp, straight.cpp,
+// A model of how backend::recorded_queue and backend::cuda::submission_queue hand work over (recorded_queue.hpp, .cpp, fast_path.cpp,
 // queue.cpp), step for step: two threads enqueue into one stream, and one operation waits for what a third thread completes.
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t programs = 2;
 [[maybe_unused]] constexpr std::size_t waited_for =
-    programs;  ///< the thread that completes what an operation waits for, and then passes on
+    programs;  ///< the thread that completes what an operation waits for, and then submits the operation
 constexpr std::size_t threads = programs + 1;
 constexpr std::uint8_t each = 2;  ///< operations of each thread
 constexpr std::uint8_t operations = programs * each;
@@ -25,7 +25,7 @@ constexpr std::size_t waiting_thread = 1;
 
 enum class at : std::uint8_t {
     lock,            ///< stream_state::mutex
-    ask_if_pending,  ///< submission::claim_if_free
+    ask_if_pending,  ///< submission_queue::claim_if_free
     claim,           ///< claim_alone
     carry_out,
     rest_alone,
@@ -36,10 +36,10 @@ enum class at : std::uint8_t {
     take_unclaimed,    ///< and the exchange
     // work_off
     look,    ///< look_past
-    passes,  ///< pass: the wait is over, or this is told (hold_until, timeline::wait)
+    passes,  ///< pass: the wait is over, or its end will be notified (hold_until, timeline::wait)
     work,
     rest,
-    complete,  ///< of the thread that completes
+    complete,  ///< by the thread that completes
     over
 };
 
@@ -52,18 +52,18 @@ struct record {
 struct queue_state {
     std::array<at, threads> where{};
     std::array<std::uint8_t, threads> left{};   ///< operations that the thread will enqueue
-    std::array<std::uint8_t, threads> epoch{};  ///< that the thread has in hand
-    std::array<bool, threads> works{};          ///< has the queue in hand
-    std::array<bool, threads> is_straight{};
+    std::array<std::uint8_t, threads> epoch{};  ///< the epoch that the thread is enqueuing
+    std::array<bool, threads> works{};          ///< the thread works off the queue
+    std::array<bool, threads> on_fast_path{};
     std::array<record, operations> records{};
     std::uint8_t recorded = 0;
     std::uint8_t taken = 0;
-    std::int8_t ran = 0;  ///< ran_, of the thread that works off
+    std::int8_t ran = 0;  ///< ran_, of the thread that works off the queue
     std::int8_t pending = 0;
     bool unclaimed = false;
     bool locked = false;
-    bool is_over = false;      ///< what the operation waits for
-    bool is_held = false;      ///< it waits, and is to be told
+    bool is_over = false;      ///< the operation that is waited for
+    bool is_held = false;      ///< the waiting operation is held until it is notified
     std::uint8_t last = 0;     ///< epoch
     std::uint8_t entered = 0;  ///< up to this
     bool is_out_of_order = false;
@@ -72,11 +72,11 @@ struct queue_state {
 
 enum class queue_fault : std::uint8_t {
     none,
-    claims_what_is_pending,  ///< claim does not ask whether another thread has the queue
-    leaves_what_came,        ///< carry_out does not go on with what was recorded meanwhile
+    claims_what_is_pending,  ///< claim does not check whether another thread works off the queue
+    leaves_what_came,        ///< carry_out does not continue with what was recorded meanwhile
     takes_it_by_a_load,      ///< flush does not take `unclaimed_` by an exchange
-    rests_with_a_store,      ///< rest sets the counter to 0 without a look at what was counted meanwhile
-    schedules_always,        ///< submit schedules the queue also where another thread has it
+    rests_with_a_store,      ///< rest sets the counter to 0 and ignores what was counted meanwhile
+    schedules_always,        ///< submit schedules the queue also if another thread works it off
 };
 
 struct queue_model {
@@ -100,7 +100,7 @@ struct queue_model {
         }
     }
 
-    /// Null if the thread does something else, or nothing.
+    /// Null if the thread is not at one of these steps.
     [[nodiscard]] const char* enqueue(queue_state& next, std::size_t i) const {
         at& where = next.where[i];
         switch (where) {
@@ -119,7 +119,7 @@ struct queue_model {
             case at::claim:
                 next.pending = 1;
                 next.works[i] = true;
-                next.is_straight[i] = true;
+                next.on_fast_path[i] = true;
                 where = at::unlock;
                 return "claim: takes the queue";
             case at::record:
@@ -134,7 +134,7 @@ struct queue_model {
                 return "submit: counts it";
             case at::unlock:
                 next.locked = false;
-                where = next.is_straight[i] ? at::carry_out : at::ask_if_unclaimed;
+                where = next.on_fast_path[i] ? at::carry_out : at::ask_if_unclaimed;
                 return "unlocks the stream";
             case at::carry_out:
                 enter(next, next.epoch[i]);
@@ -142,7 +142,7 @@ struct queue_model {
                 return "carry_out: puts it into the driver's stream";
             case at::rest_alone: {
                 const bool rests = next.pending-- == 1 || fault == queue_fault::leaves_what_came;
-                next.is_straight[i] = false;
+                next.on_fast_path[i] = false;
                 next.works[i] = !rests;
                 where = rests ? again(next, i) : at::look;
                 return "carry_out: rests";

@@ -43,24 +43,24 @@ using set = std::uint8_t;
 struct timeline_state {
     buffered_memory<waiters + 1, 1> completed;
     set newcomers = 0;
-    set in_order = 0;  ///< of the thread that completes: first_ to last_
+    set in_order = 0;  ///< of the completing thread: first_ to last_
     std::array<at, waiters + 1> where{};
-    std::array<set, waiters + 1> in_hand{};        ///< who is to be told by the thread
-    std::array<set, waiters> rest{};               ///< who is to be put back by the thread
-    std::array<std::uint8_t, waiters> earliest{};  ///< that the rest wants
-    std::array<std::uint8_t, waiters> told{};      ///< how often
-    std::array<bool, waiters> is_kept{};           ///< wait said true
-    std::uint8_t epoch = 0;                        ///< the last that was begun to complete
-    bool is_early = false;                         ///< a waiter was told too early
+    std::array<set, waiters + 1> in_hand{};        ///< the waiters that the thread is to notify
+    std::array<set, waiters> rest{};               ///< the waiters that the thread is to put back
+    std::array<std::uint8_t, waiters> earliest{};  ///< the earliest epoch that the rest wants
+    std::array<std::uint8_t, waiters> told{};      ///< how often each waiter was notified
+    std::array<bool, waiters> is_kept{};           ///< wait returned true
+    std::uint8_t epoch = 0;                        ///< the last epoch whose completion was begun
+    bool is_early = false;                         ///< a waiter was notified too early
     auto operator<=>(const timeline_state&) const = default;
 };
 
 enum class timeline_fault : std::uint8_t {
     none,
-    no_second_ask,              ///< wait does not look again once it is in the list
-    looks_before_it_completes,  ///< complete looks for newcomers first
+    no_second_ask,              ///< wait does not check again once it is in the list
+    looks_before_it_completes,  ///< complete checks for newcomers first
     plain_store,                ///< completed_ is written with release order alone
-    no_last_compare,            ///< tell_newcomers does not look again after it has put the rest back
+    no_last_compare,            ///< tell_newcomers does not check again after it has put the rest back
     forgets_the_rest,           ///< tell_newcomers does not put it back
 };
 
@@ -205,7 +205,7 @@ struct timeline_model {
         return earliest;
     }
 
-    /// False if the thread has nothing more to tell.
+    /// False if the thread has no waiter left to notify.
     [[nodiscard]] static bool tell_one(timeline_state& next, std::size_t by) {
         for (std::size_t i = 0; i < waiters; ++i) {
             const auto one = static_cast<set>(1U << i);
@@ -227,7 +227,7 @@ struct timeline_model {
             if (now.told[i] > 1) {
                 return "a waiter is told twice";
             }
-            // It may be gone: no list may lead to it.
+            // The waiter may be gone: it must be in no list.
             if (now.told[i] == 1 && ((now.newcomers | now.in_order) & (1U << i)) != 0) {
                 return "a waiter that was told is still in a list";
             }

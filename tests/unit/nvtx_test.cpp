@@ -1,5 +1,5 @@
-// WEIR_NVTX: ranges by name around the enqueueing of operations. It is decided once for a process, so each test runs this
-// program again, with a library or a tool of the tests' own that writes down what it is called with.
+// WEIR_NVTX: named ranges around the enqueueing of operations. A process decides once, so each test runs this program again,
+// with a library or a tool of the tests that writes down its calls.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ using ::testing::Not;
 
 TEST(Nvtx, DISABLED_a_program) {
     const stream s(cpu());
-    const array x = empty({4}, dtype::float64, s);
+    array x = empty({4}, dtype::float64, s);
     parallel_for(
         on(s).label("outer"), x.size(), [](std::size_t i, std::span<double> to) { to[i] = 1; }, out(x.view<double>()));
     host_task(on(s).label("second"), [] {});
@@ -75,7 +75,7 @@ TEST(Nvtx, V2AProfilersToolComesFirst) {
               "tool push outer\ntool pop \ntool push second\ntool pop \n");
 }
 
-TEST(Nvtx, V2ControlWithoutItNobodyIsCalled) {
+TEST(Nvtx, V2ControlWithoutItNothingIsCalled) {
     for (const char* const off : {"", "WEIR_NVTX= ", "WEIR_NVTX=0 "}) {
         const outcome found = run_with(off + tool + " " + library);
         EXPECT_EQ(found.calls, "") << off;

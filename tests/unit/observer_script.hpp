@@ -5,18 +5,19 @@
 #include <string>
 #include <vector>
 
-#include "runtime/observer.hpp"
+#include "observe/observer.hpp"
+#include "weir/access.hpp"
 
 namespace weir::testing {
 
-/// A made-up program whose story is told to one observer, as the runtime would tell it: unit tests of observers need
-/// neither a device nor luck.
+/// A made-up program, reported to one observer as the runtime would report it: unit tests of observers need
+/// neither a device nor luck with timing.
 class observer_script {
 public:
-    explicit observer_script(runtime::observer& told) : told_(&told) {}
+    explicit observer_script(observe::observer& told) : told_(&told) {}
 
     struct stream {
-        runtime::stream_info info;
+        observe::stream_info info;
         std::string name;
         frontiers::epoch tail = 0;
         [[nodiscard]] frontiers::point at() const { return {info.timeline, tail}; }
@@ -26,12 +27,13 @@ public:
         order::access_mode mode = order::access_mode::read;
         order::footprint where = {0, 64};
         ordering_mode ordering = ordering_mode::manual;
+        observe::certainty touches = observe::certainty::definite;
     };
 
-    /// A new stream; on a timeline that had another one before if `after` is given; a queue that was adopted if its number
-    /// is.
+    /// A new stream. With `after`: on a timeline that another stream had before. With `queue`: a stream adopted from the queue of that
+    /// number.
     stream& make_stream(const std::string& name, const stream* after = nullptr, std::uint64_t queue = 0,
-                        runtime::default_kind default_of = runtime::default_kind::none) {
+                        observe::default_kind default_of = observe::default_kind::none) {
         stream& made = streams_.emplace_back();
         made.name = name;
         made.info.id = streams_.size() + 10;  // not the number of the timeline
@@ -47,14 +49,14 @@ public:
 
     static source_location line(std::uint32_t number) { return {"program.cpp", "run", number}; }
 
-    /// 64 bytes of memory for `resource`, by default a piece of its own.
+    /// 64 bytes of memory for `resource`, by default at an address of its own.
     void allocate(const stream& on, std::uint64_t resource, std::uint32_t number, std::uint64_t address = 0) {
         const std::uint64_t own = 0x10000 + 0x1000 * resource;
         told_->allocated({resource, 64, "cpu", address == 0 ? own : address, &on.info, line(number)});
     }
-    /// One of several owners lets go.
+    /// One of several owners releases the memory.
     void release(std::uint64_t resource) { told_->released(resource); }
-    /// The last one does.
+    /// The last owner releases it.
     void drop(std::uint64_t resource) {
         release(resource);
         told_->dropped(resource);
@@ -63,30 +65,26 @@ public:
     /// Enqueues an operation; its label is a literal.
     frontiers::point enqueue(stream& on, std::uint32_t number, const std::vector<access>& accesses,
                              const std::vector<frontiers::point>& after = {}, const char* label = nullptr,
-                             const std::vector<runtime::observed_wait>& waits = {},
+                             const std::vector<observe::observed_wait>& waits = {},
                              const std::vector<order::elision>& elisions = {},
                              const std::vector<frontiers::point>& entries = {}) {
-        std::vector<runtime::observed_access> observed;
+        std::vector<observe::observed_access> observed;
         for (const access& one : accesses) {
-            observed.push_back({one.resource, 64, one.where, one.mode, one.ordering});
-        }
-        std::vector<completion> completions;
-        for (const frontiers::point& one : after) {
-            completions.emplace_back(one.timeline, one.at, nullptr);
+            observed.push_back({one.resource, 64, one.where, one.mode, one.ordering, false, one.touches});
         }
         told_->operation({&on.info,
                           ++on.tail,
                           {label, line(number)},
                           runtime::work_kind::device,
                           observed,
-                          completions,
+                          after,
                           waits,
                           elisions,
                           entries});
         return on.at();
     }
-    /// An operation on memory that is shared with a package, which works in `queue`: starts after what is there, and hands
-    /// back. `left_to_weir`: not for safety's sake alone.
+    /// An operation on memory that is shared with a package, which works in `queue`: it starts after the work there, and hands the memory
+    /// back. `left_to_weir`: Weir orders it, and not only for check's sake.
     void enqueue_between(stream& on, stream& queue, std::uint32_t number, const std::vector<access>& accesses,
                          bool left_to_weir = true) {
         const frontiers::point entry = enter(queue);
@@ -94,7 +92,7 @@ public:
                 left_to_weir ? std::vector{entry} : std::vector<frontiers::point>{});
         hand_back(queue, on.at(), left_to_weir);
     }
-    /// A moment that stands for what others have put into a queue.
+    /// A moment that stands for the work that others have put into a queue.
     frontiers::point enter(stream& queue) {
         ++queue.tail;
         return record(queue, 0);
@@ -102,7 +100,7 @@ public:
     void hand_back(stream& queue, frontiers::point done, bool left_to_weir = true) {
         enqueue(queue, 0, {}, {}, "hand back", {{done, order::reason::exit, !left_to_weir}});
     }
-    /// A package says that it has used a resource.
+    /// A package reports that it has used a resource.
     void use(std::uint64_t resource, stream& queue) {
         told_->package_used(resource, {0, 64}, order::access_mode::write, enter(queue));
     }
@@ -116,21 +114,25 @@ public:
               std::uint32_t number = 0) {
         ++on.tail;
         told_->stream_waits(on.info, on.tail, target, event,
-                            issued ? runtime::wait_made::issued : runtime::wait_made::implied, line(number));
+                            issued ? observe::wait_made::issued : observe::wait_made::implied, line(number));
     }
-    /// The device puts the stream behind `target` by itself.
+    /// The device itself orders the stream after `target`.
     void follow(stream& on, frontiers::point target) {
         ++on.tail;
-        told_->stream_waits(on.info, on.tail, target, 0, runtime::wait_made::by_device, line(0));
+        told_->stream_waits(on.info, on.tail, target, 0, observe::wait_made::by_device, line(0));
     }
     void host_waits(frontiers::point target) { told_->host_waited(target, line(0)); }
     void host_meets(stream& queue) { told_->host_met_package(enter(queue)); }
+    /// The host asks whether an access may conflict with anything pending; the answer is no.
+    void host_finds_ready(const access& one) {
+        told_->host_found_ready({one.resource, 64, one.where, one.mode, one.ordering, false, one.touches});
+    }
     void host_accesses(const access& one, std::uint32_t number) {
-        told_->host_access({one.resource, 64, one.where, one.mode, one.ordering}, line(number));
+        told_->host_access({one.resource, 64, one.where, one.mode, one.ordering, false, one.touches}, line(number));
     }
 
 private:
-    runtime::observer* told_;
+    observe::observer* told_;
     std::deque<stream> streams_;
     frontiers::timeline_id next_timeline_ = 0;
 };
@@ -140,6 +142,11 @@ inline observer_script::access reads(std::uint64_t resource, order::footprint wh
 }
 inline observer_script::access writes(std::uint64_t resource, order::footprint where = {0, 64}) {
     return {resource, order::access_mode::write, where, ordering_mode::manual};
+}
+/// The access may touch what it names, or not.
+inline observer_script::access possibly(observer_script::access one) {
+    one.touches = observe::certainty::possible;
+    return one;
 }
 inline observer_script::access automatic(observer_script::access one) {
     one.ordering = ordering_mode::automatic;

@@ -1,4 +1,4 @@
-// Death frontiers: what a new owner of memory inherits from the former one (rules L1, O5).
+// Death frontiers: the accesses that a new owner of memory inherits from the former one (rules L1, O5).
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -14,7 +14,7 @@ constexpr std::uint64_t size = 100;
 const footprint whole{0, size};
 const footprint some{40, 41};
 
-// A piece of memory, and the waits that the next access of timeline 9, which knows nothing, would need.
+// One resource, and the waits that the next access of timeline 9, which is ordered after nothing, would need.
 struct tracked {
     void record(history& into, const footprint& where, access_mode mode, const mark& when) {
         into.reserve(1);
@@ -117,7 +117,7 @@ TEST(L1, MergedBlocksDropWhatTheOtherImplies) {
 }
 
 // The new owner's first write covers the memory and is ordered after the former owner. Its second access is manual and
-// not ordered after its first, which is the program's affair; but it must not run before the former owner is through,
+// not ordered after its first, which is up to the program. But it must not run before the former owner's accesses are complete,
 // since that would corrupt another array.
 TEST(L1, ACoveringWriteOfTheNewOwnerDoesNotHideTheFormerOne) {
     tracked block;

@@ -11,7 +11,7 @@
 namespace weir::order {
 namespace {
 
-/// A strided array as the test writes it down, and the bytes that it touches, one by one: shares no code with the engine.
+/// A strided array as the test describes it, and the bytes that it touches, one by one: shares no code with the engine.
 struct strided_array {
     std::uint64_t offset = 0;
     std::vector<level> levels;
@@ -60,7 +60,7 @@ TEST(O3, WhatIsOneRunOfBytesIsARange) {
 }
 
 TEST(O3, ColumnsOfOneMatrixAreApart) {
-    // 100,000 rows: far too many to look at one by one.
+    // 100,000 rows: far too many to check one by one.
     const footprint left = tile(1000, 8, 0, 100000, 0, 500);
     const footprint right = tile(1000, 8, 0, 100000, 500, 1000);
     const footprint across = tile(1000, 8, 0, 100000, 499, 501);
@@ -150,7 +150,7 @@ TEST(O3, ComparesRandomStridedArraysAsTheirBytesSay) {
             ASSERT_EQ(fa.end, static_cast<std::uint64_t>(*in_a.rbegin()) + 1);
         }
     }
-    // The comparison must have had something to decide.
+    // The comparison must have decided some cases.
     EXPECT_GT(certain, 3000);
     EXPECT_GT(apart, 3000);
     EXPECT_GT(shaped, 1000);

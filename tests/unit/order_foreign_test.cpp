@@ -8,7 +8,7 @@
 namespace weir::order::test {
 namespace {
 
-/// What the runtime does: a fresh point, unless the operation runs on the package's own stream.
+/// As the runtime does: a fresh point, unless the operation runs on the package's own stream.
 void enter(plan& into, sequencer& package) {
     if (into.self() != package.timeline()) {
         const mark entry = package.enter_foreign();  // the package keeps its clock

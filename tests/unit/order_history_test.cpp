@@ -1,4 +1,4 @@
-// Histories: the pending accesses of one piece of memory (rules O1, O3, O5).
+// Histories: the pending accesses to one resource (rules O1, O3, O5).
 #include "order/history.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ const footprint whole{0, 100};
 const footprint left{0, 50};
 const footprint right{50, 100};
 
-// A piece of memory, and the waits that the next access of timeline 9, which knows nothing, would need.
+// One resource, and the waits that the next access of timeline 9, which is ordered after nothing, would need.
 struct tracked {
     void record(const footprint& where, access_mode mode, const mark& when) {
         past.reserve(1);
@@ -155,7 +155,7 @@ TEST(O3, AReadDropsNeitherWritesNorUnorderedReads) {
     EXPECT_EQ(memory.past.accesses().size(), 3U);
 }
 
-// Else whoever reads next would wait for the read.
+// Else the next reader would wait for the read.
 TEST(O3, AReadDoesNotStandForTheWriteBeforeItOfItsOwnStream) {
     tracked memory;
     memory.write(whole, mark_at(1, 1));
@@ -221,7 +221,7 @@ TEST(O3, BeyondTheBoundAccessesOfATimelineMerge) {
 
 TEST(O3, MergingIsConservative) {
     tracked memory;
-    // Every write has a range of its own and stays ordered before whoever touches that range, at its point or later.
+    // Every write has a range of its own and stays ordered before each access to that range, at its point or later.
     const epoch last = 3 * history::bound;
     for (epoch at = 1; at <= last; ++at) {
         memory.write({10 * at, 10 * at + 5}, mark_at(1, at));
@@ -318,7 +318,7 @@ TEST(O1, ConflictsAreVisitedWithTheirReason) {
     EXPECT_EQ(reasons, (std::vector{reason::write_after_write, reason::write_after_read}));
 }
 
-// A write that covers all that it comes after takes a shorter way (`record_covering`): the history is the same.
+// A write that covers everything it comes after takes a shorter path (`record_covering`): the history is the same.
 
 bool same_accesses(const history& a, const history& b) {
     return std::equal(a.accesses().begin(), a.accesses().end(), b.accesses().begin(), b.accesses().end(),
@@ -337,7 +337,7 @@ TEST(HistoryAfterAll, RecordsWhatTheClocksShow) {
     for (int program = 0; program < 2000; ++program) {
         history told;
         history found_out;
-        if (random() % 4 == 0) {  // of a former owner, which are never forgotten
+        if (random() % 4 == 0) {  // of a former owner: such accesses are never forgotten
             for (history* const one : {&told, &found_out}) {
                 one->reserve(1);
                 one->record(whole, access_mode::write, mark_at(9, 1), nothing_is_over);
@@ -382,7 +382,7 @@ TEST(HistoryCovering, RecordsWhatRecordDoes) {
     for (int program = 0; program < 2000; ++program) {
         history by_covering;
         history by_record;
-        if (random() % 4 == 0) {  // of a former owner, which are never forgotten
+        if (random() % 4 == 0) {  // of a former owner: such accesses are never forgotten
             for (history* const one : {&by_covering, &by_record}) {
                 one->reserve(1);
                 one->record(whole, access_mode::write, mark_at(1, 1), nothing_is_over);
@@ -445,7 +445,7 @@ TEST(HistoryCovering, IsForWritesThatCoverAllThatIsKept) {
     EXPECT_FALSE(covers(whole, access_mode::write)) << "a former owner's";
 }
 
-// What a short plan cannot tell it says, and what it tells is what a plan says.
+// A short plan reports the cases that it cannot handle; in the others its result is that of a plan.
 
 TEST(ShortPlan, FindsTheWaitsOfAPlan) {
     std::mt19937 random(11);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same programs each time

@@ -1,5 +1,5 @@
-// Histories and plans where a hundred streams and more use one piece of memory, against a list of everything that ever
-// happened: what is enough, and what is not needed (rules O1, O2, O3).
+// Histories and plans where a hundred streams and more use one resource, against a list of all accesses ever made: which waits are
+// sufficient, and which are not needed (rules O1, O2, O3).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct happened {
     std::map<timeline_id, epoch> after;
 };
 
-/// Many streams that use one piece of memory, and the plain list of what they did.
+/// Many streams that use one resource, and the plain list of their accesses.
 class many_streams {
 public:
     explicit many_streams(timeline_id count, unsigned seed) : random_(seed), completed_(count, 0) {
@@ -83,7 +83,7 @@ public:
         EXPECT_LE(history_.accesses().size(), history::bound + 2 * streams_.size());
     }
 
-    /// Everything up to a recent operation of a stream is over, with all before it.
+    /// Completes everything up to a recent operation of a stream, with everything before it.
     void complete_some() {
         const happened& until = all_[all_.size() - 1 - random(std::min<std::uint64_t>(all_.size(), 50))];
         for (const auto& [timeline, at] : until.after) {
@@ -93,19 +93,19 @@ public:
     }
 
     void keep_evidence(bool keep) { evidence_ = keep; }
-    /// Accesses of other streams that the history keeps although they are over.
+    /// Accesses of other streams that the history keeps although they are complete.
     [[nodiscard]] std::size_t kept_although_over(timeline_id of_others_than) const {
         return static_cast<std::size_t>(
             std::count_if(history_.accesses().begin(), history_.accesses().end(), [&](const past_access& past) {
                 return past.when.at.timeline != of_others_than && completed_.is_complete(past.when.at);
             }));
     }
-    /// So many accesses of other streams were gone when a read was recorded. A read covers none of these: they were over.
+    /// How many accesses of other streams were gone when a read was recorded. A read covers none of these: they were complete.
     [[nodiscard]] std::size_t forgotten_by_reads() const noexcept { return forgotten_by_reads_; }
     [[nodiscard]] std::size_t most_waits() const noexcept { return most_waits_; }
     [[nodiscard]] const history& past() const noexcept { return history_; }
 
-    /// The memory goes: what is left of its history implies everything that was not over.
+    /// The memory is dropped: what is left of its history implies everything that was not complete.
     void die() {
         history_.die(size, completed_);
         std::map<timeline_id, epoch> after;
@@ -203,7 +203,7 @@ TEST(ManyStreams, ReadsAndWritesOfParts) {
     world.die();
 }
 
-TEST(ManyStreams, OnePieceOfMemoryHandedOnThroughAllOfThem) {
+TEST(ManyStreams, OneChunkOfMemoryHandedOnThroughAllOfThem) {
     many_streams world(streams, 4);
     for (int round = 0; round < 3; ++round) {
         for (timeline_id by = 0; by < streams; ++by) {

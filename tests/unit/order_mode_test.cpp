@@ -1,4 +1,4 @@
-// Who orders: automatic or manual, by array, stream, scope and process (rule O5).
+// Ordering modes: automatic or manual, by array, stream, scope and process (rule O5).
 #include "order/mode.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ TEST(O5, TheProcessDecidesWhereNothingElseDoes) {
 }
 
 TEST(O5, TheInnermostWins) {
-    // Array, stream, scope, process: from the inside out. Whoever speaks first decides, whatever the outer ones say.
+    // Array, stream, scope, process: from the inside out. The innermost mode that is set decides, whatever the outer ones are.
     for (const ordering_mode inner : {manual, automatic}) {
         const ordering_mode outer = inner == manual ? automatic : manual;
         for (const auto& scope : {silent, std::optional{outer}}) {

@@ -1,4 +1,4 @@
-// Plans: from what an operation must come after to the waits that are missing (rules O1, O2, O10).
+// Plans: from the points that an operation must come after to the waits that are missing (rules O1, O2, O10).
 #include "order/plan.hpp"
 
 #include <gtest/gtest.h>

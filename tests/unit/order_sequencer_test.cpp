@@ -11,7 +11,7 @@
 namespace weir::order::test {
 namespace {
 
-// Makes `stream` wait for `target`, as `stream.wait(event)` does. Gives the number of waits issued.
+// Makes `stream` wait for `target`, as `stream.wait(event)` does. Returns the number of waits issued.
 std::size_t wait_for(sequencer& stream, const mark& target) {
     const nothing_completes completed;
     plan p = stream.next(completed);
@@ -52,7 +52,7 @@ TEST(S2, RecordOnAStreamThatRanNothingNeedsNoWait) {
     EXPECT_EQ(wait_for(other, stream.record()), 0U);
 }
 
-TEST(S2, RecordOnAStreamThatRanNothingSaysNothingAboutWhoHadTheTimelineBefore) {
+TEST(S2, RecordOnAStreamThatRanNothingSaysNothingAboutTheTimelinesFormerOwner) {
     const sequencer heir{1, 41};
     EXPECT_EQ(heir.record().at.at, 0U);
 }
@@ -72,8 +72,8 @@ TEST(S2, AnEventHoldsWhatItsStreamWaitedFor) {
     EXPECT_TRUE(covers(event, {3, 4}));
 }
 
-// The stream waits, runs nothing, and is recorded again: the second event means more than the first, and knowing the
-// first must not pass for knowing the second.
+// The stream waits, runs nothing, and an event is recorded again: the second event covers more than the first, and a stream ordered after
+// the first must not count as ordered after the second.
 TEST(S2, AnEventAfterAWaitIsNotTheEventBeforeIt) {
     sequencer producer{0};
     producer.reserve();

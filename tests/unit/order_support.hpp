@@ -1,4 +1,4 @@
-// What the unit tests of order/ share: watermarks that a test sets, and short ways to write marks.
+// Shared by the unit tests of order/: watermarks that a test sets, and short ways to write marks.
 #pragma once
 
 #include <deque>
@@ -22,7 +22,7 @@ public:
     void set(timeline_id timeline, epoch at) { completed_[timeline] = at; }
 
     [[nodiscard]] bool has_own_end(point p) const noexcept override { return late_.count({p.timeline, p.at}) == 0; }
-    /// A wait for the point covers what came later, too, from now on.
+    /// From now on a wait for the point covers later operations, too.
     void make_late(point p) { late_.insert({p.timeline, p.at}); }
 
 private:

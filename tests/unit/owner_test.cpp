@@ -21,7 +21,7 @@ private:
     int& alive_;
 };
 
-// As in code that takes the caller's function: compilers have got `one = {}` wrong in templates alone.
+// In a template, as in code that takes the caller's function: compilers have miscompiled `one = {}` only there.
 template <class Call>
 void replace_by_nothing(owner<thing>& one, const Call call) {
     if (one) {

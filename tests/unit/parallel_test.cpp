@@ -1,4 +1,4 @@
-// Fork and join (scenario C7), on every device: gates, and what a stream finds when it gets to run.
+// Fork and join (scenario C7), on every device: gates, and what a stream finds when it runs.
 #include "weir/parallel.hpp"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@
 namespace weir {
 namespace {
 
-/// Sets `to` from a host task, which any device's streams take.
+/// Sets `to` from a host task, which streams of every device accept.
 void put(const stream_ref& s, std::atomic<int>& to, int value) {
     host_task(s, [&to, value] { to = value; });
 }
@@ -175,7 +175,7 @@ TEST_P(Parallel, ALaunchingStreamThatIsClosedMeanwhileMakesTheEndWaitForTheStrea
         launching_.close();
     }
     EXPECT_EQ(done, 1);
-    EXPECT_THROW(parallel(1, launching_), state_error);
+    EXPECT_THROW(static_cast<void>(parallel(1, launching_)), state_error);
 }
 
 TEST(ParallelInline, RunsInTheCalls) {

@@ -1,4 +1,4 @@
-// Sets of many points (rule O10) against a map, and what their copies have in common.
+// Sets of many points (rule O10), compared with a map, and the parts that their copies share.
 #include "frontier/point_tree.hpp"
 
 #include <gtest/gtest.h>
@@ -146,7 +146,7 @@ TEST(PointTree, WhatIsCompleteIsDroppedSoonerOrLater) {
     EXPECT_EQ(f.size(), 500U);
     EXPECT_FALSE(f.covers({0, 1}));
     EXPECT_TRUE(f.covers({1, 2}));
-    // Nothing more is complete for a while; then everything is.
+    // No more points complete for a while; then all do.
     for (int i = 0; i < 3000; ++i) {
         f.prune_at_times([](const point&) { return false; });
     }
@@ -176,7 +176,7 @@ TEST(PointTree, LookingForWhatIsCompleteCostsEachMergeLittle) {
 TEST(PointTree, AChainThroughManyStreamsTakesLittleMemory) {
     constexpr timeline_id streams = 5000;
     const long before = live_allocations();
-    std::thread([&] {  // what a thread keeps for the next ones goes with it
+    std::thread([&] {  // the memory that a thread keeps for reuse goes with the thread
         std::vector<frontier> known(1);
         known.reserve(streams);
         for (timeline_id i = 1; i < streams; ++i) {

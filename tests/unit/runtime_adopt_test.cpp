@@ -149,7 +149,7 @@ TEST(O7, AnEventOfAnAdoptedStreamCoversNothingLater) {
     const event e = s.record();
     auto held = make_latch();
     q.hold(held);
-    e.wait();  // would hang, had it been recorded late
+    e.wait();  // would block if the event were recorded late
     EXPECT_FALSE(s.done());
     held->open();
     s.synchronize();
@@ -164,7 +164,7 @@ TEST(O2, EachWaitForAnAdoptedStreamTakesItsEndAnew) {
     int value = 0;
     q.hold(held);
     q.put([&] { value = 7; });
-    other.wait(s);  // known from the first wait, had nobody else a say in the queue
+    other.wait(s);  // would be implied by the first wait if no other code used the queue
     int seen = 0;
     const completion read = enqueue(other, {}, [&] { seen = value; });
     EXPECT_FALSE(read.done());
@@ -183,7 +183,7 @@ TEST(S3, AnAdoptedStreamWaitsDeviceSideForOthers) {
     enqueue(first, {}, [&] { value = 1; });
     s.wait(first);  // does not block, or the gate would never open
     int seen = 0;
-    q.put([&] { seen = value; });  // nor does Weir see this
+    q.put([&] { seen = value; });  // Weir does not see this either
     held.open();
     q.drain();
     EXPECT_EQ(seen, 1);

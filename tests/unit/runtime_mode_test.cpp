@@ -1,4 +1,4 @@
-// Who orders an array changes while an operation on it is enqueued (rule O5).
+// The ordering mode of an array changes while an operation on it is enqueued (rule O5).
 #include <gtest/gtest.h>
 
 #include <span>
@@ -22,22 +22,23 @@ void leave_to_program() {
     has_changed = true;
 }
 
-completion write(const stream& s, const array& x) {
-    return access(s, inout<double>(x), [](native_stream, std::span<double>) {});
+completion write(const stream& s, array& x) {
+    return access(
+        s, [](native_stream, std::span<double>) {}, inout<double>(x));
 }
 completion read(const stream& s, const array& x) {
-    return access(s, in<double>(x), [](native_stream, std::span<const double>) {});
+    return access(
+        s, [](native_stream, std::span<const double>) {}, in<double>(x));
 }
 
-/// An operation finds `before`, and just when it allocates for the nth time, the mode becomes another one by `change`. Whoever
-/// comes afterwards must be ordered after what was there first, whatever the operation made of that. False once it
-/// allocates less often than that.
+/// An operation finds the mode `before`. At its nth allocation, `change` sets another mode. Later operations must be ordered after what
+/// was there first, whichever mode that operation used. False once the operation makes fewer allocations.
 bool expect_nothing_forgotten(ordering_mode before, void (*change)(), long nth) {
     testing::gate held;
     const stream a;
     const stream b;
     const stream c;
-    const array x = empty(8, dtype::float64, a);
+    array x = empty(8, dtype::float64, a);
     a.synchronize();
     held.hold(a);
     const completion first = write(a, x);
@@ -52,7 +53,9 @@ bool expect_nothing_forgotten(ordering_mode before, void (*change)(), long nth) 
     }
     x.set_ordering(ordering_mode::automatic);
     const completion last = read(c, x);
-    EXPECT_TRUE(last.known() && last.known()->covers({first.timeline(), first.epoch()})) << "allocation " << nth;
+    EXPECT_TRUE(last.known(detail::key) &&
+                last.known(detail::key)->covers({first.timeline(detail::key), first.epoch(detail::key)}))
+        << "allocation " << nth;
     held.open();
     last.synchronize();
     return has_changed;

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/observer.hpp"
+#include "observe/observers.hpp"
 #include "support/effort.hpp"
 #include "support/time_limit.hpp"
 #include "support/tracked.hpp"
@@ -21,18 +21,18 @@ using test::time_limit;
 using test::tracked;
 using testing::gate;
 
-/// Seconds in which a test is over that would hang if it failed.
+/// A time limit in seconds for a test that would hang if it failed.
 constexpr unsigned enough = test::sanitized ? 120 : 30;
 
 /// Counts the waits that are issued and elided while it lives.
-class counter final : public runtime::observer {
+class counter final : public observe::observer {
 public:
-    counter() { runtime::observers::add(*this); }
-    ~counter() override { runtime::observers::remove(*this); }
+    counter() { observe::observers::add(*this); }
+    ~counter() override { observe::observers::remove(*this); }
     counter(const counter&) = delete;
     counter& operator=(const counter&) = delete;
 
-    void operation(const runtime::observed_operation& one) override {
+    void operation(const observe::observed_operation& one) override {
         issued += one.waits.size();
         elided += one.elisions.size();
     }
@@ -40,7 +40,7 @@ public:
     std::atomic<std::size_t> elided{0};
 };
 
-/// `x` is 1 after the held writer. What a reader on another stream sees, with the writer held back until the reader is
+/// `x` is 1 after the held writer. Returns what a reader on another stream sees, with the writer held until the reader is
 /// enqueued: 1 if it was ordered, 0 if it ran at once.
 int what_a_reader_sees(ordering_mode mode) {
     const time_limit limit(enough, "a reader");
@@ -103,7 +103,7 @@ TEST(O1, ReadsDoNotOrderReads) {
 }
 
 TEST(O2, AWaitThatIsImpliedIsNotIssued) {
-    gate held;  // nothing completes, so nothing is elided for being over
+    gate held;  // nothing completes, so nothing is elided for being complete
     const stream a;
     const stream b;
     const stream c;
@@ -116,7 +116,7 @@ TEST(O2, AWaitThatIsImpliedIsNotIssued) {
     enqueue(a, {x.writes()}, runs_as(1));
     enqueue(b, {x.reads(), y.writes()}, runs_as(2));  // waits for a
     enqueue(c, {y.reads(), x.reads()}, runs_as(3));   // waits for b, which implies a
-    enqueue(c, {x.reads()}, runs_as(4));              // known already
+    enqueue(c, {x.reads()}, runs_as(4));              // ordered already
     EXPECT_EQ(count.issued, 2U);
     EXPECT_EQ(count.elided, 2U);
     EXPECT_EQ(ran, 0);
@@ -197,8 +197,8 @@ TEST(O5, TheArraysModeWinsOverStreamScopeAndProcess) {
 
 constexpr int few = 1000;
 
-/// Whether a write on one stream gets over while one of the same memory on another stream is held; asks at most so often, and no
-/// longer than two seconds after the first `few` times: on a busy machine each look takes as long as others run.
+/// Whether a write on one stream completes while a write to the same memory on another stream is held. Asks at most `looks` times, and no
+/// longer than two seconds after the first `few` times: on a busy machine each query takes as long as other threads run.
 bool runs_unordered(tracked& memory, const stream& other, int looks = 100'000) {
     gate held;
     const stream first;

@@ -1,11 +1,11 @@
-// What a stream remembers of what it has not done yet.
+// A stream's record of its pending operations.
 #include <gtest/gtest.h>
 
 #include <initializer_list>
 #include <span>
 #include <vector>
 
-#include "runtime/pending.hpp"
+#include "runtime/submission/pending.hpp"
 #include "support/tracked.hpp"
 
 namespace weir {
@@ -20,7 +20,7 @@ protected:
     /// Adds an operation that writes `x`, reads [0, at) of `y`, waits for one point and depends on two.
     void add(frontiers::epoch at) {
         const std::vector<runtime::access_request> accesses{x.writes(), y.reads(0, at)};
-        const std::vector<completion> after{{7, at, nullptr}, {8, at, nullptr}};
+        const std::vector<completion> after{{detail::key, 7, at, nullptr}, {detail::key, 8, at, nullptr}};
         const std::vector<order::wait> waits{{{{6, at}, nullptr}, order::reason::reuse}};
         pending.reserve(2, 3, [&] { return completed; });
         pending_operations::addition added = pending.begin(at, {{}, {"label", {"file", "function", 3}}});

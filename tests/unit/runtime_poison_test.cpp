@@ -1,4 +1,4 @@
-// Rule K4, close up: which bytes are poisoned, and for how long anybody has to look.
+// Rule K4 in detail: which bytes are poisoned, and how long the slow path must check for it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "backend/backend.hpp"
-#include "runtime/poison.hpp"
-#include "runtime/stream_state.hpp"
+#include "runtime/failures/poison.hpp"
+#include "runtime/streams/stream_state.hpp"
 #include "support/tracked.hpp"
 #include "weir/error.hpp"
 #include "weir/testing.hpp"
@@ -32,7 +32,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-bool in_trouble() { return backend::queue_events::in_trouble(); }
+bool has_pending_failures() { return backend::queue_events::has_pending_failures(); }
 
 runtime::access_request overwrites(tracked& x, const footprint& where) {
     return {&x, where, order::access_mode::write, true};
@@ -85,7 +85,7 @@ TEST(K4Ranges, RandomTilesAgreeWithAListOfBytes) {
         }
         poison::heal(x.id(), {0, x.size()});
     }
-    EXPECT_FALSE(in_trouble());
+    EXPECT_FALSE(has_pending_failures());
 }
 
 TEST(K4Ranges, OneResourceIsNotAnother) {
@@ -98,12 +98,12 @@ TEST(K4Ranges, OneResourceIsNotAnother) {
     poison::heal(x.id(), {0, 8});
 }
 
-/// Whether there is none any more after some waits of the host's, which look for it now and then.
+/// Whether no failures are pending any more after some waits of the host's, which check for that now and then.
 bool trouble_ends(const stream& s) {
-    for (int i = 0; i < 64 && in_trouble(); ++i) {
+    for (int i = 0; i < 64 && has_pending_failures(); ++i) {
         s.synchronize();
     }
-    return !in_trouble();
+    return !has_pending_failures();
 }
 
 class K4Columns : public ::testing::Test {
@@ -162,7 +162,7 @@ TEST_F(K4Columns, WhatReadsAndOverwritesTheSameBytesDependsOnThem) {
     EXPECT_EQ(ran, 0);
 }
 
-TEST(K4Trouble, IsOverOnceTheResourceIsGoneAndNothingPendingUsesIt) {
+TEST(K4PendingFailure, IsOverOnceTheResourceIsGoneAndNothingPendingUsesIt) {
     testing::gate held;
     const stream s;
     const stream other;
@@ -174,27 +174,27 @@ TEST(K4Trouble, IsOverOnceTheResourceIsGoneAndNothingPendingUsesIt) {
         enqueue(other, {x.reads()}, [] { FAIL() << "ran on what was not valid"; });
     }
     s.synchronize();
-    EXPECT_TRUE(in_trouble()) << "the other stream's operation has not run yet";
+    EXPECT_TRUE(has_pending_failures()) << "the other stream's operation has not run yet";
     held.open();
     EXPECT_THROW(other.synchronize(), operation_error);
     EXPECT_TRUE(trouble_ends(s));
 }
 
-TEST(K4Trouble, IsOverOnceNothingPendingDependsOnTheOperation) {
+TEST(K4PendingFailure, IsOverOnceNothingPendingDependsOnTheOperation) {
     testing::gate held;
     const stream s;
     const stream other;
     const completion failed = enqueue(s, {}, [] { throw std::runtime_error("overflow"); });
     EXPECT_THROW(s.synchronize(), operation_error);
     s.synchronize();
-    EXPECT_FALSE(in_trouble());
+    EXPECT_FALSE(has_pending_failures());
     held.hold(other);
     bool ran = false;
     const completion late = enqueue(other, {}, [&] { ran = true; }, {failed});
-    EXPECT_TRUE(in_trouble());
+    EXPECT_TRUE(has_pending_failures());
     for (int i = 0; i < 5; ++i) {
         s.synchronize();
-        EXPECT_TRUE(in_trouble());
+        EXPECT_TRUE(has_pending_failures());
     }
     held.open();
     EXPECT_THROW(late.synchronize(), operation_error);
@@ -202,7 +202,7 @@ TEST(K4Trouble, IsOverOnceNothingPendingDependsOnTheOperation) {
     EXPECT_TRUE(trouble_ends(s));
 }
 
-TEST(K4Trouble, FailuresAreKeptForThousandsOfOperationsAndNotForEver) {
+TEST(K4PendingFailure, FailuresAreKeptForThousandsOfOperationsAndNotForEver) {
     const stream s;
     std::vector<completion> failed;
     const auto payload = std::make_shared<int>(0);
@@ -222,15 +222,15 @@ TEST(K4Trouble, FailuresAreKeptForThousandsOfOperationsAndNotForEver) {
     EXPECT_LT(payload.use_count(), 12000);
 }
 
-/// A process in which operations fail, one because of the other, and that exits. `asks`: with what somebody asks about them before;
-/// the stream is dropped before, if it may.
+/// A process in which an operation fails, another one because of it, and that exits. `asks` queries the stream before the exit.
+/// `drops`: the stream is dropped before the exit.
 [[noreturn]] void end_with_failures(bool drops, void (*asks)(const stream&)) {
     static auto* const s = new stream;
     static auto* const x = new tracked;
     enqueue(*s, {x->writes()}, [] { throw std::runtime_error("disk on fire"); });
     enqueue(*s, {x->reads()}, [] {});
-    while (!s->state().has_one_owner()) {
-        std::this_thread::yield();  // its queue is another one while it has work
+    while (!s->state(detail::key).has_one_owner()) {
+        std::this_thread::yield();  // its queue is a second owner while it has work
     }
     asks(*s);
     if (drops) {
@@ -248,19 +248,19 @@ void ask(const stream& s) {
     std::_Exit(1);
 }
 
-TEST(K4UntoldDeathTest, AFailureThatNobodyAsksAboutIsNotedInTheDebugLog) {
+TEST(K4UntoldDeathTest, AFailureThatNoCallAsksAboutIsNotedInTheDebugLog) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const ::testing::ExitedWithCode well(0);
-    EXPECT_EXIT(end_with_failures(true, ask_nothing), well, Not(HasSubstr("nobody asked"))) << "unless it is wanted";
+    EXPECT_EXIT(end_with_failures(true, ask_nothing), well, Not(HasSubstr("no call asked"))) << "unless it is wanted";
     ::setenv("WEIR_LOG", "debug", 1);
     EXPECT_EXIT(end_with_failures(true, ask_nothing), well,
-                AllOf(HasSubstr("weir: nobody asked until the stream was gone: the operation \"test\""),
+                AllOf(HasSubstr("weir: no call asked until the stream was gone: the operation \"test\""),
                       HasSubstr("disk on fire"), HasSubstr(", and 1 more"), Not(HasSubstr("until the exit"))));
     EXPECT_EXIT(end_with_failures(false, ask_nothing), well,
-                AllOf(HasSubstr("weir: nobody asked until the exit of the process: the operation \"test\""),
+                AllOf(HasSubstr("weir: no call asked until the exit of the process: the operation \"test\""),
                       HasSubstr("disk on fire"), HasSubstr(", and 1 more")));
     for (const bool drops : {false, true}) {
-        EXPECT_EXIT(end_with_failures(drops, ask), well, Not(HasSubstr("nobody asked"))) << "it was told";
+        EXPECT_EXIT(end_with_failures(drops, ask), well, Not(HasSubstr("no call asked"))) << "it was told";
     }
     ::unsetenv("WEIR_LOG");
 }

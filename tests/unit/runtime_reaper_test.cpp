@@ -1,5 +1,5 @@
-// What is retired is let go of exactly once, when its last point is over and not before, on one thread (rule L4).
-#include "runtime/reaper.hpp"
+// Retired objects are released exactly once, when their last point is complete and not before, on one thread (rule L4).
+#include "runtime/lifetime/reaper.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using testing::gate;
 
 const backend::timeline_table& timelines() { return backend::timeline_table::instance(); }
 
-/// Notes how often it was let go of, and whether all of its points were over then.
+/// Counts how often it was released, and checks whether all of its points were complete then.
 class item final : public retired {
 public:
     explicit item(std::vector<completion> after = {}) : after_(std::move(after)) {}
@@ -28,7 +28,8 @@ public:
     std::optional<frontiers::point> pending() noexcept override {
         ++asked;
         for (const completion& one : after_) {
-            if (const frontiers::point point{one.timeline(), one.epoch()}; !timelines().is_complete(point)) {
+            if (const frontiers::point point{one.timeline(detail::key), one.epoch(detail::key)};
+                !timelines().is_complete(point)) {
                 return point;
             }
         }
@@ -46,7 +47,7 @@ public:
     }
 
     std::function<void()> then;
-    std::atomic<int> asked{0};  ///< how often it was asked what it waits for
+    std::atomic<int> asked{0};  ///< how often the reaper asked it what it waits for
     std::atomic<int> released{0};
     std::atomic<int> early{0};
     std::thread::id by;
@@ -79,7 +80,7 @@ TEST_F(L4Reaper, LetsGoWhenTheLastPointIsOverAndNotBefore) {
     while (held.asked < 2) {
         std::this_thread::yield();
     }
-    // The thread that has asked is done with it once it lets go of what came later.
+    // The thread that asked has finished with it once it releases an object that was retired later.
     item behind;
     reaper::push(behind);
     while (behind.released == 0) {
@@ -132,7 +133,7 @@ TEST_F(L4Reaper, AReleaseMayRetireMoreAndMayEnqueueWork) {
     enqueued.synchronize();
 }
 
-/// Eight threads retire items that wait for work of four streams, while that work runs.
+/// Eight threads retire objects that wait for work of four streams, while that work runs.
 TEST_F(L4Reaper, UnderLoadFromEightThreadsEachGoesOnceAndNoneEarly) {
     constexpr int each = 400;
     const std::vector<stream> streams(4);
@@ -167,8 +168,8 @@ TEST_F(L4Reaper, UnderLoadFromEightThreadsEachGoesOnceAndNoneEarly) {
     }
 }
 
-/// What a process leaves behind that ends while `held` objects wait for a gate that never opens: 100 and their number.
-/// Anything else: it released what was in use.
+/// A process that ends while `held` objects wait for a gate that never opens. It exits with 100 plus the number of objects left.
+/// Any other status: it released an object in use.
 [[noreturn]] void end_with_pending_items(int held) {
     static int released = 0;
     // Registered first, so that it runs last.

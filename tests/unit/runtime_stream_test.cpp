@@ -45,8 +45,8 @@ TEST(S1, StreamsAreIndependentUnlessOrdered) {
     late.synchronize();
 }
 
-// A worker lets a host that enqueues fast get ahead: but not for ever, whoever waits.
-TEST(S1, OperationsRunThoughNobodyWaitsForThem) {
+// A worker lets a host that enqueues fast get ahead, but not for ever, even if no thread waits.
+TEST(S1, OperationsRunThoughNothingWaitsForThem) {
     gate held;
     const stream first;
     const stream second;
@@ -90,7 +90,7 @@ TEST(S2, LaterWorkDoesNotChangeAnEvent) {
     const event e = s.record();
     held.hold(s);
     const completion later = enqueue(s, {}, [] {});
-    e.wait();  // must not wait for the gate
+    e.wait();  // would block if the event waited for the gate
     EXPECT_TRUE(ran);
     EXPECT_FALSE(later.done());
     held.open();
@@ -210,7 +210,7 @@ TEST(S5, StreamsAreEqualOnlyToTheirOwnCopies) {
         const stream gone;
         former = gone.unique_id();
     }
-    const stream next;  // may have the timeline of the one that is gone, but never its identity
+    const stream next;  // may get the timeline of the stream that is gone, but never its identity
     EXPECT_NE(next.unique_id(), former);
     EXPECT_NE(next.unique_id(), a.unique_id());
 }
@@ -324,8 +324,8 @@ TEST(K4, AFailingOperationIsReportedWithLabelAndLineAndOtherStreamsGoOn) {
         EXPECT_NE(message.find("disk on fire"), std::string::npos) << message;
         EXPECT_NE(message.find("runtime_stream_test.cpp:" + std::to_string(line)), std::string::npos) << message;
     }
-    s.synchronize();                                      // told once
-    EXPECT_THROW(failed.synchronize(), operation_error);  // the operation itself tells whoever asks
+    s.synchronize();                                      // reported once
+    EXPECT_THROW(failed.synchronize(), operation_error);  // the operation itself reports it to every caller
     enqueue(s, {}, [] {}).synchronize();
 }
 

@@ -1,4 +1,4 @@
-// A simulated accelerator under a virtual clock: nothing runs by itself, and the seed says what comes next.
+// A simulated accelerator under a virtual clock: nothing runs by itself, and the seed decides what comes next.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/device_state.hpp"
-#include "runtime/observer.hpp"
+#include "observe/observers.hpp"
+#include "runtime/devices/device_state.hpp"
 #include "support/effort.hpp"
 #include "support/time_limit.hpp"
 #include "support/tracked.hpp"
@@ -25,17 +25,17 @@ using testing::gate;
 using testing::simulated;
 using namespace std::chrono_literals;
 
-/// Seconds in which a test is over that would hang if it failed.
+/// A time limit in seconds for a test that would hang if it failed.
 constexpr unsigned enough = test::sanitized ? 120 : 30;
 
 /// When operations ran, by their device's time.
-class stopwatch final : public runtime::observer {
+class stopwatch final : public observe::observer {
 public:
-    using run = runtime::observed_execution;
-    stopwatch() { runtime::observers::add(*this); }
-    ~stopwatch() override { runtime::observers::remove(*this); }
+    using run = observe::observed_execution;
+    stopwatch() { observe::observers::add(*this); }
+    ~stopwatch() override { observe::observers::remove(*this); }
     [[nodiscard]] bool wants_times() const noexcept override { return true; }
-    void executed(const runtime::observed_execution& what) noexcept override {
+    void executed(const observe::observed_execution& what) noexcept override {
         const std::lock_guard lock(mutex_);
         runs.push_back(what);
     }
@@ -63,7 +63,7 @@ std::vector<stream> streams_of(device where, int count) {
     return made;
 }
 
-/// What ran when, of a program of eight streams with five operations each and waits between them.
+/// The start and end of each operation of a program of eight streams with five operations each and waits between them.
 struct course {
     std::vector<int> order;
     std::vector<std::chrono::nanoseconds> times;
@@ -72,7 +72,7 @@ struct course {
 
 course course_by(const testing::sim_settings& settings) {
     const simulated scope(sim(2), settings);
-    const auto begin = sim(2).state().driver().now();
+    const auto begin = sim(2).state(detail::key).driver().now();
     course taken;
     const stopwatch watch;
     {
@@ -103,7 +103,7 @@ TEST(VirtualClock, NothingRunsByItselfAndAWaitDrivesIt) {
     for (int i = 0; i < 3; ++i) {
         enqueue(s, {}, [&] { ran_on.push_back(std::this_thread::get_id()); });
     }
-    // Real devices give it time to run: here there is nobody who would.
+    // Threads of real devices need time to run the work: here there is no thread that would.
     std::thread idle([] {});
     idle.join();
     EXPECT_TRUE(ran_on.empty());
@@ -165,7 +165,7 @@ TEST(VirtualClock, ItsCostsAreTheProgramsToSay) {
     const simulated told(sim(2), {.virtual_clock = true, .cost = [](const testing::sim_operation& what) {
                                       return what.kind == runtime::work_kind::copy ? 1s : 10ms;
                                   }});
-    const auto begin = sim(2).state().driver().now();
+    const auto begin = sim(2).state(detail::key).driver().now();
     const stream a(sim(2));
     const stream b(sim(2));
     int order = 0;
@@ -176,7 +176,7 @@ TEST(VirtualClock, ItsCostsAreTheProgramsToSay) {
     }
     a.synchronize();
     EXPECT_EQ(order, 2221) << "three short ones end before the long one";
-    EXPECT_EQ(sim(2).state().driver().now() - begin, 1s);
+    EXPECT_EQ(sim(2).state(detail::key).driver().now() - begin, 1s);
 }
 
 TEST(VirtualClock, AWaitForWhatTheHostOrAnotherDeviceDoesSleepsAndGoesOnDriving) {

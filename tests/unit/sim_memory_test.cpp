@@ -1,4 +1,4 @@
-// A simulated accelerator's memory is its own: what reaches it and what does not.
+// A simulated accelerator's memory is separate: which accesses reach it and which do not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::vector<double> ramp(std::size_t count) {
     return values;
 }
 
-/// What a call throws; empty if nothing.
+/// The message that a call throws; empty if it throws nothing.
 template <class Error, class Call>
 std::string message_of(Call&& call) {
     try {
@@ -62,11 +62,11 @@ TEST(SimMemory, DevicesHaveNamesAndTheListSaysWhichThereAre) {
 
 TEST(SimMemory, BodiesUseItAndTheHostReadsACopy) {
     const stream s(sim(0));
-    const array x = make_array(s, {1000}, ramp(1000));
+    array x = make_array(s, {1000}, ramp(1000));
     EXPECT_EQ(x.device(), sim(0));
     parallel_for(
         s, x.size(), [](auto i, auto v) { v[i] *= 2; }, inout(x.view<double>()));
-    const array part = x.slice(10, 12);
+    array part = x.slice(10, 12);
     EXPECT_EQ(values_of<double>(part), (std::vector<double>{22, 24}));
     const host_view<const double> before = x.read<double>();
     fill(s, x, 0);
@@ -78,7 +78,7 @@ TEST(SimMemory, BodiesUseItAndTheHostReadsACopy) {
 TEST(SimMemory, TheHostThatReachesForItFaults) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const stream s(sim(0));
-    const array x = zeros({16}, dtype::float64, s);
+    array x = zeros({16}, dtype::float64, s);
     s.synchronize();
     ASSERT_NE(x.data(), nullptr);
     // Killed by the signal itself, or by a sanitizer that reports it.
@@ -92,7 +92,7 @@ TEST(SimMemory, TheHostThatReachesForItFaults) {
 
 TEST(SimMemory, TheHostCannotChangeItInPlace) {
     const stream s(sim(0));
-    const array x = zeros({4}, dtype::float64, s);
+    array x = zeros({4}, dtype::float64, s);
     EXPECT_THAT(message_of<argument_error>([&] { static_cast<void>(x.write<double>()); }),
                 HasSubstr("weir::copy_from_host"));
 }
@@ -101,8 +101,8 @@ TEST(SimMemory, AnOperationThatDeclaresMemoryOfAnotherDeviceIsRefused) {
     const stream on_cpu;
     const stream on_sim(sim(0), {0, "far"});
     const stream on_other(sim(1));
-    const array here = zeros({8}, dtype::float64, on_cpu);
-    const array there = zeros({8}, dtype::float64, on_sim);
+    array here = zeros({8}, dtype::float64, on_cpu);
+    array there = zeros({8}, dtype::float64, on_sim);
     bool ran = false;
     const auto launch = [&](const stream& s, const array& x) {
         parallel_for(
@@ -127,10 +127,10 @@ TEST(SimMemory, CopiesRunOnAStreamOfEitherSideAndAreOrdered) {
     const stream on_cpu;
     const stream on_sim(sim(0));
     const stream on_other(sim(1));
-    const array here = make_array(on_cpu, {500}, ramp(500));
-    const array there = empty({500}, dtype::float64, on_sim);
-    const array beyond = empty({500}, dtype::float64, on_other);
-    const array back = empty({500}, dtype::float64, on_cpu);
+    array here = make_array(on_cpu, {500}, ramp(500));
+    array there = empty({500}, dtype::float64, on_sim);
+    array beyond = empty({500}, dtype::float64, on_other);
+    array back = empty({500}, dtype::float64, on_cpu);
     testing::gate hold;
     hold.hold(on_cpu);
     fill(on_cpu, here, 7);
@@ -147,7 +147,7 @@ TEST(SimMemory, CopiesRunOnAStreamOfEitherSideAndAreOrdered) {
 TEST(SimMemory, CopiesFromTheHostTakeTheSourceAsItIs) {
     const stream on_cpu;
     const stream on_sim(sim(0));
-    const array there = empty({300}, dtype::float64, on_sim);
+    array there = empty({300}, dtype::float64, on_sim);
     for (const stream& s : {on_sim, on_cpu}) {
         std::vector<double> source = ramp(300);
         testing::gate hold;
@@ -165,8 +165,8 @@ TEST(SimMemory, CopiesFromTheHostTakeTheSourceAsItIs) {
 
 TEST(SimMemory, HostTasksMayDeclareItAndGetTheHostsAlias) {
     const stream s(sim(0));
-    const array x = zeros({8}, dtype::float64, s);
-    const array here = zeros({8}, dtype::float64);
+    array x = zeros({8}, dtype::float64, s);
+    array here = zeros({8}, dtype::float64);
     std::byte* seen = nullptr;
     host_task(
         s,

@@ -21,10 +21,10 @@ using test::time_limit;
 using testing::gate;
 using testing::simulated;
 
-/// Seconds in which a test is over that would hang if it failed.
+/// A time limit in seconds for a test that would hang if it failed.
 constexpr unsigned enough = test::sanitized ? 120 : 30;
 
-/// A door that threads open and pass: for operations that meet.
+/// A door that threads open and pass: for operations that wait for each other.
 class door {
 public:
     void open() noexcept {
@@ -84,7 +84,7 @@ TEST(SimStream, AtMostAsManyOperationsRunAtOnceAsThereAreEngines) {
         streams.emplace_back(sim(0));
         all.hold(streams.back());
     }
-    // Three meet: so many do run at once.
+    // Three wait for each other: that many do run at once.
     std::atomic<int> met{0};
     for (int i = 0; i < 3; ++i) {
         enqueue(streams[static_cast<std::size_t>(i)], {}, [&] {
@@ -177,7 +177,7 @@ TEST(SimStream, TenThousandStreamsRunAndTheirWaitsHoldNoThread) {
     constexpr std::size_t count = 10000;
     constexpr std::size_t chain = 100;
     std::vector<stream> streams;
-    std::vector<int> ran(count);  // each entry of the one operation
+    std::vector<int> ran(count);  // one entry for each operation
     std::atomic<int> too_early{0};
     gate hold;
     streams.reserve(count);
@@ -221,7 +221,7 @@ TEST(SimStream, StreamsOfSimAndCpuWaitForEachOther) {
     EXPECT_EQ(x, expected);
 }
 
-/// The order in which operations of 16 streams run on one engine for which they all are waiting.
+/// The order in which one engine runs the operations of 16 streams that all wait for it.
 std::vector<int> order_by(const testing::sim_settings& settings) {
     const simulated scope(sim(1), settings);
     std::vector<stream> streams;
@@ -232,7 +232,7 @@ std::vector<int> order_by(const testing::sim_settings& settings) {
     enqueue(busy, {}, [&] { all_wait.pass(); });
     for (int i = 0; i < 16; ++i) {
         streams.emplace_back(sim(1));
-        // Behind a copy, which needs another engine: once that is over, the stream is ready for the one that is busy.
+        // Behind a copy, which needs another engine: once the copy is over, the stream is ready for the engine that is busy.
         enqueue(
             streams.back(), {}, [&] { ++copied; }, {}, runtime::work_kind::copy);
         for (int k = 0; k < 4; ++k) {
@@ -259,7 +259,7 @@ TEST(SimStream, AdversarialDelaysChangeTheOrderOfStreamsButNotWithinThem) {
             std::copy_if(order.begin(), order.end(), std::back_inserter(own), [i](int each) { return each / 4 == i; });
             EXPECT_EQ(own, (std::vector<int>{4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3}));
         }
-        // Somebody was overtaken: without disorder streams take turns.
+        // Some stream was overtaken: without disorder, streams take turns.
         EXPECT_FALSE(std::is_sorted(order.begin(), order.end(), [](int l, int r) { return l % 4 < r % 4; }));
     }
     EXPECT_GT(seen.size(), 4U);
@@ -270,12 +270,12 @@ TEST(SimStream, SettingsChangeOnlyWhileTheDeviceIsIdle) {
     gate hold;
     hold.hold(s);
     enqueue(s, {}, [] {});
-    EXPECT_THROW(simulated(sim(1), {}), state_error);
+    EXPECT_THROW(static_cast<void>(simulated(sim(1), {})), state_error);
     hold.open();
     s.synchronize();
-    EXPECT_NO_THROW(simulated(sim(1), {}));
-    EXPECT_THROW(simulated(cpu(), {}), argument_error);
-    EXPECT_THROW(simulated(sim(1), {.engines = 0}), argument_error);
+    EXPECT_NO_THROW(static_cast<void>(simulated(sim(1), {})));
+    EXPECT_THROW(static_cast<void>(simulated(cpu(), {})), argument_error);
+    EXPECT_THROW(static_cast<void>(simulated(sim(1), {.engines = 0})), argument_error);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ void expect_simulated() {
 
 array filled(device where, double value) {
     const stream s(where);
-    const array made = empty({size}, dtype::float64, s);
+    array made = empty({size}, dtype::float64, s);
     fill(s, made, value);
     return made;
 }
@@ -92,26 +92,26 @@ TEST(Simulate, DISABLED_work) {
     const stream other(cuda(1));
     testing::gate gate;
     gate.hold(first);
-    const array x = empty({size}, dtype::float64, first);
-    EXPECT_FALSE(x.buffer().host_reachable()) << "memory of its own";
+    array x = empty({size}, dtype::float64, first);
+    EXPECT_FALSE(x.buffer().host_reachable(detail::key)) << "memory of its own";
     fill(first, x, 3);
-    const array y = empty({size}, dtype::float64, second);
+    array y = empty({size}, dtype::float64, second);
     parallel_for(
         second, x.size(),
         [](std::size_t i, std::span<const double> from, std::span<double> to) { to[i] = 2 * from[i]; },
         in(x.view<double>()), out(y.view<double>()));
-    const array z = empty({size}, dtype::float64, other);
+    array z = empty({size}, dtype::float64, other);
     copy(other, z, y);
     EXPECT_FALSE(z.ready());
     gate.open();
     EXPECT_THAT(values_of<double>(y + x), Each(9));
     EXPECT_THAT(values_of<double>(z), Each(6));
-    const array transformed = fft::fft(first, x);
+    array transformed = fft::fft(first, x);
     EXPECT_EQ(transformed.device(), cuda(0));
     EXPECT_EQ(values_of<std::complex<double>>(transformed).front(), 3.0 * size);
-    const array of_host = fft::rfft(filled(cpu(), 1), {.execution = device_kind::cuda});
+    array of_host = fft::rfft(filled(cpu(), 1), {.execution = device_kind::cuda});
     EXPECT_EQ(values_of<std::complex<double>>(of_host).front(), 1.0 * size);
-    const array at_home = fft::fft(other, z, {.execution = device_kind::cuda});
+    array at_home = fft::fft(other, z, {.execution = device_kind::cuda});
     EXPECT_EQ(values_of<std::complex<double>>(at_home).front(), 6.0 * size) << "cuda:1 is a CUDA device as well";
 }
 
@@ -119,9 +119,9 @@ TEST(Simulate, DISABLED_a_race) {
     const ordering_scope manual(ordering_mode::manual);
     const stream writer(cuda());
     const stream reader(cuda());
-    const array x = filled(cuda(), 1);
+    array x = filled(cuda(), 1);
     cuda().synchronize();
-    const array seen = empty({size}, dtype::float64, reader);
+    array seen = empty({size}, dtype::float64, reader);
     testing::gate gate;
     gate.hold(writer);
     fill(writer, x, 2);
@@ -144,13 +144,13 @@ TEST(Simulate, DISABLED_shared_memory) {
         const memory::use scope(from);
         return full({size}, value, dtype::float64, where);
     };
-    const array pinned = make(host, 3, memory::pinned());
-    EXPECT_TRUE(pinned.buffer().pinned());
-    const array own = make(s, 0, nullptr);
+    array pinned = make(host, 3, memory::pinned());
+    EXPECT_TRUE(pinned.buffer().pinned(detail::key));
+    array own = make(s, 0, nullptr);
     copy(s, own, pinned);
     EXPECT_THAT(values_of<double>(own), Each(3));
-    const array managed = make(s, 4, memory::managed());
-    EXPECT_TRUE(managed.buffer().host_reachable());
+    array managed = make(s, 4, memory::managed());
+    EXPECT_TRUE(managed.buffer().host_reachable(detail::key));
     {
         const host_view<double> seen = managed.write<double>();
         EXPECT_EQ(static_cast<const void*>(seen.span().data()), managed.device_data()) << "the memory itself";

@@ -61,7 +61,7 @@ TEST(Timeline, DoesNotKeepAWaiterWhoseEpochIsOver) {
     EXPECT_EQ(late.told, 0);
 }
 
-TEST(Timeline, LosesNoWaiterWhoRacesWithTheCompletion) {
+TEST(Timeline, LosesNoWaiterThatRacesWithTheCompletion) {
     constexpr epoch rounds = 20000;
     timeline line;
     std::vector<counting> waiters(rounds + 1);
@@ -92,7 +92,7 @@ TEST(Timeline, TellsEachOfManyWaitersOnceWhenTheyAllRace) {
     std::vector<std::thread> waits;
     for (std::size_t i = 0; i < threads; ++i) {
         waits.emplace_back([&, i] {
-            // Near and far epochs by turns, so that some newcomers must be put back for later completions.
+            // Near and far epochs in turn, so that some newcomers must be put back for later completions.
             for (epoch at = 1; at <= rounds; ++at) {
                 const epoch wanted = at % 2 == 0 ? at : rounds - at;
                 kept[i][wanted] = line.wait(waiters[i][wanted], wanted) ? 1 : 0;

@@ -1,4 +1,4 @@
-// Traces of streams of a CUDA device: the times are the device's, and what is written of them is what happened.
+// Traces of streams of a CUDA device: the times are the device's, and the records state what happened.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cuda/device_context.hpp"
-#include "backend/cuda/driver.hpp"
-#include "runtime/device_state.hpp"
+#include "backend/cuda/device/device_context.hpp"
+#include "backend/cuda/device/driver.hpp"
+#include "runtime/devices/device_state.hpp"
 #include "support/arrays.hpp"
 #include "support/effort.hpp"
 #include "support/evidence.hpp"
@@ -31,7 +31,7 @@ namespace {
 
 using ::testing::Each;
 
-/// Adds one, each thread to its element, after it has spun for so many of its clock's ticks.
+/// Adds one, each thread to its element, after it has spun for `ticks` ticks of its clock.
 const kernel& add_one() {
     static const auto* const one = new kernel(kernel::from_source(R"(
 extern "C" __global__ void add_one(const float* x, float* y, long long ticks) {
@@ -47,7 +47,7 @@ extern "C" __global__ void add_one(const float* x, float* y, long long ticks) {
 constexpr std::int64_t threads = 16;
 constexpr long long ticks = 100'000;
 
-void add(const on& where, const array& x, const array& y, long long spins = ticks) {
+void add(const on& where, const array& x, array& y, long long spins = ticks) {
     launch(where, add_one(), {1, threads}, in<float>(x), out<float>(y), spins);
 }
 
@@ -78,9 +78,9 @@ std::vector<executed> executions(const std::string& log) {
     return all;
 }
 
-/// The log as if the end of `early` had been told where that of `late` was, and the other way round.
+/// The log with the records of the two executions exchanged: as if `early` had been reported where `late` was, and the reverse.
 std::string with_executions_swapped(const std::string& log, const moment& early, const moment& late) {
-    // But for the time at which it was told, with which the line begins.
+    // Except the time of the record, with which the line begins.
     const auto told = [&](const moment& at) {
         const auto begin = log.find("\"type\":\"execution\",\"at\":[" + std::to_string(at.first) + "," +
                                     std::to_string(at.second) + "]");
@@ -95,15 +95,15 @@ std::string with_executions_swapped(const std::string& log, const moment& early,
 
 /// The last comparison of the device's clock with the host's, or a new one.
 std::shared_ptr<const backend::cuda::clock_base> base_of_times(bool is_new) {
-    backend::cuda::device_context& device = backend::cuda::context_of(cuda().state().driver());
+    backend::cuda::device_context& device = backend::cuda::context_of(cuda().state(detail::key).driver());
     const backend::cuda::in_context here(device);
     return is_new ? device.base({}) : device.base();
 }
 
 TEST(TraceCuda, V2_times_of_a_stream_follow_each_other_and_lie_within_the_run) {
     const stream s(cuda(), {0, "gpu"});
-    const array x = zeros({threads}, dtype::float32, s);
-    const array y = empty({threads}, dtype::float32, s);
+    array x = zeros({threads}, dtype::float32, s);
+    array y = empty({threads}, dtype::float32, s);
     add(s, x, y);
     s.synchronize();
     constexpr int launches = 5;
@@ -112,7 +112,7 @@ TEST(TraceCuda, V2_times_of_a_stream_follow_each_other_and_lie_within_the_run) {
     std::int64_t whole = 0;
     std::int64_t since_last = 0;  // from before the last launch to the end
     for (std::shared_ptr<const backend::cuda::clock_base> base; base == nullptr || base_of_times(false) != base;) {
-        // Again where a slow machine let the base get too old. The clocks are compared as well as it takes time to do so.
+        // Again if a slow machine let the base get too old. The clocks are compared to within the time that the comparison takes.
         const auto asked = std::chrono::steady_clock::now();
         base = base_of_times(true);
         const auto before = std::chrono::steady_clock::now();
@@ -150,11 +150,11 @@ TEST(TraceCuda, V2_an_operation_whose_times_cannot_be_had_runs_without_them) {
         GTEST_SKIP() << "needs a driver that fails when it is told to";
     }
     const stream s(cuda());
-    const array x = zeros({threads}, dtype::float32, s);
+    array x = zeros({threads}, dtype::float32, s);
     const noted trace;
     for (const char* const call : {"cuEventCreate", "cuEventRecord", "cuEventSynchronize", "cuEventElapsedTime"}) {
         for (unsigned long long nth = 1; nth <= 4; ++nth) {
-            const array y = zeros({threads}, dtype::float32, s);
+            array y = zeros({threads}, dtype::float32, s);
             s.synchronize();
             fake_cuda::fail(call, nth, 2);
             add(s, x, y, 0);
@@ -172,7 +172,7 @@ TEST(TraceCuda, V2_nobody_waits_long_to_compare_the_clocks) {
         GTEST_SKIP() << "needs the gates of the fake driver";
     }
     const time_limit limit(sanitized ? 120 : 10, "a program that compares the clocks where the device does not answer");
-    backend::cuda::device_context& device = backend::cuda::context_of(cuda().state().driver());
+    backend::cuda::device_context& device = backend::cuda::context_of(cuda().state(detail::key).driver());
     const backend::cuda::in_context here(device);
     const auto first = device.base();
     EXPECT_EQ(device.base(), first) << "it is new";
@@ -193,14 +193,14 @@ TEST(TraceCuda, V2_waits_are_seen_in_the_times) {
     }
     const stream left(cuda());
     const stream right(cuda());
-    const array x = zeros({threads}, dtype::float32, left);
-    const array y = empty({threads}, dtype::float32, left);
+    array x = zeros({threads}, dtype::float32, left);
+    array y = empty({threads}, dtype::float32, left);
     add(left, x, y, 1);  // loads the kernel, which waits for the device
     left.synchronize();
     const noted trace;
-    // Whoever looks, and at whichever stream first: the log tells each operation after those that it waited for.
+    // Whichever thread polls, and whichever stream first: the log reports each operation after those that it waited for.
     for (int i = 0; i < 50; ++i) {
-        fake_gate closed(left.native().handle);
+        fake_gate closed(left.handle());
         add(left, x, y, 1);
         add(right, y, x, 1);
         closed.open();
@@ -228,18 +228,18 @@ TEST(TraceCuda, V2_waits_are_seen_in_the_times) {
     }
     EXPECT_GE(checked, 50U);
     EXPECT_TRUE(is_proved(audited(log, {}), log));
-    // And a log in which one of them came too early is refused.
+    // The verifier refuses a log in which one of them comes too early.
     const auto [late, targets] =
         *std::find_if(waits.rbegin(), waits.rend(), [](const auto& one) { return !one.second.empty(); });
     const std::string swapped = with_executions_swapped(log, targets.front(), late);
     EXPECT_FALSE(is_proved(audited(swapped, {}), swapped));
 }
 
-/// The legacy default stream and a blocking one take turns with one array, and nobody waits.
+/// The legacy default stream and a blocking one take turns with one array, without explicit waits.
 TEST(TraceCuda, S6_order_that_the_driver_makes_is_proved) {
     const stream legacy = stream::adopt(native_stream{nullptr}, cuda());
     const stream blocking(cuda(), {.name = "blocking", .blocking = true});
-    const array x = zeros({threads}, dtype::float32, legacy);
+    array x = zeros({threads}, dtype::float32, legacy);
     add(legacy, x, x, 1);
     cuda().synchronize();
     const noted trace;
@@ -258,7 +258,7 @@ TEST(TraceCuda, S6_order_that_the_driver_makes_is_proved) {
         std::all_of(followed.begin(), followed.end(), [](const auto& one) { return one["by_device"] == true; }));
     EXPECT_TRUE(is_proved(audited(log, {}), log));
     EXPECT_TRUE(is_proved(audited(log, own_order_only), log)) << "it is the program's own order";
-    // Control: without what the log says of the driver's order there is none.
+    // Control: without the log's record of the driver's order there is no order.
     std::string silent = log;
     for (std::size_t at = 0; (at = silent.find("\"order\":\"blocking\"", at)) != std::string::npos;) {
         silent.replace(at, 18, "\"other\":\"blocking\"");
@@ -266,14 +266,14 @@ TEST(TraceCuda, S6_order_that_the_driver_makes_is_proved) {
     EXPECT_FALSE(is_proved(audited(silent, {}), silent));
 }
 
-/// The same where the blocking stream's part is the host's: a copy to memory that the device does not reach. It runs as soon as what
-/// is before it is over, and is told at once.
+/// The same where the blocking stream's part is the host's: a copy to memory that the device does not reach. It runs as soon as everything
+/// before it is complete, and is reported at once.
 TEST(TraceCuda, S6_work_of_the_host_in_an_order_that_the_driver_makes_is_told_after_what_it_follows) {
     const stream legacy = stream::adopt(native_stream{nullptr}, cuda());
     const stream blocking = stream::adopt(native_stream{reinterpret_cast<void*>(2)}, cuda());
-    const array z = zeros({threads}, dtype::float32, blocking);  // looked at first
-    const array x = zeros({threads}, dtype::float32, legacy);
-    const array y = empty({threads}, dtype::float32, stream(cpu()));
+    array z = zeros({threads}, dtype::float32, blocking);  // polled first
+    array x = zeros({threads}, dtype::float32, legacy);
+    array y = empty({threads}, dtype::float32, stream(cpu()));
     add(legacy, x, x, 1);
     cuda().synchronize();
     const noted trace;
@@ -284,7 +284,7 @@ TEST(TraceCuda, S6_work_of_the_host_in_an_order_that_the_driver_makes_is_told_af
     EXPECT_THAT(values_of<float>(y), Each(21.0F));
     const std::string log = trace.text();
     EXPECT_TRUE(is_proved(audited(log, {}), log));
-    // And a log in which one of them came too early is refused.
+    // The verifier refuses a log in which one of them comes too early.
     const auto followed = records(log, "stream_wait");
     ASSERT_GE(followed.size(), 20U);
     const moment before = moment_of(followed.back()["target"]);
@@ -299,11 +299,11 @@ TEST(TraceCuda, S6_work_of_the_host_in_an_order_that_the_driver_makes_is_told_af
         << "without what the log says of the driver's order there is none";
 }
 
-/// A wait of the program's that the driver does, and nothing behind it but the host, which waits for that alone.
+/// A wait of the program's that the driver performs; behind it there is only the host, which waits for that alone.
 TEST(TraceCuda, V2_what_a_stream_waited_for_is_told_before_the_host_knows_that_the_wait_is_over) {
     const stream left(cuda());
     const stream right(cuda());
-    const array x = zeros({threads}, dtype::float32, left);
+    array x = zeros({threads}, dtype::float32, left);
     add(left, x, x, 1);  // loads the kernel, which waits for the device
     left.synchronize();
     const noted trace;
@@ -334,7 +334,7 @@ TEST(TraceCuda, V2_perfetto_and_the_page_show_what_the_log_has) {
     {
         const trace_scope trace({folder / "a.weirlog", folder / "a.json", folder / "a.html"});
         const stream s(cuda(), {0, "gpu"});
-        const array x = zeros({threads}, dtype::float32, s);
+        array x = zeros({threads}, dtype::float32, s);
         add(on(s).label("spin"), x, x);
         s.synchronize();
     }

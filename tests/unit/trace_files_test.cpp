@@ -1,4 +1,4 @@
-// What a trace writes to files, and what it says when it cannot.
+// The files that a trace writes, and the errors if it cannot.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ TEST_F(TraceFiles, V2_a_full_disk_is_reported_when_the_trace_is_closed) {
     std::filesystem::create_symlink("/dev/full", folder_ / "a.weirlog");
     trace_scope trace({folder_ / "a.weirlog", folder_ / "b.weirlog"});
     EXPECT_THAT([&] { trace.close(); },
-                ThrowsMessage<error>(AllOf(HasSubstr("a.weirlog"), HasSubstr("No space left"))));
+                ThrowsMessage<file_error>(AllOf(HasSubstr("a.weirlog"), HasSubstr("No space left"))));
     EXPECT_NO_THROW(trace.close());
     std::ifstream other(folder_ / "b.weirlog");
     EXPECT_NO_THROW((void)trace::read_log(other)) << "the others are written nevertheless";
@@ -106,7 +106,7 @@ TEST_F(TraceFiles, V2_for_perfetto_operations_are_slices_and_waits_are_flows) {
     EXPECT_EQ(events[8]["args"]["bytes"], 0);
 }
 
-/// Where, in microseconds, the host's allocation stands beside an operation that ran `start` after the log was begun.
+/// The time, in microseconds, of the host's allocation beside an operation that ran `start` after the log was begun.
 double time_of_memory(std::chrono::milliseconds start, bool virtual_clock) {
     const auto begin = std::chrono::steady_clock::now();
     trace::collector told;
@@ -129,7 +129,7 @@ double time_of_memory(std::chrono::milliseconds start, bool virtual_clock) {
 TEST_F(TraceFiles, V2_for_perfetto_what_the_host_did_stands_at_the_time_of_a_virtual_clock) {
     const std::chrono::hours far(1);
     EXPECT_NEAR(time_of_memory(far, true), 3600e6 + 1e3, 1e3);
-    // Neither how late an operation ended tells, nor how early.
+    // The clock of the execution decides. The time at which the operation ended does not show which clock it was.
     EXPECT_NE(time_of_memory(-far, true), time_of_memory(-far, false));
     EXPECT_LT(time_of_memory(far, false), 3600e6);
 }

@@ -1,4 +1,4 @@
-// The evidence log: what is written can be read, and what cannot be trusted is refused.
+// The evidence log: what is written can be read, and logs that cannot be trusted are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "observe/observer.hpp"
 #include "observer_script.hpp"
 #include "trace/collector.hpp"
 #include "trace/log_reader.hpp"
@@ -38,7 +39,7 @@ log read_text(const std::string& text) {
 const std::string header = R"({"format":"weirlog","version":2,"revision":1,"clock":"steady"})"
                            "\n";
 
-/// A little of everything.
+/// One record of each kind.
 void play(collector& told) {
     observer_script program(told);
     auto& load = program.make_stream("lo\"ad\xff<");
@@ -112,8 +113,8 @@ TEST(EvidenceLog, S6_says_what_the_device_orders_by_itself) {
     program.follow(second, written);
     const std::string text = text_of(told);
     const log read = read_text(text);
-    EXPECT_EQ(std::get<stream_wait>(read.records[3].what).how, runtime::wait_made::issued);
-    EXPECT_EQ(std::get<stream_wait>(read.records[4].what).how, runtime::wait_made::by_device);
+    EXPECT_EQ(std::get<stream_wait>(read.records[3].what).how, observe::wait_made::issued);
+    EXPECT_EQ(std::get<stream_wait>(read.records[4].what).how, observe::wait_made::by_device);
     EXPECT_EQ(text.find("by_device"), text.rfind("by_device")) << "only where it is so";
     EXPECT_EQ(summarise(read).waits_issued, 1U);
     EXPECT_EQ(summarise(read).waits_elided, 0U);

@@ -1,4 +1,4 @@
-// Rule O10: the transitive reduction, against known programs and against brute force.
+// Rule O10: the transitive reduction, for known programs and compared with brute force.
 #include "trace/minimal_waits.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What a trace shows of streams that execute at once: on a simulated accelerator under the virtual clock, by the log.
+// Streams that execute at once, as a trace shows them: on a simulated accelerator under the virtual clock, by the log.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 constexpr int streams = 6;
 constexpr int operations = 8;
 
-/// A trace of six streams that have nothing to do with each other, on sim:0 with so many engines.
+/// A trace of six independent streams on sim:0 with a number of engines.
 class TraceOverlap : public ::testing::TestWithParam<int> {
 protected:
     TraceOverlap() {
@@ -129,7 +129,7 @@ TEST_P(TraceOverlap, V2_the_log_shows_as_many_streams_at_once_as_there_are_engin
 }
 
 TEST_P(TraceOverlap, V2_perfetto_gets_the_memory_by_the_clock_of_the_device) {
-    // The host took no time at all, however slow it was: only the device's clock is left.
+    // The host's records take no time, however slow it was: only the device's clock is left.
     trace::log log = logged();
     std::chrono::nanoseconds start = std::chrono::nanoseconds::max();
     for (const trace::execution& one : executions()) {

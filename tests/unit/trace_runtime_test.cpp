@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/observer.hpp"
+#include "observe/observers.hpp"
 #include "trace/collector.hpp"
 #include "trace/summary.hpp"
 #include "weir/weir.hpp"
@@ -17,8 +17,8 @@ namespace {
 
 class noted {
 public:
-    noted() { runtime::observers::add(told); }
-    ~noted() { runtime::observers::remove(told); }
+    noted() { observe::observers::add(told); }
+    ~noted() { observe::observers::remove(told); }
     noted(const noted&) = delete;
     noted& operator=(const noted&) = delete;
 
@@ -38,15 +38,16 @@ std::vector<Record> all(const trace::collector& told) {
     });
 }
 
-void use(const on& where, const array& read, const array& write) {
-    access(where, in(read), out(write), [](auto&&...) {});
+void use(const on& where, const array& read, array write) {
+    access(
+        where, [](auto&&...) {}, in(read), out(write));
 }
 
 TEST(TraceRuntime, V2_everything_that_ran_has_its_times) {
     const noted trace;
     const stream s(cpu(), {0, "only"});
-    const array x = zeros({16}, dtype::float32, s);
-    const array y = zeros({16}, dtype::float32, s);
+    array x = zeros({16}, dtype::float32, s);
+    array y = zeros({16}, dtype::float32, s);
     use(on(s).label("use"), x, y);
     s.synchronize();
     const auto ran = all<trace::execution>(trace.told);
@@ -64,30 +65,33 @@ TEST(TraceRuntime, V2_everything_that_ran_has_its_times) {
     EXPECT_EQ(all<trace::host_wait>(trace.told).size(), 1U);
 }
 
-/// What the log says of the last operation's accesses.
-std::vector<runtime::observed_access> last_accesses(const noted& trace) {
+/// The last operation's accesses in the log.
+std::vector<observe::observed_access> last_accesses(const noted& trace) {
     const auto operations = all<trace::operation>(trace.told);
-    return operations.empty() ? std::vector<runtime::observed_access>() : operations.back().accesses;
+    return operations.empty() ? std::vector<observe::observed_access>() : operations.back().accesses;
 }
 
 TEST(TraceRuntime, V2_an_operation_that_names_the_same_elements_twice_uses_them_once) {
     const noted trace;
     const stream s(cpu());
-    const array x = zeros({16}, dtype::float32, s);
-    const array y = zeros({16}, dtype::float32, s);
-    access(s, in(x), in(x), out(y), [](auto&&...) {});
+    array x = zeros({16}, dtype::float32, s);
+    array y = zeros({16}, dtype::float32, s);
+    access(
+        s, [](auto&&...) {}, in(x), in(x), out(y));
     auto seen = last_accesses(trace);
     ASSERT_EQ(seen.size(), 2U);
     EXPECT_EQ(seen[0].resource, x.buffer().unique_id());
     EXPECT_EQ(seen[0].mode, order::access_mode::read);
     EXPECT_EQ(seen[1].mode, order::access_mode::write);
 
-    access(s, in(x), out(x), [](auto&&...) {});
+    access(
+        s, [](auto&&...) {}, in(x), out(x));
     seen = last_accesses(trace);
     ASSERT_EQ(seen.size(), 1U);
     EXPECT_EQ(seen[0].mode, order::access_mode::write) << "read before, and written";
 
-    access(s, out(x), in(x), [](auto&&...) {});
+    access(
+        s, [](auto&&...) {}, out(x), in(x));
     seen = last_accesses(trace);
     ASSERT_EQ(seen.size(), 1U);
     EXPECT_EQ(seen[0].mode, order::access_mode::write) << "written, and read behind";
@@ -97,10 +101,12 @@ TEST(TraceRuntime, V2_an_operation_that_names_the_same_elements_twice_uses_them_
 TEST(TraceRuntime, V2_an_operation_that_names_overlapping_elements_uses_both) {
     const noted trace;
     const stream s(cpu());
-    const array x = zeros({16}, dtype::float32, s);
-    access(s, in(x.slice(0, 9)), in(x.slice(1, 10)), [](auto&&...) {});
+    array x = zeros({16}, dtype::float32, s);
+    access(
+        s, [](auto&&...) {}, in(x.slice(0, 9)), in(x.slice(1, 10)));
     EXPECT_EQ(last_accesses(trace).size(), 2U);
-    access(s, in(x.slice(0, 9)), out(x.slice(1, 10)), [](auto&&...) {});
+    access(
+        s, [](auto&&...) {}, in(x.slice(0, 9)), out(x.slice(1, 10)));
     EXPECT_EQ(last_accesses(trace).size(), 2U);
     s.synchronize();
 }
@@ -118,15 +124,15 @@ TEST(TraceRuntime, V2_streams_that_live_already_are_known_by_their_names) {
 }
 
 TEST(TraceRuntime, V2_allocations_say_where_the_memory_is) {
-    struct : runtime::observer {
-        void allocated(const runtime::observed_allocation& what) override { seen.push_back(what); }
-        std::vector<runtime::observed_allocation> seen;
+    struct : observe::observer {
+        void allocated(const observe::observed_allocation& what) override { seen.push_back(what); }
+        std::vector<observe::observed_allocation> seen;
     } told;
-    runtime::observers::add(told);
+    observe::observers::add(told);
     const stream s(cpu(), {0, "only"});
     const buffer first(256, s);
     const buffer second(100, s);
-    runtime::observers::remove(told);
+    observe::observers::remove(told);
     ASSERT_EQ(told.seen.size(), 2U);
     EXPECT_EQ(told.seen[0].resource, first.unique_id());
     EXPECT_EQ(told.seen[1].address, reinterpret_cast<std::uintptr_t>(second.data()));
@@ -141,7 +147,7 @@ TEST(TraceRuntime, O10_a_timeline_that_is_used_again_has_another_stream) {
     for (int i = 0; i < 3; ++i) {
         const stream s(cpu(), {0, "short-lived"});
         ids.push_back(s.unique_id());
-        const array x = zeros({16}, dtype::float32, s);
+        array x = zeros({16}, dtype::float32, s);
         s.synchronize();
     }
     std::vector<std::uint64_t> ran;

@@ -1,5 +1,5 @@
-// The verifier bites: a good log of Weir, falsified in every way that matters, is found or refused; and nothing that is
-// done to a log makes it fail.
+// The verifier detects errors: a good log of Weir, falsified in every way that matters, gives a finding or is refused; and no damage
+// to a log makes the verifier fail.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "observe/observers.hpp"
 #include "support/effort.hpp"
 #include "trace/collector.hpp"
 #include "trace/log_writer.hpp"
@@ -22,10 +23,10 @@ namespace {
 using nlohmann::json;
 using lines = std::vector<json>;
 
-/// A program with a little of everything, while nothing can run, and again after the host has waited.
+/// A program with an operation of each kind, first while nothing can run, and again after the host has waited.
 std::string trace_a_program() {
     weir::trace::collector told;
-    weir::runtime::observers::add(told);
+    weir::observe::observers::add(told);
     told.knows_all_streams();
     {
         const weir::stream a(weir::cpu(), {0, "a"});
@@ -36,43 +37,43 @@ std::string trace_a_program() {
             gate.hold(*each);
         }
         using weir::dtype;
-        const weir::array x = weir::empty({64}, dtype::float32, a);
-        const weir::array y = weir::empty({64}, dtype::float32, b);
-        const weir::array z = weir::empty({64}, dtype::float32, c);
+        weir::array x = weir::empty({64}, dtype::float32, a);
+        weir::array y = weir::empty({64}, dtype::float32, b);
+        weir::array z = weir::empty({64}, dtype::float32, c);
         const auto nothing = [](auto&&...) {};
-        const weir::array w = weir::empty({64}, dtype::float32, b);
-        weir::access(weir::on(a).label("write x"), weir::out(x), nothing);
-        weir::access(weir::on(a).label("write x again"), weir::out(x), nothing);
+        weir::array w = weir::empty({64}, dtype::float32, b);
+        weir::access(weir::on(a).label("write x"), nothing, weir::out(x));
+        weir::access(weir::on(a).label("write x again"), nothing, weir::out(x));
         // Two that read the same and write halves of the same.
-        weir::access(weir::on(b).label("left"), weir::in(x), weir::out(y.slice(0, 32)), nothing);
-        weir::access(weir::on(c).label("right"), weir::in(x), weir::out(y.slice(32, 64)), nothing);
-        weir::access(weir::on(a).label("overwrite x"), weir::out(x), nothing);
-        weir::access(weir::on(c).label("both"), weir::in(y), weir::inout(x), nothing);
+        weir::access(weir::on(b).label("left"), nothing, weir::in(x), weir::out(y.slice(0, 32)));
+        weir::access(weir::on(c).label("right"), nothing, weir::in(x), weir::out(y.slice(32, 64)));
+        weir::access(weir::on(a).label("overwrite x"), nothing, weir::out(x));
+        weir::access(weir::on(c).label("both"), nothing, weir::in(y), weir::inout(x));
         // The program's own order.
-        const weir::completion end = weir::access(weir::on(b).label("named"), weir::out(z), nothing);
+        const weir::completion end = weir::access(weir::on(b).label("named"), nothing, weir::out(z));
         weir::event event = a.record();
         weir::access(weir::on(a).label("after").after({end}), nothing);
         b.wait(event);
         c.wait(a);
-        // Memory that goes from hand to hand while it is used.
+        // Memory that has several owners in turn while it is used.
         {
-            const weir::array temporary = weir::empty({64}, dtype::float32, a);
-            weir::access(weir::on(b).label("use"), weir::out(temporary), nothing);
+            weir::array temporary = weir::empty({64}, dtype::float32, a);
+            weir::access(weir::on(b).label("use"), nothing, weir::out(temporary));
         }
-        weir::access(weir::on(b).label("before the host's wait"), weir::out(w), nothing);
+        weir::access(weir::on(b).label("before the host's wait"), nothing, weir::out(w));
         gate.open();
         a.synchronize();
         b.synchronize();
         weir::testing::gate second;
-        weir::access(weir::on(c).label("after the host's wait"), weir::in(w), nothing);
+        weir::access(weir::on(c).label("after the host's wait"), nothing, weir::in(w));
         second.hold(a);
-        weir::access(weir::on(a).label("held"), weir::out(z), nothing);
-        weir::access(weir::on(b).label("behind"), weir::inout(z), nothing);
+        weir::access(weir::on(a).label("held"), nothing, weir::out(z));
+        weir::access(weir::on(b).label("behind"), nothing, weir::inout(z));
         second.open();
         (void)z.read<float>();
     }
     weir::cpu().synchronize();
-    weir::runtime::observers::remove(told);
+    weir::observe::observers::remove(told);
     std::ostringstream text;
     told.read([&](const weir::trace::log& kept) { weir::trace::write_log(text, kept); });
     return text.str();
@@ -92,7 +93,7 @@ lines records_of(const std::string& log) {
     return {all.begin() + 1, all.end() - 1};
 }
 
-/// The log of these records, with times and their number set right: nothing but what they say can give it away.
+/// The log of these records, with times and their number corrected: only their contents can reveal the change.
 std::string log_of(lines records) {
     std::string text = R"({"format":"weirlog","version":2,"clock":"steady"})"
                        "\n";
@@ -154,7 +155,7 @@ TEST_F(VerifyMutation, V4_a_wait_that_was_not_issued) {
     EXPECT_GE(expect_each_found("waits",
                                 [](json& one, std::size_t i) {
                                     one["waits"].erase(i);
-                                    one["elisions"].clear();  // nothing refers to it
+                                    one["elisions"].clear();  // no other record refers to it
                                     return true;
                                 }),
               6);
@@ -279,7 +280,7 @@ TEST_F(VerifyMutation, V4_records_in_another_order) {
         }
     }
     EXPECT_GE(swapped, 1);
-    // An operation that was told after it ran, or that waits for one that comes later.
+    // An operation that is reported after it ran, or that waits for one that comes later.
     EXPECT_GE(expect_found("operation",
                            [](lines& records, std::size_t i) {
                                const json one = records[i];
@@ -323,7 +324,7 @@ TEST_F(VerifyMutation, V4_memory_that_is_handed_out_twice) {
                                for (std::size_t earlier = 0; earlier < i; ++earlier) {
                                    if (records[earlier]["type"] == "allocation") {
                                        records[i]["address"] = records[earlier]["address"].get<std::uint64_t>() + 4;
-                                       return true;  // the first one lives on
+                                       return true;  // the first one stays alive
                                    }
                                }
                                return false;

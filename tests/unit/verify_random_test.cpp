@@ -1,4 +1,4 @@
-// The verifier's verdicts on small random logs, against reachability found by brute force.
+// The verifier's results on small random logs, compared with reachability found by brute force.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t streams = 4;
 
-/// A random log, and all that is reachable in it, computed anew after each record.
+/// A random log, and everything that is reachable in it, computed anew after each record.
 class random_log {
 public:
     explicit random_log(unsigned seed) : random_(seed) {
@@ -35,8 +35,8 @@ public:
         bool has_run = false;
         std::vector<access> accesses;
         std::set<std::size_t> past;  ///< by streams, waits, and the host's waits
-        std::set<std::size_t> over;  ///< what was over when it was told
-        std::set<std::size_t> host;  ///< what the host knew when it was told
+        std::set<std::size_t> over;  ///< what was complete when it was reported
+        std::set<std::size_t> host;  ///< what the host knew when it was reported
     };
 
     [[nodiscard]] const story& told() const noexcept { return told_; }
@@ -106,7 +106,7 @@ private:
         }
     }
 
-    /// What the stream comes after already.
+    /// The operations that the stream comes after already.
     [[nodiscard]] std::set<std::size_t> before(std::uint64_t stream) const {
         const auto last = last_of(stream);
         return last ? nodes_[*last].past : std::set<std::size_t>();
@@ -148,7 +148,7 @@ private:
         std::set<std::size_t> over_or_known = over;
         over_or_known.insert(host_.begin(), host_.end());
         elision one{target.at, static_cast<witness_kind>(below(4)), tail, false};
-        // A wait also stands for what the host knew: whether the stream has to know that again may be seen either way.
+        // A wait also covers what the host knew: whether the stream must learn that again may be judged either way.
         std::set<std::size_t> without_host = known;
         without_host.insert(target.host.begin(), target.host.end());
         if (one.because == witness_kind::known && contains(known, target.past) != contains(without_host, target.past)) {
@@ -195,7 +195,7 @@ private:
         nodes_.push_back(std::move(made));
     }
 
-    /// Runs what everything before it has run of.
+    /// Runs some operations for which everything before them has run.
     void run_some() {
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             node& one = nodes_[i];
@@ -286,7 +286,7 @@ TEST_P(VerifyRandom, V4_finds_what_brute_force_finds) {
         for (const auto& missed : expected) {
             const auto first = missed.first;
             const auto second = missed.second;
-            // What is not named is found all the same, with an operation in between that comes after the first.
+            // A pair that is not named is found all the same, with an operation in between that comes after the first.
             const bool named =
                 found.contains({first, second}) || std::any_of(found.begin(), found.end(), [&](const auto& pair) {
                     return pair.second == second && pair.first > first &&
@@ -295,7 +295,7 @@ TEST_P(VerifyRandom, V4_finds_what_brute_force_finds) {
                 });
             ASSERT_TRUE(named) << "seed " << seed << ": " << first << "-" << second;
         }
-        // What is forgotten is over: then only the way in which it is known may pass for another.
+        // Forgotten operations are complete: then only the way in which that is known may be another.
         if (!completion_counts) {
             ASSERT_EQ(claims, log.wrong_claims()) << "seed " << seed;
         }

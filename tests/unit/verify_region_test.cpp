@@ -1,4 +1,4 @@
-// Which bytes two accesses share, against counting them.
+// Which bytes two accesses share, compared with counting them.
 #include <gtest/gtest.h>
 
 #include <random>

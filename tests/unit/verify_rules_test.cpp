@@ -163,7 +163,7 @@ TEST(Verify, O2_a_wait_that_is_implied_is_noted) {
         ElementsAre(Pair("redundant-wait", 1)));
 }
 
-// Threads tell what they do after they have planned it: a wait of another one's may come in between.
+// Threads report their operations after they have planned them: another thread's wait may come in between.
 TEST(Verify, O2_what_another_thread_waited_for_meanwhile_makes_no_wait_redundant) {
     story told = two_streams().stream(3);
     told.operation({1, 1}, {}).operation({2, 1}, {}).ran({1, 1}).host_wait({1, 1});

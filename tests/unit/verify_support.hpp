@@ -17,7 +17,7 @@ inline text_store& texts() {
     return all;
 }
 
-/// A log, record by record, as Weir would tell it.
+/// A log, record by record, as Weir would write it.
 class story {
 public:
     story& stream(std::uint64_t id, moment former = {}, bool is_new = true, std::uint64_t queue = 0) {
@@ -110,7 +110,7 @@ inline access manual(access one) {
     return one;
 }
 
-/// What is printed of a log, and the exit status.
+/// The printed result for a log, and the exit status.
 struct judged {
     int status = 0;
     std::string said;

@@ -1,4 +1,4 @@
-// The watchdog tells why the host waits for so long. Each report opens what holds the host up, so that no test sleeps.
+// The watchdog reports why the host waits so long. Each report opens what holds the host up, so that no test sleeps.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "backend/timeline.hpp"
-#include "runtime/standstill.hpp"
-#include "runtime/stream_state.hpp"
+#include "runtime/diagnostics/standstill.hpp"
+#include "runtime/streams/stream_state.hpp"
 #include "weir/weir.hpp"
 
 namespace weir {
@@ -57,7 +57,7 @@ TEST_F(Watchdog, TellsTheWholeWayFromTheHostToTheGate) {
     const stream x(cpu(), {.priority = 0, .name = "x"});
     const stream y(cpu(), {.priority = 0, .name = "y"});
     const stream z(cpu(), {.priority = 0, .name = "z"});
-    const array a = empty(4, dtype::float64, x);
+    array a = empty(4, dtype::float64, x);
     held.hold(x);
     const unsigned gate_line = __LINE__ - 1;
     unsigned first = 0;
@@ -113,7 +113,7 @@ TEST_F(Watchdog, TellsOfAHostTaskAndOfAnOperationThatDoNotEnd) {
 
 TEST_F(Watchdog, AHostViewAndMemoryThatHasToBeWaitedForAreWatchedToo) {
     const stream s;
-    const array x = zeros(4, dtype::float64, s);
+    array x = zeros(4, dtype::float64, s);
     s.synchronize();
     held.hold(s);
     fill(s, x, 1);
@@ -135,8 +135,8 @@ TEST_F(Watchdog, SaysThatTheHostWaitsForMemory) {
     std::atomic<bool> go{false};
     {
         { const buffer whole(2 * half, x); }
-        const array low = empty(half, dtype::uint8, x);
-        const array high = empty(half, dtype::uint8, y);
+        array low = empty(half, dtype::uint8, x);
+        array high = empty(half, dtype::uint8, y);
         const auto until_told = [&](auto, auto) {
             while (!go) {
                 std::this_thread::yield();
@@ -146,7 +146,7 @@ TEST_F(Watchdog, SaysThatTheHostWaitsForMemory) {
         parallel_for(on(y).label("slow"), 1, until_told, out(high.view<std::uint8_t>()));
     }
     watch([&] { go = true; });
-    const array both = empty(2 * half, dtype::uint8, x);
+    array both = empty(2 * half, dtype::uint8, x);
     const unsigned line_of_wait = __LINE__ - 1;
     ASSERT_GE(told.size(), 1U);
     expect_parts(told[0], {"watchdog_test.cpp:" + std::to_string(line_of_wait), ", for memory that is free after\n",
@@ -164,7 +164,7 @@ TEST_F(Watchdog, OnlyProgressOnTheWayIsProgress) {
     second.hold(x);
     y.wait(x);
     const completion last = parallel_for(y, 1, [](auto) {});
-    const auto look = [&] { return runtime::why_not_over({last.timeline(), last.epoch()}); };
+    const auto look = [&] { return runtime::why_not_over({last.timeline(detail::key), last.epoch(detail::key)}); };
     const runtime::standstill before = look();
     EXPECT_EQ(before.reached.size(), 2U);
     parallel_for(elsewhere, 1, [](auto) {}).synchronize();
@@ -184,7 +184,7 @@ TEST_F(Watchdog, AWayThroughManyStreamsIsNotFollowedForEver) {
         streams[i].wait(streams[i - 1]);
     }
     const completion last = streams.back().record().recorded();
-    const runtime::standstill found = runtime::why_not_over({last.timeline(), last.epoch()});
+    const runtime::standstill found = runtime::why_not_over({last.timeline(detail::key), last.epoch(detail::key)});
     EXPECT_LT(found.reached.size(), 50U);
     expect_parts(found.story, {"a wait of the program's", "... and so on"});
 }
@@ -211,7 +211,7 @@ TEST_F(Watchdog, AReportThatThrowsDoesNotEndTheWait) {
 
 using WatchdogDeathTest = Watchdog;
 
-/// In a process of its own: waits behind a gate that nobody opens, and ends it once anything is printed.
+/// In a process of its own: waits behind a gate that stays closed, and ends the process once anything is printed.
 [[noreturn]] void wait_until_told(gate& held) {
     std::array<int, 2> ends{};
     const int error_output = ::dup(STDERR_FILENO);
@@ -245,7 +245,7 @@ TEST(Standstill, WhatComesAfterIsFoundByWayOfOtherStreams) {
     held.hold(x);
     const auto one_on = [](const stream& s) {
         parallel_for(s, 1, [](auto) {});
-        return s.state().tail().at;
+        return s.state(detail::key).tail().at;
     };
     const auto first = one_on(x);
     y.wait(x);

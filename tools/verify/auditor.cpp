@@ -141,7 +141,7 @@ std::string auditor::flaw_of_witness(agent who, const operation_record& by, cons
             }
             return one.witness == one.target ? "" : "and the witness is another moment";
     }
-    // The witness may have been left out in its turn, because of a third wait: in the end there is one that was issued.
+    // The witness may itself be a wait that was left out because of a third wait: the chain ends at one that was issued.
     const bool is_wait_of_its =
         std::any_of(by.waits.begin(), by.waits.end(), [&](const issued_wait& w) { return w.target == one.witness; }) ||
         std::any_of(by.elisions.begin(), by.elisions.end(),
@@ -160,7 +160,7 @@ std::string auditor::flaw_of_witness(agent who, const operation_record& by, cons
 
 bool auditor::is_own_tail(agent who, const moment& m) const {
     if (order_.is_fresh(who)) {
-        // Nothing, or where the former stream ended; what was before the log is not known.
+        // Nothing, or the end of the former stream; what happened before the log is not known.
         return m == order_.former(who) || m.epoch == 0 || order_.standing_of(m) == standing::unlogged;
     }
     return m == moment{order_.id(who), order_.tail(who)};
@@ -201,7 +201,7 @@ void auditor::audit(const stream_wait_record& one) {
     if (!one.by_device) {
         ++(one.issued ? sum_.waits : sum_.elisions);
     }
-    // Streams may be told in another order than threads asked: the last record but one may be meant.
+    // Records of streams may be in another order than the calls of threads: the last but one record of the event may be meant.
     const auto recorded = events_.find(one.event);
     if (one.event != 0 && recorded != events_.end() && one.target != recorded->second[0] &&
         one.target != recorded->second[1]) {
@@ -261,7 +261,7 @@ void auditor::audit(const host_access_record& one) {
             return;
         }
         ++sum_.conflicts;
-        // Weir says that it has made the host wait; what the program orders itself, only the host's own waits order.
+        // Weir states that it made the host wait. Accesses that the program orders itself are ordered only by the host's own waits.
         const bool is_waited_for = !one.what.manual || is_former;
         if (order_.is_known_to_host(earlier.when) ||
             (is_waited_for ? order_.is_over(earlier.when) : counts_as_over(earlier.when))) {
@@ -313,7 +313,7 @@ void auditor::audit(const drop_record& one) {
 void auditor::audit(const execution_record& one) {
     const auto failed = failed_.find(one.at.stream);
     if (failed != failed_.end() && failed->second == one.at.epoch) {
-        failed_.erase(failed);  // it is over already: it ran until it failed
+        failed_.erase(failed);  // it is complete already: it ran until it failed
     } else {
         audit_end(one.at, "ran");
     }

@@ -1,4 +1,4 @@
-// The rules about accesses, and the small change of the auditor.
+// The rules about accesses, and helpers of the auditor.
 #include <algorithm>
 #include <utility>
 
@@ -21,7 +21,7 @@ resource* auditor::enter(const party& here, const access& one) {
     }
     resource& in = memory_.at(one.resource);
     if (in.device == nullptr && in.bytes == 0) {
-        ++sum_.trusted;  // from before the log, or no memory
+        ++sum_.trusted;  // from before the log, or not memory
         in.bytes = one.bytes;
     } else if (in.bytes != one.bytes) {
         violation(
@@ -57,7 +57,7 @@ void auditor::check_pair(const party& here, agent who, const access& one, const 
         ++sum_.by_completion;
         return;
     }
-    // Reuse is never left to the program (rules L1, O5).
+    // Weir orders reuse of memory in any case (rules L1, O5).
     const bool is_left = one.manual && !options_.as_automatic && !is_former;
     std::string what =
         std::string(one.writes ? "it writes " : "it reads ") + to_string(one.where) + " of memory " +
@@ -73,9 +73,9 @@ void auditor::check_pair(const party& here, agent who, const access& one, const 
                 earlier.who});
 }
 
-/// Keeps an access, and drops what it covers and comes after: whoever comes after it comes after both, and whoever does not
-/// is found with it. Accesses of former owners stay until they are over: a later access that the program orders itself
-/// may come after them and not after this one.
+/// Keeps an access, and drops earlier ones that it covers and comes after. An access ordered after the new one is ordered after these,
+/// too; an unordered access is found with the new one. Accesses of former owners stay until they are complete: a later access that the
+/// program orders itself may come after them and not after this one.
 void auditor::remember(const party& here, agent who, const access& one, resource& in) {
     std::erase_if(in.own, [&](const past_access& each) {
         if (counts_as_over(each.when)) {

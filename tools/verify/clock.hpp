@@ -1,4 +1,4 @@
-// Vector clocks: for each stream a position, by the streams' dense numbers.
+// Vector clocks: a position for each stream, indexed by the streams' dense numbers.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct position {
     std::uint64_t epoch = 0;
 };
 
-/// A clock of few entries, sorted. What is missing counts as 0.
+/// A clock with few entries, sorted. A missing entry counts as 0.
 class clock {
 public:
     [[nodiscard]] std::uint64_t at(agent who) const noexcept {
@@ -54,7 +54,7 @@ public:
         entries_ = std::move(both);
     }
 
-    /// Forgets the entries for which `is_useless(position)`.
+    /// Drops the entries for which `is_useless(position)`.
     template <class Useless>
     void forget(Useless&& is_useless) {
         std::erase_if(entries_, is_useless);
@@ -69,7 +69,7 @@ private:
     std::vector<position> entries_;
 };
 
-/// A clock with an entry for each stream: what is over, or known to the host.
+/// A clock with an entry for each stream: for what is complete, or known to the host.
 class full_clock {
 public:
     [[nodiscard]] std::uint64_t at(agent who) const noexcept { return who < epochs_.size() ? epochs_[who] : 0; }

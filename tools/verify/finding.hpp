@@ -1,4 +1,4 @@
-// What an audit has to say.
+// The results of an audit.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 namespace weir_verify {
 
 enum class severity : std::uint8_t {
-    violation,    ///< the log does not prove what it has to
-    note,         ///< nothing is wrong, but something is superfluous or odd
-    information,  ///< left to the program (rule O5), and not ordered by it either
+    violation,    ///< the log does not prove what it must
+    note,         ///< not an error, but superfluous or odd
+    information,  ///< left to the program (rule O5), which does not order it either
 };
 
-/// An operation, a wait, an access of the host's: something that a record tells of.
+/// An operation, a wait, or an access by the host: the subject of a record.
 struct party {
-    std::uint64_t line = 0;  ///< of the log
+    std::uint64_t line = 0;  ///< line number in the log
     place from;
     text label = nullptr;
     moment at;  ///< stream 0: the host
@@ -31,19 +31,19 @@ struct finding {
     severity weight = severity::violation;
     const char* kind = "";
     std::string what;     ///< one sentence
-    std::string missing;  ///< what would mend it; may be empty
+    std::string missing;  ///< how to correct it; may be empty
     party here;           ///< where it was found
     std::optional<party> other;
     std::uint64_t times = 1;
 };
 
-/// Findings, each kind once for each pair of places in the program.
+/// Findings. Each kind is kept once for each pair of places in the program.
 class findings {
 public:
     void add(finding one);
 
     [[nodiscard]] const std::vector<finding>& all() const noexcept { return all_; }
-    /// How many there were, repetitions included.
+    /// The number of findings, repetitions included.
     [[nodiscard]] std::uint64_t count(severity of) const noexcept { return counts_[static_cast<std::size_t>(of)]; }
 
 private:
@@ -53,7 +53,7 @@ private:
     std::uint64_t counts_[3] = {};
 };
 
-/// The finding in words, several lines; `log` is the log's name.
+/// The finding as text of several lines; `log` is the log's name.
 [[nodiscard]] std::string to_string(const finding& one, const std::string& log);
 
 }  // namespace weir_verify

@@ -22,7 +22,7 @@ bool happens_before::add_stream(const stream_record& one) {
     made.tail = one.former.epoch;
     made.host = host_;
     if (one.queue != 0) {
-        // A queue that was adopted before, as a stream that is gone, runs in order all the same.
+        // A queue that was adopted before, by a stream that no longer exists, still runs in order.
         const auto [known, is_first] = by_queue_.try_emplace(one.queue, found->second);
         if (!is_first) {
             const stream_state& former = streams_[std::exchange(known->second, found->second)];
@@ -154,7 +154,7 @@ standing happens_before::standing_of(const moment& m) const {
         return of.is_new ? standing::missing : standing::unlogged;
     }
     if (m.epoch <= of.before) {
-        // Of a stream that began in the log nothing came before.
+        // If the stream began in the log, nothing came before.
         return of.is_new ? standing::missing : standing::unlogged;
     }
     return m.epoch <= of.tail ? standing::known : standing::missing;
@@ -173,7 +173,7 @@ past happens_before::past_of(const moment& m) const {
     if (!at->is_wait) {
         return {{who, m.epoch}, at->known, true, false};
     }
-    // What came before the log is as good as nothing.
+    // What came before the log is treated as nothing.
     const std::uint64_t last = at->last_operation > of.before ? at->last_operation : 0;
     return {{who, last}, at->known, false, false};
 }
@@ -189,7 +189,7 @@ bool happens_before::all_of(const past& one, Covers&& covers) {
     if (!covers(one.last)) {
         return false;
     }
-    // Who comes after an operation comes after all that it comes after.
+    // Whatever comes after an operation comes after everything that the operation comes after.
     return one.is_operation || !one.known ||
            std::all_of(one.known->entries().begin(), one.known->entries().end(), covers);
 }

@@ -8,7 +8,7 @@ namespace weir_verify {
 
 namespace {
 
-/// What of an access, given by addresses, lies in [begin, end); nothing if it has an empty range then.
+/// The part of an access, given by addresses, that lies in [begin, end); with an empty range if there is none.
 past_access cut(const past_access& one, std::uint64_t begin, std::uint64_t end) {
     past_access part = one;
     part.where = {std::max(one.where.begin, begin), std::min(one.where.end, end), 0, {}};
@@ -58,7 +58,7 @@ std::string memory_map::allocate(const allocation_record& what, std::uint64_t li
     made.device = what.device;
     made.line = line;
     if (what.address == 0 || what.bytes == 0 || what.stream == 0) {
-        return {};  // no memory, or memory of others: who else may use it, and when, is not Weir's to say
+        return {};  // no memory, or memory of other code: Weir does not decide how other code uses it
     }
     space& all = spaces_[*what.device];
     const std::uint64_t end = what.address + what.bytes;
@@ -78,7 +78,7 @@ std::string memory_map::allocate(const allocation_record& what, std::uint64_t li
     return {};
 }
 
-/// Moves what former owners did to the memory of `heir` there.
+/// Moves the accesses of former owners to this memory to `heir`.
 void memory_map::inherit(space& from, resource& heir) {
     const std::uint64_t begin = heir.address;
     const std::uint64_t end = heir.address + heir.bytes;
@@ -149,7 +149,7 @@ void memory_map::prune(const happens_before& order) {
         std::erase_if(one.own, is_settled);
         std::erase_if(one.former, is_settled);
     }
-    // Of what the log shows no allocation it shows no end either.
+    // If the log shows no allocation of a resource, it does not show its end either.
     std::erase_if(resources_,
                   [](const auto& each) { return each.second.device == nullptr && each.second.own.empty(); });
     for (auto& [device, all] : spaces_) {

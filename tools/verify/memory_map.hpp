@@ -17,21 +17,21 @@ struct past_access {
     region where;
     bool writes = false;
     position when;
-    std::uint64_t resource = 0;  ///< whose it was
+    std::uint64_t resource = 0;  ///< the resource that was accessed
     party who;
 };
 
-/// A piece of memory, or what is tracked like memory, and its accesses.
+/// A resource, which is memory or is tracked like memory, and its accesses.
 struct resource {
     std::uint64_t bytes = 0;
-    text device = nullptr;      ///< null: no allocation is in the log
-    std::uint64_t address = 0;  ///< 0: it is no memory, or not known
-    std::uint64_t line = 0;     ///< of the log: its allocation
+    text device = nullptr;      ///< null: the log shows no allocation
+    std::uint64_t address = 0;  ///< 0: it is no memory, or the address is not known
+    std::uint64_t line = 0;     ///< line of its allocation in the log
     std::vector<past_access> own;
-    std::vector<past_access> former;  ///< by former owners of the same bytes, as ranges of this one
+    std::vector<past_access> former;  ///< by former owners of the same bytes, as ranges of this resource
 };
 
-/// Whole numbers from which there is no way back, as intervals: numbers that are used up one after the other cost nothing.
+/// A set of whole numbers that only grows, stored as intervals: numbers that are added one after the other need no extra memory.
 class number_set {
 public:
     [[nodiscard]] bool contains(std::uint64_t one) const;
@@ -41,22 +41,22 @@ private:
     std::map<std::uint64_t, std::uint64_t> ranges_;  ///< from first to last
 };
 
-/// Who owns which memory, and what former owners did to memory that nobody owns now.
+/// The owners of memory, and the accesses of former owners to memory without an owner.
 class memory_map {
 public:
-    /// What is wrong with it; empty if nothing is. `other` becomes the log's line of the owner that is in the way.
+    /// Returns what is wrong with the allocation; empty if nothing is. `other` becomes the log line of the owner that is in the way.
     [[nodiscard]] std::string allocate(const allocation_record& what, std::uint64_t line, std::uint64_t& other);
-    /// What is wrong with it; empty if nothing is. What is over is not remembered.
+    /// Returns what is wrong with it; empty if nothing is. Complete accesses are not kept.
     [[nodiscard]] std::string drop(std::uint64_t id, const happens_before& order, bool trust_completion);
     [[nodiscard]] bool was_dropped(std::uint64_t id) const { return dropped_.contains(id); }
     /// The resource of that number; a new one where the log has no allocation.
     [[nodiscard]] resource& at(std::uint64_t id) { return resources_[id]; }
 
-    /// Forgets what is settled.
+    /// Drops what is settled.
     void prune(const happens_before& order);
 
 private:
-    /// Memory that nobody owns.
+    /// A range of memory without an owner.
     struct piece {
         std::uint64_t end = 0;
         std::vector<past_access> accesses;  ///< by address

@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-/// What is wrong with a line; the reader knows which.
+/// What is wrong with a line; the reader adds the line number.
 struct flaw {
     std::string why;
 };
@@ -54,7 +54,7 @@ const std::string& words(const json& of, const char* name) {
     return value.get_ref<const std::string&>();
 }
 
-/// The place of a text in a list of those that are allowed.
+/// The index of a text in a list of allowed ones.
 std::size_t one_of(const json& of, const char* name, std::initializer_list<const char*> allowed) {
     const std::string& given = words(of, name);
     std::size_t index = 0;
@@ -246,7 +246,7 @@ void expect_header(const json& from) {
         throw flaw{"version " + std::to_string(number(from, "version")) + " of the format is not known, only " +
                    std::to_string(log_reader::version)};
     }
-    if (from.contains("revision")) {  // else 0
+    if (from.contains("revision")) {  // otherwise 0
         static_cast<void>(number(from, "revision"));
     }
     static_cast<void>(one_of(from, "clock", {"steady"}));

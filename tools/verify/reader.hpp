@@ -10,26 +10,26 @@
 
 namespace weir_verify {
 
-/// The log does not say what a log has to say: `what()` is the reason, with the line.
+/// The log violates the format: `what()` is the reason, with the line.
 class malformed_log : public std::runtime_error {
 public:
     malformed_log(std::uint64_t line, const std::string& why)
         : std::runtime_error("line " + std::to_string(line) + ": " + why) {}
 };
 
-/// Reads an evidence log, version 2 of any revision, record by record: never more than one line is kept, and texts once each. Strict:
-/// what the format does not allow is refused, but for fields that it does not know.
+/// Reads an evidence log, version 2 of any revision, record by record: keeps one line at a time, and each text once. Strict:
+/// refuses what the format does not allow, except unknown fields.
 class log_reader {
 public:
     static constexpr std::uint64_t version = 2;
 
-    /// Records name texts in `texts`, which must live as long as they, and what is found in them, are used.
+    /// Records refer to texts in `texts`, which must outlive the records and the findings.
     log_reader(std::istream& from, text_store& texts) : from_(&from), texts_(&texts) {}
 
-    /// The next record; nothing after the last one, when the end of the log has been read. Throws malformed_log.
+    /// The next record; nothing after the last one, once the end of the log has been read. Throws malformed_log.
     [[nodiscard]] std::optional<record> next();
 
-    /// News that the log says are missing, known at the end.
+    /// The number of records that are missing according to the log; known at the end.
     [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }
 
 private:

@@ -1,5 +1,5 @@
 // The folder tools/verify/ audits evidence logs (rule V4). It shares no code with Weir: it includes nothing of src/ or
-// include/, and follows docs/evidence-log.md alone. record.hpp is one line of a log.
+// include/, and relies on docs/evidence-log.md alone. record.hpp describes one line of a log.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct moment {
     return "[" + std::to_string(m.stream) + ", " + std::to_string(m.epoch) + "]";
 }
 
-/// A text of the log, kept once.
+/// A text of the log, stored once.
 using text = const std::string*;
 
 class text_store {
@@ -31,7 +31,7 @@ public:
     text keep(std::string one) { return &*all_.insert(std::move(one)).first; }
 
 private:
-    std::unordered_set<std::string> all_;  // nodes stay where they are
+    std::unordered_set<std::string> all_;  // nodes never move
 };
 
 /// A call in the program.
@@ -69,8 +69,8 @@ struct stream_record {
     text device = nullptr;
     bool is_new = false;
     moment former;
-    std::uint64_t queue = 0;  ///< the queue of somebody else's that it is; 0 if there is none
-    text order = nullptr;     ///< "legacy", "blocking", or null: how its device orders it with others by itself
+    std::uint64_t queue = 0;  ///< the adopted queue; 0 if there is none
+    text order = nullptr;     ///< "legacy", "blocking", or null: how its device orders it with other streams
 };
 
 struct operation_record {
@@ -96,7 +96,7 @@ struct stream_wait_record {
     std::uint64_t event = 0;
     bool issued = false;
     place from;
-    bool by_device = false;  ///< nobody asked for it: the device orders the two streams by itself
+    bool by_device = false;  ///< the wait was not issued: the device orders the two streams by itself
 };
 
 struct host_wait_record {
@@ -136,7 +136,7 @@ using news = std::variant<stream_record, operation_record, event_record, stream_
                           host_access_record, allocation_record, drop_record, execution_record, failure_record>;
 
 struct record {
-    std::uint64_t line = 0;  ///< of the log, from 1
+    std::uint64_t line = 0;  ///< line number in the log, from 1
     news what;
 };
 

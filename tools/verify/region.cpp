@@ -11,13 +11,13 @@ constexpr std::size_t most_levels = 64;
 
 std::int64_t to_signed(std::uint64_t n) { return static_cast<std::int64_t>(n); }
 
-/// The largest whole number of strides that is not more than n.
+/// The largest number of whole strides that is not more than n.
 std::int64_t floor_div(std::int64_t n, std::int64_t stride) {
     const std::int64_t quotient = n / stride;
     return n % stride < 0 ? quotient - 1 : quotient;
 }
 
-/// A region from one of its levels inwards, at some offset.
+/// The inner levels of a region, from one level on, at some offset.
 class part {
 public:
     part(const region& of, std::int64_t base, std::size_t depth, std::int64_t span)
@@ -47,19 +47,19 @@ class comparison {
 public:
     [[nodiscard]] bool gave_up() const { return steps_left_ <= 0; }
 
-    /// Whether the two share a byte; true as well once it has given up.
+    /// Whether the two share a byte; also true if the search was given up.
     bool meet(const part& a, const part& b) {
         if (a.end() <= b.base() || b.end() <= a.base()) {
             return false;
         }
-        // The first byte of a part belongs to it.
+        // A part always contains its first byte.
         if (--steps_left_ <= 0 || a.base() == b.base() || a.holds(b.base()) || b.holds(a.base())) {
             return true;
         }
         if (!a.is_solid() && !b.is_solid() && a.stride() == b.stride()) {
             return meet_in_step(a, b);
         }
-        // The one with the wider steps is taken apart.
+        // Split the part with the larger stride.
         return b.is_solid() || (!a.is_solid() && a.stride() > b.stride()) ? meet_inside(a, b) : meet_inside(b, a);
     }
 

@@ -1,4 +1,4 @@
-// Which bytes of a piece of memory an access may touch, and whether two of them share one.
+// Which bytes of a memory region an access may touch, and whether two accesses share one.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct region {
     friend bool operator==(const region&, const region&) = default;
 };
 
-/// No byte of a log may lie beyond this: so that differences fit into signed numbers.
+/// Upper limit of byte offsets in a log, so that differences fit into signed numbers.
 inline constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
 
 /// What contradicts the description above; empty if nothing does.
@@ -34,14 +34,14 @@ inline constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
 
 enum class sharing : std::uint8_t {
     none,     ///< they have no byte in common
-    certain,  ///< they have
-    unknown,  ///< too many runs to find out
+    certain,  ///< they share a byte
+    unknown,  ///< too many runs to decide
 };
 
-/// Exact, but where more than about a million runs would have to be compared.
+/// Exact, unless more than about a million runs would have to be compared.
 [[nodiscard]] sharing compare(const region& a, const region& b);
 
-/// Whether `outer` has every byte of `inner`; may say no where that is hard to see.
+/// Whether `outer` contains every byte of `inner`; may return false where that is hard to decide.
 [[nodiscard]] bool covers(const region& outer, const region& inner);
 
 /// "bytes [0, 64)", or with the levels.

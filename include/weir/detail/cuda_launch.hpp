@@ -1,4 +1,4 @@
-// Bodies of parallel_for as kernels, where nvcc compiles the program. Included by launch.hpp. Layer: array.
+// Bodies of parallel_for as kernels, for programs that nvcc compiles. Included by launch.hpp. Layer: array.
 #pragma once
 
 #ifndef __CUDACC__
@@ -18,24 +18,24 @@
 
 namespace weir::detail {
 
-/// A `__global__` function of the program, as it is loaded on one device. Lives for ever.
+/// A `__global__` function of the program, loaded on one device. Lives for ever.
 class device_function;
 
-/// What the CUDA runtime, which is the program's own copy, knows of its functions.
+/// Functions of the CUDA runtime, of which the program has its own copy: it knows the program's kernels.
 struct runtime_lookup {
     int (*find)(void** function, const void* symbol);  ///< in the current context; 0 for success
     const char* (*error_text)(int error);
 };
-/// Blocks while it is loaded, once for each device. Throws device_error.
+/// Loads the function, once for each device; blocks meanwhile. Throws device_error.
 [[nodiscard]] WEIR_EXPORT const device_function& loaded_function(const device& on, const void* symbol,
                                                                  const runtime_lookup& runtime);
 /// The driver's handle, a CUfunction.
 [[nodiscard]] WEIR_EXPORT void* handle_of(const device_function& one) noexcept;
-/// Puts a launch into the queue that the calling thread submits to, with as many threads as there are indices, or as many as
-/// a grid can have. Throws device_error.
+/// Puts a launch into the queue that the calling thread submits to, with one thread for each index, or with as many as a grid can have.
+/// Throws device_error.
 WEIR_EXPORT void put_index_space(const device_function& what, std::size_t count, std::span<void* const> arguments);
 
-/// Each thread takes the index that has its number, and then those that are a multiple of the grid away.
+/// Each thread takes the index of its own number, and then every further one at a distance of the number of threads.
 template <class F, class... Data>
 __global__ void index_space_kernel(std::size_t begin, std::size_t count, F body, Data... data) {
     const std::size_t threads = std::size_t{gridDim.x} * blockDim.x;
@@ -74,11 +74,12 @@ template <class F, class... Data>
     return *found;
 }
 
-template <class F, class... T, class... Data>
-completion parallel_for_on_cuda(const on& where, range over, F body, const access_argument<T, Data>&... arguments) {
+/// A launch of the kernel that runs F, which gets `data`.
+template <class F, class... Given>
+[[nodiscard]] auto index_space_launch(const device& on, range over, F body, const std::tuple<Given...>& data) {
     const std::size_t count = over.end > over.begin ? over.end - over.begin : 0;
-    const device_function* const function = &index_space_function<F, Data...>(where.stream().device());
-    auto put = [function, values = std::tuple(over.begin, count, std::move(body), arguments.data...)]() mutable {
+    const device_function* const function = &index_space_function<F, Given...>(on);
+    return [function, values = std::tuple_cat(std::tuple(over.begin, count, std::move(body)), data)]() mutable {
         std::apply(
             [&](auto&... value) {
                 const std::array<void*, sizeof...(value)> addresses{static_cast<void*>(&value)...};
@@ -86,7 +87,14 @@ completion parallel_for_on_cuda(const on& where, range over, F body, const acces
             },
             values);
     };
-    return submit_work(where, runtime::work_kind::device, native_task{std::move(put)}, arguments...);
+}
+
+template <class F, class... T, class... Data>
+completion parallel_for_on_cuda(const on& where, range over, F body, const access_argument<T, Data>&... arguments) {
+    return submit_work(where, runtime::work_kind::device,
+                       native_task{index_space_launch(where.stream().device(), over, std::move(body),
+                                                      given_data(arguments.data()...))},
+                       arguments...);
 }
 
 }  // namespace weir::detail

@@ -1,4 +1,4 @@
-// The current stream of a thread that changes without the end of a scope. Layer: runtime.
+// A change of a thread's current stream that also takes closed streams. Layer: runtime.
 #pragma once
 
 #include "weir/detail/intrusive.hpp"
@@ -15,13 +15,13 @@ class stream_state;
 
 namespace detail {
 
-/// As weir::use, but also takes a closed stream: for a scope that a thread takes up again, such as that of a coroutine, whose
-/// stream may have been closed since the scope began. Calls that use the stream are state_errors then, as in the scope itself.
+/// As weir::use, but also takes a closed stream: for a scope that a thread resumes, such as that of a coroutine, whose stream may have
+/// been closed since the scope began. Calls that use the stream then throw state_error, as in the scope itself.
 class WEIR_EXPORT resumed_use {
 public:
     /// Makes `current` the calling thread's current stream of its device. Never blocks. Throws std::bad_alloc.
-    explicit resumed_use(const stream_ref& current);
-    /// Restores what was current before. Never blocks. Call it on the same thread, innermost first.
+    [[nodiscard]] explicit resumed_use(const stream_ref& current);
+    /// Restores the former current stream. Never blocks. Must run on the same thread, innermost first.
     ~resumed_use();
     resumed_use(const resumed_use&) = delete;
     resumed_use& operator=(const resumed_use&) = delete;

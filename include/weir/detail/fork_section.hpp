@@ -1,18 +1,19 @@
-// What a fork must not cut through. Layer: base.
+// Sections of code that a fork must not interrupt. Layer: base.
 #pragma once
 
 #include "weir/export.hpp"
 
 namespace weir::detail {
 
-/// A stretch of code in which Weir's own state is not as others may find it: a lock is held, a list is in a thread's hands, a
-/// thread of Weir's is at work. Whoever forks while another thread is in such a stretch gets a child that cannot use Weir,
-/// and is told so (rule L3). Nests; costs a few instructions and no memory traffic.
+/// A section of code in which Weir's state is inconsistent for a child process: a lock is held, a thread has taken a list, a thread of
+/// Weir's is at work. If a thread forks while another one is in such a section, the child cannot use Weir, and throws state_error (rule
+/// L3). Nests; costs a few instructions and no memory traffic.
 ///
-/// Locks see to it themselves (detail::mutex). What takes no lock, and leaves something to be done by itself alone, says so.
+/// Locks enter a section themselves (detail::mutex). Code that takes no lock, and has a step that no other thread would finish, must use
+/// this class.
 class fork_section {
 public:
-    /// Waits while another thread forks, unless this thread is in a section already.
+    /// Waits while another thread forks, unless this thread is already in a section.
     fork_section() noexcept { enter(); }
     ~fork_section() { leave(); }
     fork_section(const fork_section&) = delete;
@@ -21,7 +22,8 @@ public:
     WEIR_EXPORT static void enter() noexcept;
     WEIR_EXPORT static void leave() noexcept;
 
-    /// While it lives, the calling thread, one of Weir's that sleeps, is in no section. It must not outlive `try_return`.
+    /// While it lives, the calling thread, one of Weir's that sleeps, is in no section. It must not be destroyed before `try_return`
+    /// succeeds.
     class rest {
     public:
         WEIR_EXPORT rest() noexcept;
@@ -29,7 +31,7 @@ public:
         rest(const rest&) = delete;
         rest& operator=(const rest&) = delete;
 
-        /// Back into the sections; false while a thread forks.
+        /// Re-enters the sections; returns false while a thread forks.
         [[nodiscard]] WEIR_EXPORT bool try_return() const noexcept;
         /// Waits until no thread forks. Call with no lock held.
         WEIR_EXPORT static void wait_for_fork() noexcept;

@@ -1,4 +1,4 @@
-// Memory that only Weir knows. Layer: array.
+// Memory that is internal to Weir. Layer: array.
 #pragma once
 
 #include "weir/array.hpp"
@@ -8,9 +8,9 @@
 namespace weir::detail {
 
 /// @{
-/// Memory that the program does not see: copies of operands, staging, workspaces. The program cannot order what it does not see, so
-/// Weir orders the accesses in every mode (rule O5), and check leaves them to Weir. All such memory is made by this function.
-/// Takes memory that was just allocated, and returns it. Never blocks.
+/// Marks memory that the program does not see: copies of operands, staging, workspaces. The program cannot order accesses to it, so Weir
+/// orders them in every mode (rule O5), and check ignores them. All such memory passes through this function: it takes memory that was
+/// just allocated, and returns it. Never blocks.
 [[nodiscard]] WEIR_EXPORT buffer internal(buffer made) noexcept;
 [[nodiscard]] WEIR_EXPORT array internal(array made) noexcept;
 /// @}

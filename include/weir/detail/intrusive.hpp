@@ -9,8 +9,8 @@
 
 namespace weir::detail {
 
-/// Base of an object that counts its owners. Derived classes say what happens when the last one goes by defining
-/// `void last_owner_gone() noexcept`. `CanBeFound`: `try_add_owner` may make owners out of nothing.
+/// Base of an object that counts its owners. A derived class defines `void last_owner_gone() noexcept`, which is called when the last
+/// owner goes. `CanBeFound`: `try_add_owner` may make an owner without having one.
 template <class Derived, bool CanBeFound = false>
 class counted {
 public:
@@ -19,33 +19,33 @@ public:
 
     void add_owner() const noexcept {
         if (owners_.load(std::memory_order_relaxed) == 0) {
-            owners_.store(1, std::memory_order_relaxed);  // nobody else can know the object yet
+            owners_.store(1, std::memory_order_relaxed);  // no other thread can know the object yet
         } else {
             owners_.fetch_add(1, std::memory_order_relaxed);
         }
     }
 
-    /// Makes so many owners in all, by the only one.
+    /// Sets the number of owners; may be called only by the only owner.
     void become_owners(std::uint32_t all) const noexcept { owners_.store(all, std::memory_order_relaxed); }
-    /// The same for so many more at once, by one that is an owner.
+    /// Adds `more` owners at once; the caller must be an owner.
     void add_owners(std::uint32_t more) const noexcept { owners_.fetch_add(more, std::memory_order_relaxed); }
-    /// Takes back so many of those, by one that stays an owner.
+    /// Removes `fewer` of those; the caller must remain an owner.
     void drop_owners(std::uint32_t fewer) const noexcept { owners_.fetch_sub(fewer, std::memory_order_release); }
 
-    /// Whether who asks is the only owner, and may do with the object what it wants.
+    /// Whether the caller is the only owner, and may change the object.
     [[nodiscard]] bool has_one_owner() const noexcept { return owners_.load(std::memory_order_acquire) == 1; }
 
     void drop_owner() const noexcept {
-        // acquire and release: what any owner did to the object happens before the last owner ends it. An owner that is
-        // the only one stays so, since only owners make owners: it needs no atomic change, the costly part of a drop.
+        // acquire and release: what any owner did to the object happens before the last owner ends it. An only owner remains the only one,
+        // because only owners make owners: it needs no atomic read-modify-write, the costly part of a drop.
         if ((!CanBeFound && owners_.load(std::memory_order_acquire) == 1) ||
             owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
             end();
         }
     }
 
-    /// For those who know the object without being an owner: makes one more owner, unless the last one is gone. The
-    /// caller sees to it that `last_owner_gone` does not end the object meanwhile.
+    /// For code that knows the object without being an owner: adds one owner, unless the last one is gone. The caller must make sure that
+    /// `last_owner_gone` does not end the object meanwhile.
     [[nodiscard]] bool try_add_owner() const noexcept requires CanBeFound {
         std::uint32_t owners = owners_.load(std::memory_order_relaxed);
         while (owners != 0) {
@@ -79,7 +79,7 @@ public:
             object_->add_owner();
         }
     }
-    /// An owner of an object that is known without being owned; empty if its last owner is gone.
+    /// An owner of an object that the caller knows without owning it; empty if the last owner is gone.
     [[nodiscard]] static owner try_make(T& object) noexcept {
         owner made;
         if (object.try_add_owner()) {
@@ -87,7 +87,7 @@ public:
         }
         return made;
     }
-    /// One that was counted already: by `add_owners`.
+    /// An owner that `add_owners` has already counted.
     [[nodiscard]] static owner adopt(T* object) noexcept {
         owner made;
         made.object_ = object;
@@ -127,7 +127,7 @@ private:
     T* object_ = nullptr;
 };
 
-/// What counts its owners and ends with the last of them, where those need not know what it is.
+/// An object that counts its owners and is destroyed with the last of them, for owners that do not know its type.
 class shared_object : public counted<shared_object> {
 public:
     void last_owner_gone() noexcept { delete this; }
@@ -137,21 +137,21 @@ protected:
     virtual ~shared_object() = default;
 };
 
-/// An owner of a T that does not change while there are others, a shared_object, which need only be declared where it is not used.
+/// An owner of a T, which is a shared_object and does not change while there are other owners. T may be incomplete where it is not used.
 template <class T>
 class shared_owner {
 public:
     shared_owner() = default;
     shared_owner(std::nullptr_t) noexcept {}  // NOLINT(google-explicit-constructor)
-    /// Of a new object.
+    /// Takes a new object.
     explicit shared_owner(std::unique_ptr<T> made) noexcept : object_(made.release()) {}
 
     [[nodiscard]] const T* get() const noexcept { return static_cast<const T*>(object_.get()); }
     const T& operator*() const noexcept { return *get(); }
     const T* operator->() const noexcept { return get(); }
-    /// Whether it is the only one: then the object may change.
+    /// Whether this is the only owner: then the object may change.
     [[nodiscard]] bool is_sole() const noexcept { return object_ && object_->has_one_owner(); }
-    /// The object, for an owner that is the only one.
+    /// The object, for the only owner.
     [[nodiscard]] T& sole() noexcept { return const_cast<T&>(*get()); }
     explicit operator bool() const noexcept { return static_cast<bool>(object_); }
     friend bool operator==(const shared_owner&, const shared_owner&) = default;
@@ -165,12 +165,12 @@ private:
     owner<const shared_object> object_;
 };
 
-/// So many more owners of one object, made at once: one atomic change for all of them. All of them are taken. The one they are
-/// made from outlives this.
+/// A number of further owners of one object, made at once with one atomic change. The caller must take all of them. The owner that they
+/// are made from must outlive this.
 template <class T>
 class all_shares {
 public:
-    /// `is_sole`: the one they are made from is the only one. `count` is not 0.
+    /// `is_sole`: `of` is the only owner. `count` is not 0.
     all_shares(const shared_owner<T>& of, std::size_t count, bool is_sole) noexcept : object_(of.object_.get()) {
         if (object_ == nullptr) {
             return;
@@ -184,7 +184,7 @@ public:
     all_shares(const all_shares&) = delete;
     all_shares& operator=(const all_shares&) = delete;
 
-    /// The next of them. `count` times.
+    /// The next owner. Must be called `count` times.
     [[nodiscard]] shared_owner<T> take() const noexcept {
         shared_owner<T> taken;
         taken.object_ = owner<const shared_object>::adopt(object_);
@@ -197,7 +197,7 @@ private:
 template <class T>
 all_shares(const shared_owner<T>&, std::size_t, bool) -> all_shares<T>;
 
-/// The same where not all may be taken.
+/// The same for a caller that may not take all of them.
 template <class T>
 class shares {
 public:
@@ -215,7 +215,7 @@ public:
     shares(const shares&) = delete;
     shares& operator=(const shares&) = delete;
 
-    /// The next of them. At most `count` times.
+    /// The next owner. May be called at most `count` times.
     [[nodiscard]] shared_owner<T> take() noexcept {
         --left_;
         shared_owner<T> taken;

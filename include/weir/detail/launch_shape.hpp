@@ -1,17 +1,17 @@
-// How a kernel is launched, in the driver's numbers. Layer: base.
+// The shape of a kernel launch, in the driver's numbers. Layer: base.
 #pragma once
 
 #include <array>
 
 namespace weir::detail {
 
-/// How many threads of how many blocks run, how much shared memory a block gets beyond what the kernel declares, and where. As the
-/// driver wants it (CUlaunchConfig), so that a launch hands it on as it is.
+/// The numbers of blocks and threads, each block's shared memory beyond what the kernel declares, and the stream. Has the layout of the
+/// driver's CUlaunchConfig, so that a launch passes it on unchanged.
 struct launch_shape {
     std::array<unsigned, 3> grid{1, 1, 1};
     std::array<unsigned, 3> block{1, 1, 1};
     unsigned shared_bytes = 0;
-    void* stream = nullptr;  ///< said when it is put there
+    void* stream = nullptr;  ///< set when the launch is put into the stream
     const void* attributes = nullptr;
     unsigned attribute_count = 0;
 };

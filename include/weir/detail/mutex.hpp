@@ -1,4 +1,4 @@
-// The locks of Weir: a fork finds out whether one is held. Layer: base.
+// The locks of Weir, which let a fork find out whether one is held. Layer: base.
 #pragma once
 
 #include <chrono>
@@ -10,8 +10,8 @@
 
 namespace weir::detail {
 
-/// std::mutex; who holds it, or waits for it, is in a fork_section. So no child that may use Weir has one that is held by a
-/// thread which it does not have.
+/// std::mutex, whose holders and waiters are in a fork_section. So in a child that may use Weir, no such lock is held by a thread that
+/// the child does not have.
 class mutex {
 public:
     constexpr mutex() noexcept = default;
@@ -36,7 +36,7 @@ public:
         fork_section::leave();
     }
 
-    /// The same lock for who is in a section for all of the time anyway, where each nanosecond counts.
+    /// The same lock for a caller that is in a section all the time, where each nanosecond counts.
     [[nodiscard]] std::mutex& within_section() noexcept { return mutex_; }
 
 private:
@@ -44,7 +44,7 @@ private:
     std::mutex mutex_;
 };
 
-/// std::shared_mutex in the same way.
+/// The same for std::shared_mutex.
 class shared_mutex {
 public:
     shared_mutex() = default;
@@ -73,8 +73,8 @@ private:
     std::shared_mutex mutex_;
 };
 
-/// std::condition_variable for such a mutex. `wait` stays in the section, as a thread of the program's does, for which a fork
-/// cannot know what it waits for; `sleep` leaves it, for threads of Weir's that have nothing to do.
+/// std::condition_variable for such a mutex. `wait` stays in the section: it is for threads of the program, of which a fork cannot know
+/// what they wait for. `sleep` leaves the section: it is for threads of Weir's that have nothing to do.
 class condition_variable {
 public:
     void notify_one() noexcept { changed_.notify_one(); }
@@ -95,7 +95,7 @@ public:
         return changed_.wait_for(raw.lock, time, over);
     }
 
-    /// Sleeps once, perhaps for no reason.
+    /// Sleeps once; may return without a reason.
     void sleep(std::unique_lock<mutex>& held) {
         sleep_by(held, [&](std::unique_lock<std::mutex>& lock) { changed_.wait(lock); });
     }
@@ -105,7 +105,7 @@ public:
             sleep(held);
         }
     }
-    /// The same for a time; what `over` says at its end.
+    /// The same with a time limit; returns what `over` returns at its end.
     template <class Rep, class Period, class Over>
     bool sleep_for(std::unique_lock<mutex>& held, const std::chrono::duration<Rep, Period>& time, Over over) {
         const auto end = std::chrono::steady_clock::now() + time;
@@ -133,7 +133,7 @@ private:
         const fork_section::rest resting;
         wait(raw.lock);
         while (!resting.try_return()) {
-            raw.lock.unlock();  // others may need it to get out of their sections
+            raw.lock.unlock();  // other threads may need the lock to leave their sections
             fork_section::rest::wait_for_fork();
             raw.lock.lock();
         }

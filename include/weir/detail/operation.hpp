@@ -1,4 +1,4 @@
-// What an operation does, on its way into a stream. Layer: base.
+// An operation on its way into a stream. Layer: base.
 #pragma once
 
 #include "weir/detail/site.hpp"
@@ -6,7 +6,7 @@
 
 namespace weir::detail {
 
-/// One operation on its way to a device. Refers to what the call that passes it was given.
+/// One operation on its way to a device. Refers to the arguments of the call that passes it.
 struct operation {
     task_ref work;
     const runtime::site& from;

@@ -1,12 +1,13 @@
-// Where code hardly ever comes by. Layer: base.
+// Marks cold paths. Layer: base.
 #pragma once
 
 namespace weir::detail {
 
-/// Says that the program hardly ever comes by here: compilers put what belongs to it apart from the rest of the function, which then
-/// takes fewer cache lines. To be called first in a branch that [[unlikely]] alone would leave in its place.
-[[gnu::cold, gnu::noinline]] inline void rare() noexcept {
-    asm volatile("");  // else it is known to do nothing, and removed before anybody looks where it is called
+/// Marks a cold path: compilers move the code of its branch out of line, so that the rest of the function takes fewer cache lines. Must be
+/// called first in a branch that [[unlikely]] alone would leave in line.
+[[gnu::cold, gnu::noinline]] inline void cold_path() noexcept {
+    // Without this, the compiler sees that the function does nothing, and removes its calls before they have any effect.
+    asm volatile("");
 }
 
 }  // namespace weir::detail

@@ -1,4 +1,4 @@
-// The one way in which work enters a stream. Layer: runtime.
+// The only way for work to enter a stream. Layer: runtime.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,18 @@ struct access_request {
     resource* target = nullptr;
     order::footprint where;
     order::access_mode mode = order::access_mode::read;
-    /// A write of every byte of `where`, none of which is read before: what a failed operation left there does not matter
-    /// (rule K4). Order knows no difference.
+    /// A write of every byte of `where`, none of which is read before: what a failed operation left there does not matter (rule K4). For
+    /// the order it makes no difference.
     bool overwrites = false;
+    /// Ordered also where the program orders (rule O5): the call, or an argument of a protocol such as DLPack's `stream=`, asks for it.
+    bool in_every_mode = false;
 };
 
-/// One operation, before it has a place in a stream. Refers to what the call was given: made for one call of `submit`.
+/// What an operation on memory that packages share does about their current streams (rule X6). `entry`: it starts after what is in them, and
+/// is itself no work that they would have to come after. `exit`: they come after it, and it needs not come after them.
+enum class package_sides : std::uint8_t { both, entry, exit };
+
+/// One operation, before it has a place in a stream. Refers to its arguments: made for one call of `submit`.
 struct submission : detail::operation {
     submission(std::span<const access_request> its_accesses, std::span<const completion> comes_after,
                detail::task_ref its_work, const site& its_site, work_kind its_kind = work_kind::device) noexcept
@@ -34,16 +40,17 @@ struct submission : detail::operation {
 
     std::span<const access_request> accesses;
     std::span<const completion> after;
+    package_sides sides = package_sides::both;
 };
 
-/// Puts one operation into a stream: orders it after what its accesses conflict with (rules O1, O2, O5), enqueues it and
-/// makes it known to the histories. Does not wait for other work, unless an access conflicts with a live view of the
-/// host's: then it returns once the operation is over (rule X7). Any thread.
+/// Enqueues one operation: orders it after the accesses that conflict with its own (rules O1, O2, O5), puts it into the stream and adds it
+/// to the histories. Does not wait for other work, unless an access conflicts with a live view of the host's: then it returns once the
+/// operation is complete (rule X7). Any thread.
 ///
-/// An operation of the device may use memory of its stream's device alone, a copy also that of one other, a host task any.
+/// An operation of the device may use only memory of its stream's device; a copy also that of one other device; a host task any memory.
 ///
-/// Reads and writes `accesses` as declared. Throws state_error (closed stream), argument_error (memory that cannot be
-/// reached), std::bad_alloc; then nothing has happened.
+/// Reads and writes `accesses` as declared. Throws state_error (closed stream), argument_error (memory that cannot be reached),
+/// std::bad_alloc; then nothing has happened.
 /// Throws race_error under a check_scope of mode `raise`; then the operation is enqueued, safely.
 WEIR_EXPORT completion submit(stream_state& stream, const submission& what);
 

@@ -14,35 +14,35 @@ namespace weir::detail {
 
 /// What a callable does when it is called.
 enum class task_nature : std::uint8_t {
-    work,  ///< the work itself
-    native,  ///< on a device with queues of its own it puts the work into the queue that it is called for: see native_task
-    foreign,  ///< the same, by code that is not Weir's: what it puts there may wait for anything
+    work,    ///< the work itself
+    native,  ///< on a device with queues of its own, puts the work into the queue that it is called for: see native_task
+    foreign,  ///< the same, by code that is not Weir's: the work that it puts there may wait for anything
 };
 
-/// What can be done with a callable of some type that lies at an address.
+/// The operations on a callable of some type at an address.
 struct task_type {
     std::size_t size;
     std::size_t align;
-    void (*move)(void* from, void* to) noexcept;  ///< move-constructs at `to`; `from` stays to be destroyed
+    void (*move)(void* from, void* to) noexcept;  ///< move-constructs at `to`; `from` must still be destroyed
     void (*run)(void* object);
-    void (*put)(void* object, void* queue);  ///< null unless it puts its work plainly: see queue_handle
+    void (*put)(void* object, void* queue);  ///< null unless the callable puts its work plainly: see queue_handle
     void (*destroy)(void* object) noexcept;
     task_nature nature;
     bool trivial;  ///< need not be destroyed
 };
 
-/// The driver's handle of a queue (CUstream). A native task whose body is called with it, and need not be destroyed, puts its work
-/// there *plainly*: it calls nothing of CUDA but what takes its context from the handle, so that none need be current, and no code
-/// that asks for which operation it acts.
+/// The driver's handle of a queue (CUstream). A native task whose body is called with the handle, and which need not be destroyed, puts
+/// its work there *plainly*. It calls only functions of CUDA that take their context from the handle, or makes the context current itself,
+/// and no code that asks for which operation it acts.
 struct queue_handle {
     void* value = nullptr;
 };
-/// Inside the body of a native task: the driver's handle of the queue into which it puts work. Null where it does the work
+/// Within the body of a native task: the driver's handle of the queue into which the body puts work. Null where the body does the work
 /// itself.
 [[nodiscard]] WEIR_EXPORT void* native_queue_handle() noexcept;
 
-/// Marks a callable that, on a device with queues of its own, does not do the work but puts it into the queue that it is
-/// called for (native_queue_handle). Anywhere else it does the work itself.
+/// Marks a callable that, on a device with queues of its own, does not do the work but puts it into the queue that it is called for
+/// (native_queue_handle). On other devices it does the work itself.
 template <class F, task_nature Nature = task_nature::native>
 struct native_task {
     F body;
@@ -77,13 +77,13 @@ constexpr auto put_of() noexcept -> void (*)(void*, void*) {
     }
 }
 
-/// A callable that its maker still owns and that a stream's queue moves into its own storage.
+/// A callable that its maker still owns, and that a stream's queue moves into its own storage.
 struct task_ref {
     const task_type* type = nullptr;
     void* object = nullptr;
 };
 
-/// The largest callable that is kept in place; a larger one goes to the heap.
+/// The size of the largest callable that is stored in place; a larger one is allocated on the heap.
 inline constexpr std::size_t largest_inline_task = 512;
 
 template <class F>
@@ -97,7 +97,7 @@ inline constexpr task_type task_type_of = {
     nature_of<F>,
     std::is_trivially_destructible_v<F>};
 
-/// Whether a callable can be moved into a queue's storage, and out of it, without failing.
+/// Whether a callable can be moved into a queue's storage, and out of it, without an exception.
 template <class F>
 constexpr bool fits_in_place() noexcept {
     if (sizeof(F) > largest_inline_task) {
@@ -106,8 +106,8 @@ constexpr bool fits_in_place() noexcept {
     return alignof(F) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<F>;
 }
 
-/// Calls `use(task_ref)` with a reference to `fn` (to a copy, if it is to be kept), or to a box around it where it is too
-/// large, too strictly aligned or could throw when moved.
+/// Calls `use(task_ref)` with a reference to `fn`; to a copy, if the caller keeps `fn`; or to a box around it, if it is too large, has too
+/// strict an alignment, or could throw when moved.
 template <class F, class Use>
 decltype(auto) with_task(F&& fn, Use&& use) {
     using stored = std::decay_t<F>;

@@ -46,7 +46,7 @@ call call_of(function what, const argument& result, std::span<const argument> in
 
     constexpr std::size_t most_words =
         3 + 2 * description::most_operands + shape::most * (1 + description::most_operands);
-    std::array<std::uint64_t, most_words> words;  // filled as far as it is used
+    std::array<std::uint64_t, most_words> words;  // only the words in use are initialized
     std::uint64_t* next = words.data();
     const auto put = [&](std::uint64_t one) { *next++ = one; };
     put(elements);

@@ -4,17 +4,18 @@
 #include <vector>
 
 #include "array/operation.hpp"
-#include "runtime/device_state.hpp"
+#include "runtime/devices/device_state.hpp"
 #include "weir/arithmetic.hpp"
 #include "weir/detail/internal_memory.hpp"
 #include "weir/error.hpp"
 #include "weir/shape.hpp"
+#include "weir/stream.hpp"
 
 namespace weir::array_kernels {
 
 namespace {
 
-/// Whether an exponent that an array holds may be negative.
+/// Whether exponents in an array may be negative.
 bool may_have_negative_exponent(function what, std::span<const argument> inputs) noexcept {
     return what == of(binary_operation::power) && inputs[1].number == nullptr &&
            kind_of(inputs[1].computed) == dtype_kind::signed_integer &&
@@ -38,7 +39,7 @@ completion enqueue(const on& where, std::span<const runtime::access_request> acc
         first.add(what, to, inputs, all);
         return enqueue(where, accesses, std::move(first));
     }
-    const array found = detail::internal(empty({1}, dtype::int32, where.stream(), where.site().where));
+    const array found = detail::internal(empty({1}, dtype::int32, where.stream(), where.site(detail::key).where));
     const walk::operand flag[] = {operation::operand_of(found)};
     const std::int32_t none = 0;
     first.add_fill({found.shape().extents(), flag}, dtype::int32, reinterpret_cast<const std::byte*>(&none));
@@ -52,7 +53,7 @@ completion enqueue(const on& where, std::span<const runtime::access_request> acc
     const runtime::access_request looked_at[] = {spoiled, operation::reads(found)};
     return operation::enqueue(
         where, looked_at,
-        [from = &where.stream().device().state().driver(), at = found.device_data()] {
+        [from = &where.stream().device().state(detail::key).driver(), at = found.device_data()] {
             std::int32_t is_negative = 0;
             from->fetch(reinterpret_cast<std::byte*>(&is_negative), at, sizeof is_negative);
             if (is_negative != 0) {

@@ -2,73 +2,37 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <mutex>
-#include <shared_mutex>
-#include <string>
 #include <utility>
 
-#include "backend/cuda/context.hpp"
-#include "backend/cuda/driver.hpp"
-#include "backend/cuda/launch.hpp"
+#include "array/cuda/known_kernels.hpp"
+#include "backend/capability/capabilities.hpp"
 #include "backend/own_variable.hpp"
-#include "runtime/device_state.hpp"
+#include "runtime/devices/device_state.hpp"
 #include "weir/detail/launch_shape.hpp"
-#include "weir/detail/mutex.hpp"
 
 namespace weir::array_kernels {
 
 namespace {
 
-using backend::cuda::function_handle;
-
-/// The kernels that were asked for, by what they are: their sources are long, and are written once.
-class known_kernels {
-public:
-    static known_kernels& instance() {
-        static auto* const one = new known_kernels;  // lives for ever
-        return *one;
-    }
-
-    function_handle find(const context& in, const description& what) {
-        // The one that the thread asked for last, without a lock: kernels stay for ever.
-        thread_local known of_thread;
-        known& last = backend::found_once(of_thread);
-        if (last.in != &in || !(last.what == what)) {
-            last = {&in, what, look_up({&in, what})};
-        }
-        return last.function;
-    }
-
-private:
-    using key = std::pair<const context*, description>;
+/// The kernel that this thread used last is found without a lock: kernels are never destroyed.
+backend::capability::function_handle find_kernel(const kernels& in, const description& what) {
     struct known {
-        const context* in = nullptr;
+        const kernels* in = nullptr;
         description what;
-        function_handle function = nullptr;
+        backend::capability::function_handle function = nullptr;
     };
-
-    function_handle look_up(const key& wanted) {
-        {
-            const std::shared_lock lock(mutex_);
-            if (const auto found = all_.find(wanted); found != all_.end()) {
-                return found->second;
-            }
-        }
-        const function_handle made =
-            backend::cuda::compiled(*wanted.first, source_of(wanted.second), kernel_name, compiler_options());
-        const std::unique_lock lock(mutex_);
-        return all_.emplace(wanted, made).first->second;
+    thread_local known of_thread;
+    known& last = backend::found_once(of_thread);
+    if (last.in != &in || !(last.what == what)) {
+        last = {&in, what, known_kernels::instance().find(in, what)};
     }
+    return last.function;
+}
 
-    detail::shared_mutex mutex_;  ///< guards all_; a leaf in the lock order
-    std::map<key, function_handle> all_;
-};
-
-/// Few enough that a block works on several pieces, where there are many: then the start of blocks costs little.
+/// Few enough blocks that each works on several parts of a large array: then starting blocks costs little.
 constexpr std::uint64_t blocks_for_each_multiprocessor = 32;
 
-/// A type of the same size, and no stricter alignment, that is moved without a look at its value.
+/// A type of the same size, and no stricter alignment, whose values are moved unchanged.
 dtype as_bytes(dtype type) noexcept {
     switch (size_of(type)) {
         case 1:
@@ -84,7 +48,7 @@ dtype as_bytes(dtype type) noexcept {
     }
 }
 
-/// What is there again and again in an element: of so many bytes.
+/// The smallest number of bytes that repeats throughout an element.
 std::size_t period_of(const std::byte* element, std::size_t item) noexcept {
     std::size_t period = 1;
     while (period < item && !std::equal(element + period, element + item, element)) {
@@ -95,21 +59,22 @@ std::size_t period_of(const std::byte* element, std::size_t item) noexcept {
 
 }  // namespace
 
-const context* context_of(const device& where) {
-    if (where.kind() != device_kind::cuda || where.state().driver().runs_host_code()) {
+const kernels* kernels_of(const device& where) {
+    const runtime::device_state& device = where.state(detail::key);
+    const kernels* const found = device.driver().can().kernels;
+    if (found == nullptr || device.driver().runs_host_code()) {
         return nullptr;
     }
-    where.state().expect_usable();
-    return &backend::cuda::context_of(where.state().driver());
+    device.expect_usable();
+    return found;
 }
 
-std::uint64_t blocks_for(const context& in, std::uint64_t elements, std::uint64_t by_block) {
+std::uint64_t blocks_for(const kernels& in, std::uint64_t elements, std::uint64_t by_block) {
     const std::uint64_t wanted = std::max<std::uint64_t>(1, (elements - 1) / by_block + 1);
     if (wanted <= blocks_for_each_multiprocessor) {
-        return wanted;  // without asking the driver
+        return wanted;  // without a query to the driver
     }
-    const auto multiprocessors = static_cast<std::uint64_t>(
-        std::max(1, in.attribute_if_told(backend::cuda::device_attribute::multiprocessor_count)));
+    const auto multiprocessors = static_cast<std::uint64_t>(std::max(1, in.multiprocessors()));
     return std::min(wanted, multiprocessors * blocks_for_each_multiprocessor);
 }
 
@@ -124,14 +89,14 @@ void launches::add(const small_launch& head, std::span<const std::uint64_t> word
 }
 
 void small_launch::choose(const description& of, std::uint64_t elements) {
-    kernel = known_kernels::instance().find(*in, of);
+    kernel = find_kernel(*in, of);
     blocks = static_cast<unsigned>(blocks_for(*in, elements, std::uint64_t{threads} * elements_at_once));
 }
 
 void launches::add(const description& what, std::uint64_t blocks, std::span<const std::uint64_t> words) {
     small_launch made;
     made.in = in_;
-    made.kernel = known_kernels::instance().find(*in_, what);
+    made.kernel = find_kernel(*in_, what);
     made.blocks = static_cast<unsigned>(blocks);
     add(made, words);
 }
@@ -148,7 +113,7 @@ void launches::add(function what, const argument& result, std::span<const argume
 }
 
 void launches::add_copy(const walk::plan& both, dtype to, dtype from) {
-    // Elements that stay as they are, are so many bytes: fewer kernels.
+    // Elements that are not converted are treated as bytes of their size: fewer different kernels.
     if (to == from) {
         to = from = as_bytes(to);
     }
@@ -178,17 +143,9 @@ void launches::add_fill(const walk::plan& all, dtype type, const std::byte* elem
 }
 
 void small_launch::fill(const std::uint64_t* its_words, detail::queue_handle into) const {
-    const backend::cuda::in_context here(*in);
-    const backend::cuda::driver_api& api = in->api();
-    auto* const stream = static_cast<backend::cuda::stream_handle>(into.value);
     const auto [address, value, count] = std::array{its_words[0], its_words[1], its_words[2]};
-    if (what == call::fill8) {
-        in->expect(api.fill8_async(address, static_cast<unsigned char>(value), count, stream), "cuMemsetD8Async");
-    } else if (what == call::fill16) {
-        in->expect(api.fill16_async(address, static_cast<unsigned short>(value), count, stream), "cuMemsetD16Async");
-    } else {
-        in->expect(api.fill32_async(address, static_cast<unsigned>(value), count, stream), "cuMemsetD32Async");
-    }
+    in->fill(reinterpret_cast<std::byte*>(address), static_cast<std::uint32_t>(value), static_cast<std::size_t>(what),
+             count, into);
 }
 
 void small_launch::run(const std::uint64_t* its_words, detail::queue_handle into) const {
@@ -198,8 +155,8 @@ void small_launch::run(const std::uint64_t* its_words, detail::queue_handle into
     detail::launch_shape shape;
     shape.grid[0] = blocks;
     shape.block[0] = threads;
-    void* const arguments[] = {const_cast<std::uint64_t*>(its_words)};  // is read alone
-    backend::cuda::launch(*in, kernel, shape, arguments, into);
+    void* const arguments[] = {const_cast<std::uint64_t*>(its_words)};  // only read
+    in->launch(kernel, shape, arguments, into);
 }
 
 void launches::operator()(detail::queue_handle into) const {

@@ -9,7 +9,7 @@
 
 namespace weir::array_kernels {
 
-std::optional<completion> enqueue_packed(const context& in, const on& where, function what, const array& out,
+std::optional<completion> enqueue_packed(const kernels& in, const on& where, function what, const array& out,
                                          dtype result, std::span<const packed_input> inputs) {
     const std::int64_t elements = out.size();
     const bool may_fail = what == of(binary_operation::power);
@@ -57,7 +57,7 @@ std::optional<completion> enqueue_packed(const context& in, const on& where, fun
         put(word(one.x->device_data()));
         put(0);
     }
-    // One dimension of all elements. In packed kernels strides are the sizes of elements.
+    // One dimension with all elements. In packed kernels strides are the sizes of elements.
     put(word(elements));
     for (std::size_t k = 0; k < kernel.operands; ++k) {
         put(kernel.by_value[k] ? 0 : size_of(kernel.stored[k]));

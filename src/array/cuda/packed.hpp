@@ -10,22 +10,22 @@
 #include "weir/array.hpp"
 #include "weir/completion.hpp"
 #include "weir/dtype.hpp"
-#include "weir/launch.hpp"
+#include "weir/on.hpp"
 
 namespace weir::array_kernels {
 
-/// One input of an operation: an array, or a number as the function takes it.
+/// One input of an operation: an array, or a number in the type that the function takes.
 struct packed_input {
     const array* x = nullptr;  ///< null: a number
     dtype computed = dtype::bool_;
-    alignas(16) std::array<std::byte, 16> number;  ///< not initialised beside an array
+    alignas(16) std::array<std::byte, 16> number;  ///< not initialised for an array
 };
 
-/// The short way for what most operations are: arrays of one shape whose elements lie one after the other, and numbers.
-/// Enqueues what `enqueue` would for their plan. Does nothing and returns nothing where operands are otherwise, share
-/// memory but not element for element, are none or very many, or where it may fail for what it finds in them. Throws as
-/// launches::add and runtime::submit do; argument_error for an array of another device.
-[[nodiscard]] std::optional<completion> enqueue_packed(const context& in, const on& where, function what,
+/// Fast path for most operations: arrays of one shape whose elements lie one after the other, and numbers.
+/// Enqueues what `enqueue` would for their plan. Does nothing and returns nothing where operands have another form, share
+/// memory but not element for element, where there are no elements or very many, or where the operation may fail because of its
+/// data. Throws as launches::add and runtime::submit do; argument_error for an array of another device.
+[[nodiscard]] std::optional<completion> enqueue_packed(const kernels& in, const on& where, function what,
                                                        const array& out, dtype result,
                                                        std::span<const packed_input> inputs);
 

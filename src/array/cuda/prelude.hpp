@@ -2,16 +2,16 @@
 
 namespace weir::array_kernels {
 
-/// CUDA C++ that every kernel of arrays begins with: the element types under the names of dtype, and their conversion as
-/// convert::element has it. Needs no header and C++17.
+/// CUDA C++ at the start of every kernel of arrays: the element types under the names of dtype, and their conversion as in
+/// convert::element. Needs no header and C++17.
 extern const char* const prelude_types;
-/// After that: the operations, as structs named after them, with the results of the host's loops.
+/// Follows prelude_types: the operations, as structs named after them, with the results of the host's loops.
 extern const char* const prelude_operations;
-/// After that, for power alone.
+/// Follows that, only for power.
 extern const char* const prelude_power;
-/// After the types: what reductions do with two values.
+/// Follows prelude_types: how reductions combine two values.
 extern const char* const prelude_reductions;
-/// After the types: Philox4x32-10, as philox.hpp has it.
+/// Follows prelude_types: Philox4x32-10, as in philox.hpp.
 extern const char* const prelude_random;
 
 }  // namespace weir::array_kernels

@@ -2,7 +2,7 @@
 
 namespace weir::array_kernels {
 
-// The same as loops_arithmetic.cpp and loops_comparison.cpp.
+// Must match loops_arithmetic.cpp and loops_comparison.cpp.
 const char* const prelude_operations = R"cuda(
 namespace weir {
 
@@ -103,11 +103,16 @@ struct equal {
     __device__ bool operator()(uint64 a, int64 b) const { return b >= 0 && a == static_cast<uint64>(b); }
     __device__ bool operator()(int64 a, uint64 b) const { return a >= 0 && static_cast<uint64>(a) == b; }
 };
+// Neither imaginary part is NaN.
+template <class T>
+__device__ inline bool are_ordered(T a, T b) {
+    return a.imag == a.imag && b.imag == b.imag;
+}
 struct less {
     template <class T>
     __device__ bool operator()(T a, T b) const {
         if constexpr (is_complex<T>) {
-            return a.real < b.real || (a.real == b.real && a.imag < b.imag);
+            return are_ordered(a, b) && (a.real < b.real || (a.real == b.real && a.imag < b.imag));
         } else {
             return a < b;
         }
@@ -119,7 +124,7 @@ struct less_equal {
     template <class T>
     __device__ bool operator()(T a, T b) const {
         if constexpr (is_complex<T>) {
-            return a.real < b.real || (a.real == b.real && a.imag <= b.imag);
+            return are_ordered(a, b) && (a.real < b.real || (a.real == b.real && a.imag <= b.imag));
         } else {
             return a <= b;
         }
@@ -184,7 +189,7 @@ struct same {
 }  // namespace weir
 )cuda";
 
-// The same as loops_power.cpp as far as integers go; of real numbers what the device's pow gives.
+// Must match loops_power.cpp for integers; real numbers have the results of the device's pow.
 const char* const prelude_power = R"cuda(
 namespace weir {
 
@@ -215,6 +220,24 @@ __device__ inline complex128 exponential(double real, double imag) {
     return complex128{size * cos(imag), size * sin(imag)};
 }
 
+// As in loops_power.cpp.
+template <class T>
+__device__ inline T multiplied_out(T base, int exponent) {
+    unsigned left = exponent < 0 ? -exponent : exponent;
+    T square = base;
+    for (; (left & 1U) == 0; left >>= 1U) {
+        square = multiply()(square, square);
+    }
+    T product = square;
+    while ((left >>= 1U) != 0) {
+        square = multiply()(square, square);
+        if ((left & 1U) != 0) {
+            product = multiply()(product, square);
+        }
+    }
+    return exponent < 0 ? divide()(T{1, 0}, product) : product;
+}
+
 struct power {
     int* negative_exponent;  // set where integers have one
 
@@ -223,6 +246,11 @@ struct power {
         if constexpr (is_complex<T>) {
             if (exponent.real == 0 && exponent.imag == 0) {
                 return T{1, 0};
+            }
+            if (exponent.imag == 0 && exponent.real >= -99 && exponent.real <= 99 &&
+                exponent.real == static_cast<int>(exponent.real) &&
+                (base.real != 0 || base.imag != 0 || exponent.real > 0)) {
+                return multiplied_out(base, static_cast<int>(exponent.real));
             }
             const double size = log_of_magnitude(base.real, base.imag);
             const double angle = atan2(static_cast<double>(base.imag), static_cast<double>(base.real));
@@ -254,7 +282,7 @@ struct power {
 }  // namespace weir
 )cuda";
 
-// The same as reduction_loops.cpp.
+// Must match reduction_loops.cpp.
 const char* const prelude_reductions = R"cuda(
 namespace weir {
 
@@ -313,7 +341,7 @@ __device__ inline T divided(T sum, uint64 count) {
 }  // namespace weir
 )cuda";
 
-// The same as philox.hpp.
+// Must match philox.hpp.
 const char* const prelude_random = R"cuda(
 namespace weir {
 

@@ -2,7 +2,7 @@
 
 namespace weir::array_kernels {
 
-// The same as convert.hpp and float16.hpp. Bits are read through unions: there is no bit_cast without headers.
+// Must match convert.hpp and float16.hpp. Bits are read through unions: there is no bit_cast without headers.
 const char* const prelude_types = R"cuda(
 namespace weir {
 
@@ -23,10 +23,17 @@ struct float16 {
 struct bfloat16 {
     uint16 bits;
 };
+// With the constructors of std::complex. Trivial without arguments, so that it can lie in unions and in shared memory.
 template <class Part>
 struct complex {
     Part real;
     Part imag;
+
+    complex() = default;
+    __device__ inline complex(Part re, Part im = 0) : real(re), imag(im) {}
+    template <class Other>
+    __device__ inline explicit complex(const complex<Other>& from)
+        : real(static_cast<Part>(from.real)), imag(static_cast<Part>(from.imag)) {}
 };
 using complex64 = complex<float>;
 using complex128 = complex<double>;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <utility>
 #include <vector>
 
@@ -10,6 +9,8 @@
 #include "array/cuda/enqueue.hpp"
 #include "array/operation.hpp"
 #include "weir/detail/internal_memory.hpp"
+#include "weir/detail/submission.hpp"
+#include "weir/stream.hpp"
 
 namespace weir::array_kernels {
 
@@ -19,14 +20,14 @@ std::uint64_t magnitude(std::int64_t stride) noexcept {
     return stride < 0 ? std::uint64_t{0} - word(stride) : word(stride);
 }
 
-/// A dimension of what a launch goes through.
+/// One dimension of the elements that a launch visits.
 struct dimension {
     std::int64_t extent = 1;
     std::int64_t out = 0;  ///< strides in bytes
     std::int64_t in = 0;
 };
 
-/// One launch: of `elements` each to the results, or to parts of them.
+/// One launch: reduces `elements` elements for each result, or for each part of one.
 struct step {
     std::vector<dimension> results;
     std::vector<dimension> reduced;
@@ -35,20 +36,13 @@ struct step {
     const std::byte* in = nullptr;
     dtype stored = dtype::bool_;
 
-    /// Results of a block are next to each other in memory: what its threads read together.
-    [[nodiscard]] bool across() const noexcept {
-        if (result_count == 1 || elements == 1) {
-            return result_count > 1;
-        }
-        return magnitude(results.back().in) < magnitude(reduced.back().in);
+    [[nodiscard]] reduction_launch shape() const noexcept {
+        const bool is_across = result_count == 1 || elements == 1
+                                   ? result_count > 1
+                                   : magnitude(results.back().in) < magnitude(reduced.back().in);
+        return {result_count, elements, is_across};
     }
-    /// Threads for each result. As many as there are results beside each other, or elements: warps read 32 together.
-    [[nodiscard]] std::uint64_t lanes() const noexcept {
-        const std::uint64_t wanted = across() ? threads / std::min<std::uint64_t>(32, std::bit_ceil(result_count))
-                                              : std::max<std::uint64_t>(32, elements / elements_at_once);
-        return std::min<std::uint64_t>({std::bit_ceil(wanted), std::bit_ceil(elements), threads});
-    }
-    [[nodiscard]] std::uint64_t parts() const noexcept { return (elements - 1) / (lanes() * reduced_by_thread) + 1; }
+    [[nodiscard]] std::uint64_t parts() const noexcept { return shape().parts(); }
 };
 
 step first_step(const reduction_of& what) {
@@ -66,7 +60,7 @@ step first_step(const reduction_of& what) {
     return made;
 }
 
-/// What puts the parts together that `before` has left at `parts`: each part of all results one after the other.
+/// The launch that combines the parts that `before` has left at `parts`: each part of all results one after the other.
 step next_step(const step& before, const array& parts) {
     step made = before;
     const auto item = static_cast<std::int64_t>(size_of(parts.dtype()));
@@ -95,11 +89,15 @@ void add(launches& to, const reduction_of& what, const step& of, std::byte* out,
     kernel.last = last;
     kernel.mean = last && what.mean;
 
-    const std::uint64_t beside = threads / of.lanes();
-    const std::uint64_t blocks = (of.result_count - 1) / beside + 1;
-    std::vector<std::uint64_t> words = {
-        of.result_count, of.elements, word(what.reduced->elements()), of.lanes(), of.across() ? 1U : 0U, blocks,
-        word(out),       word(of.in)};
+    const reduction_launch shape = of.shape();
+    std::vector<std::uint64_t> words = {of.result_count,
+                                        of.elements,
+                                        word(what.reduced->elements()),
+                                        shape.lanes(),
+                                        shape.across ? 1U : 0U,
+                                        shape.blocks(),
+                                        word(out),
+                                        word(of.in)};
     const auto fill_up = [&](std::size_t count, std::uint64_t value) { words.insert(words.end(), count, value); };
     const std::size_t missing = kernel.rank - of.results.size();
     fill_up(missing, 1);
@@ -120,19 +118,20 @@ void add(launches& to, const reduction_of& what, const step& of, std::byte* out,
     for (const dimension& one : of.reduced) {
         words.push_back(word(one.in));
     }
-    to.add(kernel, blocks * of.parts(), words);
+    to.add(kernel, shape.blocks() * shape.parts(), words);
 }
 
 }  // namespace
 
 completion enqueue(const on& where, const array& out, const array& x, const reduction_of& what) {
-    launches made(*context_of(where.stream().device()));
+    launches made(*kernels_of(where.stream().device()));
     std::vector<runtime::access_request> accesses = {operation::writes(out), operation::reads(x)};
-    std::vector<array> aside;  // kept until it is enqueued
+    std::vector<array> aside;  // kept until the operation is enqueued
     step now = first_step(what);
     while (now.parts() > 1) {
         const auto values = static_cast<std::int64_t>(now.parts() * now.result_count);
-        aside.push_back(detail::internal(empty({values}, what.computed, where.stream(), where.site().where)));
+        aside.push_back(
+            detail::internal(empty({values}, what.computed, where.stream(), where.site(detail::key).where)));
         accesses.push_back(operation::writes(aside.back()));
         add(made, what, now, aside.back().device_data(), false);
         now = next_step(now, aside.back());

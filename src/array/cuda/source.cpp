@@ -1,7 +1,10 @@
 #include "array/cuda/source.hpp"
 
+#include <algorithm>
+#include <string_view>
 #include <vector>
 
+#include "array/cuda/body.hpp"
 #include "array/cuda/prelude.hpp"
 
 namespace weir::array_kernels {
@@ -10,32 +13,29 @@ namespace {
 
 std::string text(dtype type) { return std::string(name_of(type)); }
 
-const char* name_of_function(function what) noexcept {
-    constexpr std::array names = {"add",        "subtract",    "multiply",   "divide",  "power",         "equal",
-                                  "not_equal",  "less",        "less_equal", "greater", "greater_equal", "bitwise_and",
-                                  "bitwise_or", "bitwise_xor", "negative",   "invert",  "select",        "same",
-                                  "counted",    "random",      "plus",       "lesser",  "larger"};
-    return names[static_cast<std::size_t>(what)];
+/// The names of one kernel in its source.
+struct names {
+    std::string space = "weir";        ///< the namespace of what is not shared with other kernels of the source
+    std::string kernel = kernel_name;  ///< the kernel
+};
+
+std::string end_of_kernel(const names& named) {
+    return "\n}  // namespace " + named.space + "\n\nextern \"C\" __global__ void " + named.kernel + "(const " +
+           named.space + "::parameters p) { " + named.space + "::run(p); }\n";
 }
-
-constexpr const char* kernel = R"cuda(
-}  // namespace weir
-
-extern "C" __global__ void weir_kernel(const weir::parameters p) { weir::run(p); }
-)cuda";
 
 std::string constant(const char* name, std::size_t value) {
     return std::string("constexpr int ") + name + " = " + std::to_string(value) + ";\n";
 }
 
-/// Elements by number, and what kernels get.
-std::string counting(const description& what) {
-    std::string source = "\nnamespace weir {\n\n";
+/// The type of element indices, and constants of the kernel.
+std::string counting(const description& what, const names& named) {
+    std::string source = "\nnamespace " + named.space + " {\n\n";
     source += std::string("using index = ") + (what.wide ? "uint64" : "uint32") + ";\n";
     return source + constant("rank", what.rank) + constant("threads", threads);
 }
 
-/// Where the i-th element lies: bytes from the first, for all operands.
+/// The position of the i-th element: bytes from the first one, for all operands.
 std::string place(const description& what) {
     std::string source = constant("operands", what.operands) + R"cuda(
 struct parameters {
@@ -98,14 +98,14 @@ __device__ inline T number(const uint64* words) {
 )cuda";
 }
 
-/// The value of the i-th result, before it is converted.
+/// The value of the i-th result, before conversion.
 std::string value(const description& what) {
     if (what.what == function::counted) {
         return what.computed[0] == dtype::float64
                    ? "number<double>(p.extra) + number<double>(p.extra + 1) * static_cast<double>(i)"
                    : "static_cast<int64>(p.extra[0] + p.extra[1] * static_cast<uint64>(i))";
     }
-    std::string call = std::string(name_of_function(what.what)) +
+    std::string call = body_of(what.what).name +
                        (what.what == of(binary_operation::power) ? "{reinterpret_cast<int*>(p.extra[0])}(" : "{}(");
     for (std::size_t k = 1; k < what.operands; ++k) {
         const std::string number = std::to_string(k);
@@ -125,13 +125,8 @@ std::string value(const description& what) {
     return call + ")";
 }
 
-std::string elementwise(const description& what) {
-    std::string source = prelude_types;
-    source += prelude_operations;
-    if (what.what == of(binary_operation::power)) {
-        source += prelude_power;
-    }
-    source += counting(what) + constant("each", elements_at_once) + place(what);
+std::string elementwise(const description& what, const names& named) {
+    std::string source = counting(what, named) + constant("each", elements_at_once) + place(what);
     source += "\nusing result = " + text(what.stored[0]) + ";\n";
     source +=
         "\n__device__ inline result value_of(const parameters& p, const place& at, index i) {\n    return "
@@ -170,13 +165,11 @@ __device__ inline void run(const parameters& p) {
         }
     }
 }
-)cuda" + std::string(kernel);
+)cuda" + end_of_kernel(named);
 }
 
-std::string random(const description& what) {
-    std::string source = prelude_types;
-    source += prelude_random;
-    source += counting(what) + place(what) + "\nusing result = " + text(what.stored[0]) + ";\n";
+std::string random(const description& what, const names& named) {
+    std::string source = counting(what, named) + place(what) + "\nusing result = " + text(what.stored[0]) + ";\n";
     return source + R"cuda(
 __device__ inline void run(const parameters& p) {
     constexpr uint64 each = 16 / sizeof(result);
@@ -190,15 +183,14 @@ __device__ inline void run(const parameters& p) {
         }
     }
 }
-)cuda" + std::string(kernel);
+)cuda" + end_of_kernel(named);
 }
 
-std::string reduction(const description& what) {
-    std::string source = prelude_types;
-    source += prelude_reductions;
-    source += counting(what) + constant("reduced_rank", what.reduced_rank) + constant("by_thread", reduced_by_thread);
+std::string reduction(const description& what, const names& named) {
+    std::string source =
+        counting(what, named) + constant("reduced_rank", what.reduced_rank) + constant("by_thread", reduced_by_thread);
     source += "using stored = " + text(what.stored[1]) + ";\nusing computed = " + text(what.computed[1]) +
-              ";\nusing result = " + text(what.stored[0]) + ";\nusing function = " + name_of_function(what.what) +
+              ";\nusing result = " + text(what.stored[0]) + ";\nusing function = " + body_of(what.what).name +
               ";\nconstexpr bool last_step = " + (what.last ? "true" : "false") +
               ";\nconstexpr bool mean = " + (what.mean ? "true" : "false") + ";\n";
     return source + R"cuda(
@@ -217,43 +209,14 @@ struct parameters {
     int64 stride[reduced_rank];
 };
 
-template <int Dimensions, int Operands>
-__device__ inline int64 offset(const int64* extents, const int64* strides, index i) {
-    int64 at = 0;
-#pragma unroll
-    for (int d = Dimensions - 1; d >= 0; --d) {
-        index within = i;
-        if (d > 0) {
-            const index extent = static_cast<index>(extents[d]);
-            within = i % extent;
-            i /= extent;
-        }
-        at += static_cast<int64>(within) * strides[d * Operands];
-    }
-    return at;
-}
-
-__device__ inline computed element(const parameters& p, uint64 row, index i) {
+)cuda" + offset_text() +
+           R"cuda(__device__ inline computed element(const parameters& p, uint64 row, index i) {
     const int64 at = offset<reduced_rank, 1>(p.extent, p.stride, i);
     return convert<computed>(*reinterpret_cast<const stored*>(row + static_cast<uint64>(at)));
 }
 
-// A block reduces a part of the elements of some results: `lanes` threads for each, which are next to each other or,
-// `across`, as far apart as there are results in the block. Parts are put together by one more launch.
-__device__ inline void run(const parameters& p, computed* shared) {
-    const function combine{};
-    const uint32 lanes = static_cast<uint32>(p.lanes);
-    const uint32 beside = threads / lanes;
-    const uint32 thread = threadIdx.x;
-    const uint32 lane = p.across != 0 ? thread / beside : thread % lanes;
-    const uint32 which = p.across != 0 ? thread % beside : thread / lanes;
-    const uint32 apart = p.across != 0 ? beside : 1;
-    const index part = static_cast<index>(blockIdx.x / p.blocks);
-    const index at = static_cast<index>(blockIdx.x % p.blocks) * beside + which;
-    const index first = part * (lanes * by_thread);
-    const index rest = static_cast<index>(p.elements) - first;
-    const index last = first + (rest < lanes * by_thread ? rest : lanes * by_thread);
-    const bool used = at < p.results && first + lane < last;
+)cuda" + part_text("computed") +
+           R"cuda(    const function combine{};
     if (used) {
         const uint64 row = p.in + static_cast<uint64>(offset<rank, 2>(p.result_extent, &p.result_stride[0][1], at));
         index i = first + lane;
@@ -292,13 +255,24 @@ __device__ inline void run(const parameters& p, computed* shared) {
     }
 }
 
-}  // namespace weir
-
-extern "C" __global__ void weir_kernel(const weir::parameters p) {
-    __shared__ weir::computed shared[weir::threads];
-    weir::run(p, shared);
+)cuda" + "}  // namespace " +
+           named.space + "\n\nextern \"C\" __global__ void " + named.kernel + "(const " + named.space +
+           "::parameters p) {\n    __shared__ " + named.space + "::computed shared[" + named.space +
+           "::threads];\n    " + named.space + "::run(p, shared);\n}\n";
 }
-)cuda";
+
+/// The kernel without the definitions that it shares with others.
+std::string kernel_of(const description& what, const names& named) {
+    switch (what.what) {
+        case function::plus:
+        case function::lesser:
+        case function::larger:
+            return reduction(what, named);
+        case function::random:
+            return random(what, named);
+        default:
+            return elementwise(what, named);
+    }
 }
 
 }  // namespace
@@ -308,17 +282,71 @@ std::span<const std::string> compiler_options() {
     return options;
 }
 
-std::string source_of(const description& what) {
-    switch (what.what) {
-        case function::plus:
-        case function::lesser:
-        case function::larger:
-            return reduction(what);
-        case function::random:
-            return random(what);
-        default:
-            return elementwise(what);
+std::string offset_text() {
+    return R"cuda(template <int Dimensions, int Operands>
+__device__ inline int64 offset(const int64* extents, const int64* strides, index i) {
+    int64 at = 0;
+#pragma unroll
+    for (int d = Dimensions - 1; d >= 0; --d) {
+        index within = i;
+        if (d > 0) {
+            const index extent = static_cast<index>(extents[d]);
+            within = i % extent;
+            i /= extent;
+        }
+        at += static_cast<int64>(within) * strides[d * Operands];
     }
+    return at;
 }
+
+)cuda";
+}
+
+std::string part_text(const std::string& value) {
+    return R"cuda(// A block reduces a part of the elements of some results: `lanes` threads for each, which are next to each other or,
+// `across`, as far apart as there are results in the block. Parts are put together by one more launch.
+__device__ inline void run(const parameters& p, )cuda" +
+           value + R"cuda(* shared) {
+    const uint32 lanes = static_cast<uint32>(p.lanes);
+    const uint32 beside = threads / lanes;
+    const uint32 thread = threadIdx.x;
+    const uint32 lane = p.across != 0 ? thread / beside : thread % lanes;
+    const uint32 which = p.across != 0 ? thread % beside : thread / lanes;
+    const uint32 apart = p.across != 0 ? beside : 1;
+    const index part = static_cast<index>(blockIdx.x / p.blocks);
+    const index at = static_cast<index>(blockIdx.x % p.blocks) * beside + which;
+    const index first = part * (lanes * by_thread);
+    const index rest = static_cast<index>(p.elements) - first;
+    const index last = first + (rest < lanes * by_thread ? rest : lanes * by_thread);
+    const bool used = at < p.results && first + lane < last;
+)cuda";
+}
+
+std::string source_of(const description& what) {
+    return prelude_types + body_of(what.what).definition + kernel_of(what, {});
+}
+
+std::string source_of(std::span<const description> all) {
+    std::vector<std::string_view> definitions;
+    for (const description& one : all) {
+        definitions.emplace_back(body_of(one.what).definition);
+    }
+    // The longest first: the definition of power contains those of the other operations.
+    std::sort(definitions.begin(), definitions.end(),
+              [](std::string_view a, std::string_view b) { return a.size() > b.size(); });
+    std::string source = prelude_types;
+    for (const std::string_view one : definitions) {
+        if (source.find(one) == std::string::npos) {
+            source += one;
+        }
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const std::string number = std::to_string(i);
+        source += kernel_of(all[i], {"weir::kernel_" + number, name_in_set(i)});
+    }
+    return source;
+}
+
+std::string name_in_set(std::size_t i) { return std::string(kernel_name) + "_" + std::to_string(i); }
 
 }  // namespace weir::array_kernels

@@ -4,7 +4,7 @@
 
 namespace weir::backend::cpu {
 
-/// The CPU: the host's memory, and queues that workers run, or, inline, the threads that enqueue (rule S8).
+/// The CPU: the host's memory, and queues that workers run or, if inline, the enqueuing threads (rule S8).
 class cpu_driver final : public driver {
 public:
     explicit cpu_driver(bool is_inline = false) : is_inline_(is_inline) {}
@@ -13,8 +13,8 @@ public:
     [[nodiscard]] std::string_view name() const noexcept override { return is_inline_ ? "cpu:inline" : "cpu"; }
     [[nodiscard]] std::unique_ptr<queue> make_queue(timeline& line, queue_events& events,
                                                     const queue_options& how) override;
-    [[nodiscard]] memory_piece allocate(std::size_t bytes) noexcept override;
-    void deallocate(memory_piece memory, std::size_t bytes) noexcept override;
+    [[nodiscard]] memory_chunk allocate(std::size_t bytes) noexcept override;
+    void deallocate(memory_chunk memory, std::size_t bytes) noexcept override;
     [[nodiscard]] std::size_t total_memory() const noexcept override;
     [[nodiscard]] bool host_reaches_memory() const noexcept override { return true; }
     void fetch(std::byte* host, const std::byte* device, std::size_t bytes) override;

@@ -11,7 +11,7 @@
 
 namespace weir::backend::cpu {
 
-/// What one thread of the program has to run before its outermost call returns.
+/// Operations that a thread of the program has to run before its outermost call returns.
 class inline_thread {
 public:
     static inline_thread& current() {
@@ -19,7 +19,7 @@ public:
         return one;
     }
 
-    /// Makes room for one more of each, so that nothing below allocates. Throws std::bad_alloc.
+    /// Makes room for one more entry in each list, so that nothing below allocates. Throws std::bad_alloc.
     void reserve() {
         wanted_.reserve(wanted_.size() + 1);
         queues_.reserve(queues_.size() + 1);
@@ -39,7 +39,7 @@ public:
         }
     }
 
-    /// Waits for what an operation comes after. False if the wait is ended: then the caller ends, too.
+    /// Waits for what an operation comes after. False if the wait is ended: then the caller must return.
     [[nodiscard]] bool wait(point target) noexcept {
         if (timeline_table::instance().host_wait_or_end(target)) {
             return true;
@@ -49,7 +49,7 @@ public:
             task_threads::instance().keep_one();
             return false;
         } catch (...) {
-            leaving_.reset();  // no other thread can be had
+            leaving_.reset();  // no other thread can be started
         }
         const detail::interruptible none(nullptr);
         timeline_table::instance().host_wait(target);
@@ -62,14 +62,14 @@ private:
         point upto;
     };
 
-    /// What a thread leaves to another one when its wait is ended.
+    /// The work that a thread leaves to another one when its wait is ended.
     struct left_over final : blocking_work {
         explicit left_over(point target) noexcept : first(target) {}
         void run_blocking() noexcept override {
             const std::unique_ptr<left_over> self(this);
             current().take_over(*this);
         }
-        point first;  ///< comes before everything else
+        point first;  ///< waited for before everything else
         std::vector<wanted> wants;
         std::vector<inline_queue*> queues;
     };
@@ -86,9 +86,9 @@ private:
         is_running_ = false;
     }
 
-    /// Everything that is left. Nobody runs the queues until the other thread does.
+    /// Leaves everything that is left to another thread. No thread runs the queues until that one does.
     void leave() noexcept {
-        if (queues_.empty()) {  // only waits for what other threads run
+        if (queues_.empty()) {  // there are only waits for what other threads run
             wanted_.clear();
             leaving_.reset();
             return;
@@ -101,8 +101,8 @@ private:
         task_threads::instance().schedule_surely(*leaving_.release());
     }
 
-    /// In the order in which it was enqueued, so that what waits comes after what it waits for; then what other threads
-    /// have put into the same queues meanwhile, for which they wait.
+    /// Runs operations in the order in which they were enqueued, so that an operation that waits comes after what it waits for. Then runs
+    /// what other threads have put into the same queues meanwhile, since they wait for that.
     void run_all() noexcept {
         for (std::size_t next = 0;;) {
             if (next < wanted_.size()) {
@@ -151,7 +151,7 @@ private:
     }
 
     std::vector<wanted> wanted_;
-    std::vector<inline_queue*> queues_;  ///< that this thread runs, and keeps until they rest
+    std::vector<inline_queue*> queues_;  ///< queues that this thread runs, and keeps until they rest
     std::unique_ptr<left_over> leaving_;
     bool is_running_ = false;
 };
@@ -162,7 +162,7 @@ void inline_queue::reserve(std::size_t waits, const detail::task_ref& work) {
 }
 
 void inline_queue::flush(point upto) noexcept {
-    const detail::fork_section whole;  // who has the queue in hands is the only one who has
+    const detail::fork_section whole;  // no fork may come between: only this thread has the queue
     inline_thread::current().flush(*this, upto);
 }
 
@@ -175,7 +175,7 @@ inline_queue::outcome inline_queue::run_one() noexcept {
         case ahead::work:
             break;
     }
-    const detail::interruptible none(nullptr);  // what waits within the operation is not the caller's to end
+    const detail::interruptible none(nullptr);  // the caller cannot end waits within the operation
     execute();
     return outcome::ran;
 }

@@ -12,7 +12,7 @@ void cpu_queue::run() noexcept {
             if (rest()) {
                 return;
             }
-            // Work came after the look for some, which may have ended for another stream's.
+            // New work came after this worker looked for some; that look may have ended because of another stream's work.
             workers::instance().leave_to_others();
             continue;
         }
@@ -37,9 +37,9 @@ void cpu_queue::run() noexcept {
     }
 }
 
-/// Where operations come fast, a worker that takes each one as it comes makes each dearer for who enqueues: both work on the
-/// same memory, and the queue, and those that wait for it, run dry again and again. So it lets the host get ahead, as long
-/// as that brings it several at once and nobody waits.
+/// If operations come fast, a worker that takes each one as it comes slows down the enqueuing thread: both work on the
+/// same memory, and the queue, and those that wait for it, run empty again and again. So the worker lets the host get ahead, as long
+/// as that brings several operations at once and no host thread waits.
 bool cpu_queue::find_more() noexcept {
     if (std::exchange(has_paused_, false) && brought_ < worth_a_pause) {
         looks_at_once_ = most_looks_at_once;

@@ -8,9 +8,9 @@
 #include <system_error>
 
 #include "backend/fork_part.hpp"
-#include "backend/setting.hpp"
 #include "backend/spin.hpp"
 #include "backend/waiting_host.hpp"
+#include "base/setting.hpp"
 #include "weir/detail/fork_section.hpp"
 #include "weir/error.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 thread_local run_list* kept_back = nullptr;
 
 std::size_t wanted_threads() {
-    constexpr setting threads("WEIR_CPU_THREADS");
+    constexpr detail::setting threads("WEIR_CPU_THREADS");
     if (const char* const text = threads.value(); text != nullptr) {
         std::size_t wanted = 0;
         const char* const text_end = text + std::strlen(text);
@@ -38,7 +38,7 @@ std::size_t wanted_threads() {
 }  // namespace
 
 workers& workers::instance() noexcept {
-    // Lives for ever, in memory that cannot run out: those who ask must not fail.
+    // Never destroyed, in static memory, so that access cannot fail.
     alignas(workers) static std::byte room[sizeof(workers)];
     static auto* const all = ::new (room) workers;
     return *all;
@@ -63,7 +63,7 @@ void workers::start() {
 }
 
 void workers::begin_child() noexcept {
-    // Made anew, not destroyed: a thread that is gone may have held the lock for a look, or waits at the condition.
+    // Constructed anew, not destroyed: a thread of the parent may have held the lock at the fork, or waited at the condition.
     ::new (&mutex_) detail::mutex;
     ::new (&wake_) detail::condition_variable;
     started_.store(0, std::memory_order_relaxed);
@@ -72,7 +72,7 @@ void workers::begin_child() noexcept {
 }
 
 void workers::push(run_list& ready) noexcept {
-    const detail::fork_section whole;  // notified under no lock
+    const detail::fork_section whole;  // also covers the notification, after the lock is released
     bool wake = false;
     {
         const std::lock_guard lock(mutex_.within_section());
@@ -82,7 +82,7 @@ void workers::push(run_list& ready) noexcept {
             ++added;
         }
         waiting_.store(waiting_.load(std::memory_order_relaxed) + added, std::memory_order_seq_cst);
-        // The one that looks will find it, and wakes another if there is more.
+        // A worker that is looking will find it, and wakes another if there is more.
         wake = sleeping_ > 0 && !looking_.load(std::memory_order_seq_cst);
     }
     if (wake) {
@@ -126,8 +126,8 @@ runnable* workers::take() noexcept {
 
 template <class Found>
 bool workers::look_for_work(time_point look_from, Found&& found) noexcept {
-    bool nobody = false;
-    if (!worth_spinning() || !looking_.compare_exchange_strong(nobody, true, std::memory_order_seq_cst)) {
+    bool is_looking = false;
+    if (!worth_spinning() || !looking_.compare_exchange_strong(is_looking, true, std::memory_order_seq_cst)) {
         return false;
     }
     if (look_from != time_point()) {
@@ -137,7 +137,7 @@ bool workers::look_for_work(time_point look_from, Found&& found) noexcept {
     }
     const bool any = spin_until([&] { return waiting_.load(std::memory_order_seq_cst) != 0 || found(); }, true);
     looking_.store(false, std::memory_order_seq_cst);
-    // Whoever pushed while this looked has woken nobody: look once more after saying that nobody looks.
+    // A thread that pushed during the look has woken no worker: look once more after looking_ is cleared.
     return any || waiting_.load(std::memory_order_seq_cst) != 0;
 }
 
@@ -159,7 +159,7 @@ void workers::leave_to_others() noexcept {
 }
 
 void workers::work() noexcept {
-    const detail::fork_section awake;  // but while it sleeps
+    const detail::fork_section awake;  // except while it sleeps
     run_list mine;
     kept_back = &mine;
     for (;;) {
@@ -193,7 +193,7 @@ class workers_part final : public fork_part {
 };
 workers_part part;
 
-// So that no fork finds them half made.
+// Constructs the instance at start, so that no fork finds it half constructed.
 [[maybe_unused]] const workers& made_at_start = workers::instance();
 
 }  // namespace

@@ -4,13 +4,24 @@
 #include <utility>
 
 #include "backend/forwarding_queue.hpp"
+#include "backend/plain_host_memory.hpp"
 #include "backend/sim/memory.hpp"
 #include "backend/sim/queue.hpp"
 #include "weir/error.hpp"
 
 namespace weir::backend::sim {
 
-sim_driver::sim_driver(std::string name) : name_(std::move(name)), memory_(testing::sim_settings().memory) {}
+std::unique_ptr<memory_source> simulated_shared_memory::make_managed(memory_source& host) {
+    return std::make_unique<plain_host_memory>(std::string(of_->name()) + " (managed)", host, false);
+}
+
+std::unique_ptr<memory_source> simulated_shared_memory::make_pinned(memory_source& host) {
+    return std::make_unique<plain_host_memory>(std::string(host.name()) + " (pinned)", host, true);
+}
+
+sim_driver::sim_driver(std::string name) : name_(std::move(name)), memory_(testing::sim_settings().memory) {
+    set({.shared_memory = &shared_memory_});
+}
 
 std::unique_ptr<queue> sim_driver::make_queue(timeline& line, queue_events& events, const queue_options& /*how*/) {
     engines_.start_threads(engines_.settings());
@@ -27,18 +38,18 @@ bool sim_driver::can_wait_for(const driver* whose) const noexcept {
     return whose == nullptr || dynamic_cast<const sim_driver*>(whose) != nullptr;
 }
 
-memory_piece sim_driver::allocate(std::size_t bytes) noexcept {
-    // Adds first and looks then, so that two threads cannot both get the last piece.
+memory_chunk sim_driver::allocate(std::size_t bytes) noexcept {
+    // Adds first and checks then, so that two threads cannot both get the last chunk.
     if (used_.fetch_add(bytes) + bytes <= memory_) {
-        if (const memory_piece piece = map_twice(bytes); piece.address != nullptr) {
-            return piece;
+        if (const memory_chunk chunk = map_twice(bytes); chunk.address != nullptr) {
+            return chunk;
         }
     }
     used_ -= bytes;
     return {};
 }
 
-void sim_driver::deallocate(memory_piece memory, std::size_t bytes) noexcept {
+void sim_driver::deallocate(memory_chunk memory, std::size_t bytes) noexcept {
     unmap(memory, bytes);
     used_ -= bytes;
 }

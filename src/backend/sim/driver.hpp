@@ -1,16 +1,31 @@
-// The folder backend/sim/ is an accelerator that is not there: memory of its own that the host cannot touch, engines that
-// run so many operations at once, and as much disorder as the rules of streams allow.
+// The folder backend/sim/ simulates an accelerator: memory of its own that the host cannot touch, engines that
+// run a number of operations at once, and as much disorder as the rules of streams allow.
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <string>
 
 #include "backend/backend.hpp"
+#include "backend/capability/shared_memory.hpp"
 #include "backend/sim/engines.hpp"
 
 namespace weir::backend::sim {
 
-/// A simulated device, `sim:<id>` or one that stands for `cuda:<id>`. Lives for ever, since its threads use it until the very end.
+/// Simulates pinned and managed memory by host memory, which a simulated device reaches as it does its own.
+class simulated_shared_memory final : public capability::shared_memory {
+public:
+    explicit simulated_shared_memory(const driver& of) noexcept : of_(&of) {}
+    ~simulated_shared_memory() = default;
+
+    [[nodiscard]] std::unique_ptr<memory_source> make_managed(memory_source& host) override;
+    [[nodiscard]] std::unique_ptr<memory_source> make_pinned(memory_source& host) override;
+
+private:
+    const driver* of_;  ///< names the device
+};
+
+/// A simulated device, `sim:<id>` or one that replaces `cuda:<id>`. Never destroyed, since its threads use it until the process ends.
 class sim_driver final : public driver {
 public:
     explicit sim_driver(std::string name);
@@ -22,8 +37,8 @@ public:
     /// Throws argument_error.
     [[nodiscard]] std::uint64_t identify(void* handle) const override;
     [[nodiscard]] bool can_wait_for(const driver* whose) const noexcept override;
-    [[nodiscard]] memory_piece allocate(std::size_t bytes) noexcept override;
-    void deallocate(memory_piece memory, std::size_t bytes) noexcept override;
+    [[nodiscard]] memory_chunk allocate(std::size_t bytes) noexcept override;
+    void deallocate(memory_chunk memory, std::size_t bytes) noexcept override;
     [[nodiscard]] std::size_t total_memory() const noexcept override { return memory_; }
     [[nodiscard]] bool host_reaches_memory() const noexcept override { return false; }
     [[nodiscard]] std::chrono::steady_clock::time_point now() const noexcept override { return engines_.now(); }
@@ -32,17 +47,18 @@ public:
     void store(std::byte* device, const std::byte* host, std::size_t bytes) override;
 
     [[nodiscard]] testing::sim_settings settings() const;
-    /// From now on it behaves so. Nothing may be pending; blocks until its queues have seen that. Throws argument_error,
-    /// device_error, and has changed nothing then.
+    /// Sets how it behaves from now on. Nothing may be pending; blocks until its queues have seen that. Throws argument_error,
+    /// device_error; then nothing has changed.
     void configure(const testing::sim_settings& settings);
-    /// The same for settings that it had before.
+    /// The same for settings that the device had before, which cannot fail.
     void restore(testing::sim_settings settings) noexcept;
 
 private:
     std::string name_;
     engines engines_{{}};
-    std::atomic<std::size_t> memory_;   ///< what it has
-    std::atomic<std::size_t> used_{0};  ///< of that
+    simulated_shared_memory shared_memory_{*this};
+    std::atomic<std::size_t> memory_;   ///< size of its memory
+    std::atomic<std::size_t> used_{0};  ///< bytes in use
 };
 
 }  // namespace weir::backend::sim

@@ -13,15 +13,15 @@ namespace weir::backend::sim {
 
 namespace {
 
-/// Choices are made among the oldest of those that are ready: enough for any order of a few streams, and bounded.
+/// Choices are made among the oldest ready queues: enough for any order of a few streams, and bounded.
 constexpr std::size_t most_choices = 32;
-/// Every so many-th operation is held back, and overtaken at most so often.
+/// One in held_back_one_in operations is held back, and overtaken at most most_overtakings times.
 constexpr std::uint64_t held_back_one_in = 3;
 constexpr std::uint64_t most_overtakings = 8;
-/// Whoever was overtaken so often is next, held back or not.
+/// A queue that was overtaken so often is next, held back or not.
 constexpr int patience_of_queues = 64;
 
-/// Under the virtual clock an operation takes at most so long.
+/// Longest duration of an operation under the virtual clock.
 constexpr std::uint64_t most_microseconds = 1000;
 
 }  // namespace
@@ -166,7 +166,7 @@ void engines::work() noexcept {
 
 // --- the virtual clock --------------------------------------------------------------------------------------------
 
-/// Looks at the queues that have news. Opens the lock.
+/// Looks at the queues whose state may have changed. Releases the lock meanwhile.
 void engines::examine_all(lock& held) noexcept {
     while (sim_queue* const one = unexamined_.pop()) {
         held.unlock();
@@ -175,12 +175,12 @@ void engines::examine_all(lock& held) noexcept {
     }
 }
 
-/// Gives what is ready to the engines that are free. Opens the lock.
+/// Starts ready queues on free engines. Releases the lock meanwhile.
 void engines::start_all(lock& held) noexcept {
     while (sim_queue* const one = choose()) {
         auto takes = std::chrono::nanoseconds(std::chrono::microseconds(1 + choices_.below(most_microseconds)));
         if (settings_.cost) {
-            held.unlock();  // it is the user's; settings stay while anything is pending
+            held.unlock();  // user code is called without the lock; settings do not change while anything is pending
             takes = settings_.cost(one->operation_ahead());
             held.lock();
         }
@@ -190,7 +190,7 @@ void engines::start_all(lock& held) noexcept {
     }
 }
 
-/// Takes out what ends first; of several, by seed. Null if nothing runs.
+/// Takes out the operation that ends first; the seed chooses among equals. Null if nothing runs.
 sim_queue* engines::end_next() noexcept {
     sim_queue* before_chosen = nullptr;
     sim_queue* chosen = nullptr;
@@ -219,7 +219,7 @@ bool engines::step() noexcept {
         return false;
     }
     clock_ = std::max(clock_, one->ends);
-    one->ends = clock_;  // later than it was to be, if what it runs beside had to wait
+    one->ends = clock_;  // later than planned, if concurrent operations had to wait
     held.unlock();
     one->run_virtually();
     held.lock();
@@ -246,7 +246,7 @@ testing::sim_settings engines::settings() const {
 }
 
 void engines::configure(testing::sim_settings settings) noexcept {
-    const bool told = settings.virtual_clock;
+    const bool wants_virtual = settings.virtual_clock;
     {
         lock held(mutex_);
         rested_.wait(held, [&] { return active_ == 0; });
@@ -254,9 +254,9 @@ void engines::configure(testing::sim_settings settings) noexcept {
         settings_ = std::move(settings);
         clock_ = {};
         clock_began_ = std::chrono::steady_clock::now();
-        virtual_ = told;
+        virtual_ = wants_virtual;
     }
-    if (told) {
+    if (wants_virtual) {
         driving_hosts::instance().add(*this);
     } else {
         driving_hosts::instance().remove(*this);

@@ -16,46 +16,47 @@ namespace weir::backend::sim {
 
 class sim_queue;
 
-/// What an operation needs in order to run. A device has so many of the first two; the host has no end of threads.
+/// What an operation needs in order to run. A device has a fixed number of the first two; host threads are unlimited.
 enum class engine : std::uint8_t { compute, copy, host };
 
-/// The engines of one simulated accelerator, and the threads that play them. A queue is always in one place:
+/// The engines of one simulated accelerator, and the threads that act as them. A queue is always in one place:
 ///
 ///     submit, a wait is over --> examine --> waits again, or is empty
 ///                                   ^  |
 ///            an operation has ended |  +--> ready, for an engine of one kind --> runs
 ///                                   +---------------------------------------------+
 ///
-/// Waiting queues are known only to the timelines that they wait for, and hold no thread. Under the virtual clock the
-/// threads rest, and the same course is taken step by step by the threads of the host that wait.
+/// Waiting queues are known only to the timelines that they wait for, and occupy no thread. Under the virtual clock the
+/// threads rest, and the host threads that wait take the same steps one by one.
 class engines final : private host_driven {
 public:
-    /// As testing::sim_settings say; not under a virtual clock.
+    /// Behaves as `settings` specify; they must not request a virtual clock.
     explicit engines(const testing::sim_settings& settings) : settings_(settings), choices_(settings.seed) {}
     engines(const engines&) = delete;
     engines& operator=(const engines&) = delete;
-    ~engines() = default;  ///< there are no threads: they use it until the very end
+    /// Only without threads, which use the object until the process ends.
+    ~engines() = default;
 
-    /// Makes sure that there are threads for so many operations at once. Throws device_error.
+    /// Makes sure that there are enough threads for the engines of `wanted`. Throws device_error.
     void start_threads(const testing::sim_settings& wanted);
 
-    /// The queue has work, having had none; each call is followed by one of `left`, when it has none again.
+    /// `entered`: the queue has work, having had none. `left` follows once for each such call, when the queue has none again.
     void entered(sim_queue& one) noexcept;
     void left() noexcept;
-    /// Has a thread look at what lies at the front of the queue.
+    /// Has a thread examine the front of the queue.
     void examine(sim_queue& one) noexcept;
     /// The queue's next operation can run on an engine of this kind.
     void ready(sim_queue& one, engine on) noexcept;
 
     [[nodiscard]] testing::sim_settings settings() const;
-    /// From now on it behaves so, as far as there are threads. Nothing may be pending; blocks until the queues have seen
+    /// Sets how it behaves from now on, as far as there are threads. Nothing may be pending; blocks until the queues have seen
     /// that.
     void configure(testing::sim_settings settings) noexcept;
 
     [[nodiscard]] bool is_virtual() const noexcept { return virtual_.load(std::memory_order_relaxed); }
-    /// The device's time.
+    /// The current time of the device.
     [[nodiscard]] std::chrono::steady_clock::time_point now() const noexcept;
-    /// What the virtual clock shows `since` after it was started.
+    /// The time of the virtual clock `since` after it was started.
     [[nodiscard]] std::chrono::steady_clock::time_point time_of(std::chrono::nanoseconds since) const noexcept;
 
 private:
@@ -87,10 +88,10 @@ private:
     int threads_ = 0;
     int sleeping_ = 0;
 
-    fifo<sim_queue> started_;            ///< under the virtual clock: those that an engine has
-    std::chrono::nanoseconds clock_{0};  ///< how far it is
+    fifo<sim_queue> started_;            ///< under the virtual clock: queues that an engine runs
+    std::chrono::nanoseconds clock_{0};  ///< the time of the virtual clock
     std::chrono::steady_clock::time_point clock_began_;
-    std::atomic<bool> virtual_{false};  ///< settings_.virtual_clock, for those without the lock
+    std::atomic<bool> virtual_{false};  ///< a copy of settings_.virtual_clock, for threads without the lock
 };
 
 }  // namespace weir::backend::sim

@@ -7,7 +7,7 @@ namespace weir::backend::sim {
 
 namespace {
 
-/// Null if it cannot be mapped.
+/// Maps a file. Null if that fails.
 std::byte* map(int file, std::size_t bytes, int access) noexcept {
     void* const mapped = ::mmap(nullptr, bytes, access, MAP_SHARED, file, 0);
     return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
@@ -15,28 +15,28 @@ std::byte* map(int file, std::size_t bytes, int access) noexcept {
 
 }  // namespace
 
-memory_piece map_twice(std::size_t bytes) noexcept {
+memory_chunk map_twice(std::size_t bytes) noexcept {
     const int file = ::memfd_create("weir-sim", MFD_CLOEXEC);
     if (file < 0) {
         return {};
     }
-    memory_piece piece;
+    memory_chunk chunk;
     if (::ftruncate(file, static_cast<off_t>(bytes)) == 0) {
         std::byte* const device = map(file, bytes, PROT_READ | PROT_WRITE);
         std::byte* const host = device == nullptr ? nullptr : map(file, bytes, PROT_NONE);
         if (host != nullptr) {
-            piece = {device, host - device};
+            chunk = {device, host - device};
         } else if (device != nullptr) {
             ::munmap(device, bytes);
         }
     }
     ::close(file);  // the mappings keep the memory
-    return piece;
+    return chunk;
 }
 
-void unmap(memory_piece piece, std::size_t bytes) noexcept {
-    ::munmap(piece.address + piece.to_host, bytes);
-    ::munmap(piece.address, bytes);
+void unmap(memory_chunk chunk, std::size_t bytes) noexcept {
+    ::munmap(chunk.address + chunk.to_host, bytes);
+    ::munmap(chunk.address, bytes);
 }
 
 }  // namespace weir::backend::sim

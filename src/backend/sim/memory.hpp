@@ -4,11 +4,11 @@
 
 namespace weir::backend::sim {
 
-/// Memory that is mapped twice: at the address that it returns for the device, and, at a distance from it, once more for
-/// the host, without any access: a host that reaches for it faults at once. Without an address if there is none.
-[[nodiscard]] memory_piece map_twice(std::size_t bytes) noexcept;
+/// Memory that is mapped twice: at the returned address for the device, and once more, at a fixed distance, for
+/// the host, without any access rights: a host access faults at once. Without an address if there is none left.
+[[nodiscard]] memory_chunk map_twice(std::size_t bytes) noexcept;
 
-/// Gives it back: the same piece, the same size.
-void unmap(memory_piece piece, std::size_t bytes) noexcept;
+/// Gives it back: the same chunk, the same size.
+void unmap(memory_chunk chunk, std::size_t bytes) noexcept;
 
 }  // namespace weir::backend::sim

@@ -27,7 +27,7 @@ void sim_queue::run_virtually() noexcept {
 }
 
 void sim_queue::advance() noexcept {
-    engines& of = *engines_;  // this may be gone when it is needed
+    engines& of = *engines_;  // this object may be destroyed before the last use
     for (;;) {
         switch (look(*this)) {
             case ahead::waiting:

@@ -7,13 +7,13 @@
 
 namespace weir::backend::sim {
 
-/// A stream of a simulated accelerator: a queue that the engines of its device work off.
+/// A stream of a simulated accelerator: a queue that the engines of its device run.
 class sim_queue final : public recorded_queue, private blocking_work, private waiter {
 public:
     sim_queue(engines& of, timeline& line, queue_events& events) : recorded_queue(line, events), engines_(&of) {}
     ~sim_queue() override = default;
 
-    /// Goes on until the queue waits, has nothing left, or its next operation was handed to an engine. `this` may be gone
+    /// Runs records until the queue waits, has nothing left, or has handed its next operation to an engine. The object may be destroyed
     /// then.
     void advance() noexcept;
     /// Runs the operation for which it was handed to an engine.
@@ -23,10 +23,10 @@ public:
     /// The operation at the front.
     [[nodiscard]] testing::sim_operation operation_ahead() noexcept { return {site_ahead(), kind_ahead()}; }
 
-    // The engines' own, under their lock.
+    // Used by the engines, under their lock.
     sim_queue* next = nullptr;
-    int held_back = 0;  ///< by so many others it is to be overtaken
-    int overtaken = 0;  ///< by so many it was
+    int held_back = 0;  ///< number of operations that are to overtake it
+    int overtaken = 0;  ///< number of operations that have overtaken it
     engine on = engine::compute;
     std::chrono::nanoseconds starts{0};  ///< on the virtual clock
     std::chrono::nanoseconds ends{0};

@@ -4,7 +4,7 @@
 
 namespace weir::backend::sim {
 
-/// Numbers that look random and are the same everywhere for one seed (splitmix64, Steele, Lea and Flood 2014).
+/// Pseudo-random numbers, the same on all machines for one seed (splitmix64, Steele, Lea and Flood 2014).
 class random_numbers {
 public:
     explicit random_numbers(std::uint64_t seed = 0) noexcept : state_(seed) {}

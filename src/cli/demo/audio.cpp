@@ -20,7 +20,7 @@ struct close_file {
 };
 using open_file = std::unique_ptr<sound_library::opaque_file, close_file>;
 
-/// libsndfile says "System error." to all of these.
+/// Distinguishes errors for which libsndfile only reports "System error."
 void expect_readable(const std::filesystem::path& file) {
     std::error_code ignored;
     if (!std::filesystem::exists(file, ignored)) {
@@ -56,21 +56,21 @@ recording read_recording(const std::filesystem::path& file, double seconds) {
         throw argument_error(file.string() + " states no sample rate");
     }
     recording sound{info.rate, info.channels, {}};
-    // Piece by piece up to what is there: a header may promise more than the file holds.
+    // Read in chunks up to the end of the file: a header may promise more than the file holds.
     const auto most = static_cast<std::int64_t>(std::ceil(seconds * info.rate));
-    std::vector<float> piece(65536 * static_cast<std::size_t>(info.channels));
+    std::vector<float> chunk(65536 * static_cast<std::size_t>(info.channels));
     while (sound.length() < most) {
         const std::int64_t got =
-            library.read(in.get(), piece.data(), std::min<std::int64_t>(65536, most - sound.length()));
+            library.read(in.get(), chunk.data(), std::min<std::int64_t>(65536, most - sound.length()));
         if (got <= 0) {
             break;
         }
-        sound.samples.insert(sound.samples.end(), piece.begin(), piece.begin() + got * info.channels);
+        sound.samples.insert(sound.samples.end(), chunk.begin(), chunk.begin() + got * info.channels);
     }
     if (sound.samples.empty()) {
         throw argument_error(file.string() + " holds no samples");
     }
-    // One sample that is no number would spread over everything that is averaged later.
+    // One NaN or infinite sample would spread over everything that is averaged later.
     for (float& sample : sound.samples) {
         sample = std::isfinite(sample) ? sample : 0.0F;
     }
@@ -82,11 +82,11 @@ void write_wav(const std::filesystem::path& file, const recording& sound) {
     sound_library::file_info info{0, sound.rate, sound.channels, sound_library::format_wav_16, 0, 0};
     const open_file out(library.open(file.c_str(), sound_library::mode_write, &info));
     if (!out) {
-        throw error("cannot write " + file.string() + ": " + library.error_text(nullptr));
+        throw file_error("cannot write " + file.string() + ": " + library.error_text(nullptr));
     }
     library.command(out.get(), sound_library::command_set_clipping, nullptr, 1);
     if (library.write(out.get(), sound.samples.data(), sound.length()) != sound.length()) {
-        throw error("cannot write " + file.string() + ": " + library.error_text(out.get()));
+        throw file_error("cannot write " + file.string() + ": " + library.error_text(out.get()));
     }
 }
 

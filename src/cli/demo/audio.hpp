@@ -1,5 +1,5 @@
 // The folder cli/demo/ holds the demonstration: one program on several streams, a real recording, three acts. Start with
-// pipeline.cpp, the program; acts.cpp runs it.
+// pipeline.cpp, the program; demo.cpp runs it.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct recording {
     }
 };
 
-/// Reads the first `seconds` of a sound file of any format that libsndfile knows. Throws argument_error, which says what
+/// Reads the first `seconds` of a sound file of any format that libsndfile knows. Throws argument_error, with what
 /// is wrong with the file; missing_library.
 [[nodiscard]] recording read_recording(const std::filesystem::path& file, double seconds);
 

@@ -18,7 +18,7 @@ std::uint8_t mix(std::uint8_t a, std::uint8_t b, double share) noexcept {
     return static_cast<std::uint8_t>(std::lround((1 - share) * a + share * b));
 }
 
-/// The library reads its text through a pointer to char that it does not write through.
+/// The library takes text through a pointer to non-const char, but does not write through it.
 char* unconst(const std::string& words) noexcept { return const_cast<char*>(words.c_str()); }
 
 }  // namespace
@@ -47,7 +47,7 @@ void canvas::box(int x, int y, int width, int height, colour c) noexcept {
 }
 
 void canvas::text(int x, int y, const std::string& words, colour c, int size) {
-    // The font comes as rectangles of four corners each.
+    // The font consists of rectangles of four corners each.
     struct corner {
         float x, y, z;
         std::uint8_t colour[4];
@@ -68,7 +68,7 @@ int canvas::text_width(const std::string& words, int size) { return size * stb_e
 void canvas::write_png(const std::filesystem::path& file) const {
     static_assert(sizeof(colour) == 3);
     if (stbi_write_png(file.c_str(), width_, height_, 3, dots_.data(), width_ * 3) == 0) {
-        throw error("cannot write " + file.string());
+        throw file_error("cannot write " + file.string());
     }
 }
 

@@ -14,7 +14,7 @@ struct colour {
     std::uint8_t blue = 0;
 };
 
-/// The colour that lies `share` of the way from `a` to `b`.
+/// The colour at the fraction `share` of the way from `a` to `b`.
 [[nodiscard]] colour mix(colour a, colour b, double share) noexcept;
 
 /// A picture to draw on. (0, 0) is its upper left corner; what lies outside is not drawn.
@@ -28,7 +28,7 @@ public:
     void box(int x, int y, int width, int height, colour c) noexcept;
     /// One line of ASCII text, its upper left corner at (x, y), 12 * size pixels high with its descenders.
     void text(int x, int y, const std::string& words, colour c, int size = 1);
-    /// How wide `text` would be, in pixels.
+    /// The width of `text`, in pixels.
     [[nodiscard]] static int text_width(const std::string& words, int size = 1);
 
     /// Throws error if the file cannot be written.

@@ -27,7 +27,7 @@ namespace weir::demo {
 
 namespace {
 
-/// One performance: what the acts share.
+/// One performance: state that the acts share.
 class performance {
 public:
     explicit performance(const demo_options& options)
@@ -36,7 +36,7 @@ public:
           placed_(options.streams, where_),
           original_(read_recording(options.file, options.seconds)),
           cut_(original_) {
-        // Silence is right whoever orders it.
+        // Silence would come out right with any order.
         if (std::all_of(original_.samples.begin(), original_.samples.end(), [](float each) { return each == 0; })) {
             throw argument_error(options_.file.string() + " holds nothing but silence");
         }
@@ -73,7 +73,7 @@ private:
     void show_race() const;
     void show_figures();
 
-    /// Something that must hold, or the demonstration fails.
+    /// Checks a condition without which the demonstration fails.
     void expect(bool holds, const std::string& what) {
         if (!holds) {
             failures_.push_back(what);
@@ -148,11 +148,11 @@ void performance::introduce() {
 }
 
 void performance::act_1() {
-    progress_line line("act 1  ordered by nobody: no events");
+    progress_line line("act 1  without ordering: no events");
     const recording broken = run_delayed(original_, placed_, to(line));
     line.finish(verdict(broken));
     expect(!is_right(broken), "act 1: without events the result must be wrong");
-    write("act1-broken", "act 1: ordered by nobody", broken);
+    write("act1-broken", "act 1: without ordering", broken);
 
     progress_line check_line("       the same under check");
     const checked_run checked = run_checked(original_, placed_, way::unordered);
@@ -162,7 +162,7 @@ void performance::act_1() {
     expect(!races_.empty(), "act 1: check must find the races");
     const std::filesystem::path text = file("act1-check.txt");
     if (!(std::ofstream(text) << races_.to_string() << std::flush)) {
-        throw error("cannot write " + text.string());
+        throw file_error("cannot write " + text.string());
     }
 }
 

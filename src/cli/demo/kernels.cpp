@@ -9,8 +9,8 @@ namespace weir::demo {
 namespace {
 
 constexpr double memory_seconds = 0.3;    ///< how long a tone is remembered
-constexpr double neighbourhood_hz = 125;  ///< how far along the frequency a beat is looked for
-constexpr float silence = 1e-9F;          ///< keeps 0/0 away
+constexpr double neighbourhood_hz = 125;  ///< range of frequencies within which a beat is looked for
+constexpr float silence = 1e-9F;          ///< avoids 0/0
 
 float cube(float x) noexcept { return x * x * x; }
 

@@ -15,7 +15,7 @@ std::ptrdiff_t in_memory(std::int64_t samples, const layout& cut) { return sampl
 }  // namespace
 
 layout::layout(const recording& sound) : channels(sound.channels), rate(sound.rate), length(sound.length()) {
-    // An eighth of a second tells tones from beats; not shorter than what the overlap needs.
+    // An eighth of a second separates tones from beats; at least the length that the overlap needs.
     frame = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max(rate / 7, 64))));
     if (length < frame) {
         throw argument_error("the recording is too short: it has " + std::to_string(length) + " samples, and " +

@@ -6,13 +6,13 @@
 
 namespace weir::demo {
 
-/// How a recording is cut: into frames that overlap, and into blocks of frames, which are the pieces that the pipeline
+/// How a recording is cut: into frames that overlap, and into blocks of frames, which are the units that the pipeline
 /// works on.
 ///
-/// Silence is added before and after, so that as many frames lie over the first and the last sample as over all others.
+/// Silence is added before and after, so that as many frames cover the first and the last sample as all others.
 struct layout {
     static constexpr std::int64_t frames_per_block = 32;
-    static constexpr std::int64_t overlap = 8;  ///< frames that lie over each sample
+    static constexpr std::int64_t overlap = 8;  ///< number of frames that cover each sample
 
     int channels = 1;
     int rate = 0;
@@ -25,13 +25,13 @@ struct layout {
 
     [[nodiscard]] std::int64_t hop() const noexcept { return frame / overlap; }
     [[nodiscard]] std::int64_t bins() const noexcept { return frame / 2 + 1; }
-    /// Samples by which blocks follow each other.
+    /// Distance between the starts of successive blocks, in samples.
     [[nodiscard]] std::int64_t step() const noexcept { return frames_per_block * hop(); }
     /// Samples by which the last frames of a block reach into the next one.
     [[nodiscard]] std::int64_t tail() const noexcept { return frame - hop(); }
-    /// Samples that the frames of one block lie over.
+    /// Number of samples that the frames of one block cover.
     [[nodiscard]] std::int64_t span() const noexcept { return step() + tail(); }
-    /// Samples with the silence before and after.
+    /// Number of samples including the silence before and after.
     [[nodiscard]] std::int64_t padded() const noexcept { return blocks * step() + tail(); }
     /// Frames of one block in all channels: the batch of its transforms.
     [[nodiscard]] std::int64_t batch() const noexcept { return channels * frames_per_block; }
@@ -40,7 +40,7 @@ struct layout {
 /// The recording with silence before and after it, padded() samples.
 [[nodiscard]] std::vector<float> with_silence(const recording& sound, const layout& cut);
 
-/// What the blocks' results, blocks * step() samples one after the other, are as a recording: without that silence.
+/// The recording made of the blocks' results, blocks * step() samples one after the other: without that silence.
 [[nodiscard]] recording without_silence(std::vector<float> result, const layout& cut);
 
 }  // namespace weir::demo

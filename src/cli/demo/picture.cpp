@@ -36,7 +36,7 @@ colour heat(double level) {
     return mix(scale[below], scale[below + 1], at - static_cast<double>(below));
 }
 
-/// What one column of the waveform shows: the range of the samples that it stands for, and whether any differs.
+/// What one column of the waveform shows: the range of the samples that it represents, and whether any differs.
 struct column_range {
     float least = 0;
     float most = 0;
@@ -67,7 +67,7 @@ void draw_spectrogram(canvas& on, int top, const std::string& name, int rate, co
             const float level = shown.at(column, row);
             const float wanted = right.at(column, row);
             colour c = heat(static_cast<double>((level - quietest) / (loudest - quietest)));
-            // Where a listener could tell: three decibels apart, and not both below what can be heard.
+            // Mark what a listener could hear: a difference of three decibels, unless both are too quiet to hear.
             if (std::abs(level - wanted) > 3 && std::max(level, wanted) > quietest + 15) {
                 c = mix(c, wrong, 0.72);
             }

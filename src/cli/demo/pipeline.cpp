@@ -1,5 +1,5 @@
-// The program itself: work.hpp has what it enqueues. Each stage works on a stream of its own, so that a block is loaded while the one before it is
-// analysed, and so on.
+// The program itself: work.hpp has the operations that it enqueues. Each stage works on a stream of its own, so that a block is
+// loaded while the one before it is analysed, and so on.
 //
 // The lines that begin with `if (by_hand_)` are what a careful author of such a program writes today: for each array that
 // one stream fills and another uses, a wait before it is used, and one before it is filled again. Act 1 runs without
@@ -13,7 +13,7 @@ completion pipeline::load(std::int64_t block) {
     const stream& load = stream_of(stage::load, block);
     const array samples = recording_.slice(block * cut_.step(), block * cut_.step() + cut_.span());
 
-    if (by_hand_) load.wait(p.windowed);  // the samples that were here
+    if (by_hand_) load.wait(p.windowed);  // the former samples, before they are overwritten
     completion end = copy(on(load).label("load"), p.samples, samples);
     if (by_hand_) p.loaded.record(load);
     return end;
@@ -27,7 +27,7 @@ completion pipeline::analyse(std::int64_t block) {
     work_.window(on(analyse).label("window"), p.samples, p.frames);
     if (by_hand_) p.windowed.record(analyse);
 
-    if (by_hand_) analyse.wait(p.synthesised);  // the spectra that were here
+    if (by_hand_) analyse.wait(p.synthesised);  // the former spectra
     completion end = work_.transform(on(analyse).label("transform"), p.frames, p.spectrum);
     if (by_hand_) p.transformed.record(analyse);
     return end;
@@ -48,7 +48,7 @@ completion pipeline::synthesise(std::int64_t block) {
     const stream& synthesise = stream_of(stage::synthesise, block);
 
     if (by_hand_) synthesise.wait(p.filtered);
-    if (by_hand_) synthesise.wait(p.added);  // the frames that were here
+    if (by_hand_) synthesise.wait(p.added);  // the former frames
     completion end = work_.transform_back(on(synthesise).label("transform back"), p.spectrum, p.cleaned);
     if (by_hand_) p.synthesised.record(synthesise);
     return end;
@@ -61,7 +61,7 @@ completion pipeline::add(std::int64_t block) {
     sum& next = sum_of(block + 1);
 
     if (by_hand_) add.wait(p.synthesised);
-    if (by_hand_) add.wait(next.stored);  // and cleared
+    if (by_hand_) add.wait(next.stored);  // which also clears the sum
     completion end = work_.overlap_add(on(add).label("overlap-add"), p.cleaned, here.samples, next.samples);
     if (by_hand_) p.added.record(add);
     return end;
@@ -73,7 +73,8 @@ completion pipeline::store(std::int64_t block) {
     sum& here = sum_of(block);
 
     if (by_hand_) store.wait(p.added);
-    completion end = work_.store(on(store).label("store"), here.samples, result_.slice(block, block + 1));
+    array finished = result_.slice(block, block + 1);
+    completion end = work_.store(on(store).label("store"), here.samples, finished);
     if (by_hand_) here.stored.record(store);
     return end;
 }

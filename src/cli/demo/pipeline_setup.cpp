@@ -1,4 +1,4 @@
-// What pipeline.cpp works with: streams, memory, and the loop over the blocks.
+// The set-up of pipeline.cpp: streams, memory, and the loop over the blocks.
 #include <algorithm>
 #include <span>
 #include <string>
@@ -62,7 +62,7 @@ pipeline::pipeline(const recording& sound, const placement& placed, bool by_hand
     for (sum& s : sums_) {
         s.samples = zeros(c.step() * c.channels, dtype::float32, setup);
     }
-    // Whatever the ordering: the streams start after this.
+    // The streams start after this in any case, whichever ordering is chosen.
     setup.synchronize();
 }
 
@@ -71,7 +71,7 @@ pipeline::~pipeline() {
         try {
             each.synchronize();
         } catch (const error&) {
-            // It was thrown to whoever asked for the result, or nobody wants to know any more.
+            // It was thrown to the caller that asked for the result, or no caller needs the result any more.
         }
     }
 }

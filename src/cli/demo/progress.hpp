@@ -4,7 +4,7 @@
 
 namespace weir::demo {
 
-/// One line of the output that tells how far something is: rewritten in place on a terminal, else printed once when it
+/// One line of output that shows progress: rewritten in place on a terminal, otherwise printed once when it
 /// is done.
 class progress_line {
 public:
@@ -17,7 +17,7 @@ public:
 
 private:
     std::string what_;
-    int shown_ = -1;  ///< the percentage that stands there
+    int shown_ = -1;  ///< the percentage on display
     bool terminal_;
 };
 

@@ -8,14 +8,14 @@
 #include <span>
 #include <vector>
 
-#include "calls/fft_provider.hpp"
+#include "calls/fft/provider.hpp"
 #include "cli/demo/kernels.hpp"
 
 namespace weir::demo {
 
 namespace {
 
-/// Memory as aligned as that of arrays: libraries may compute otherwise, if only in the last bit, where it is not.
+/// Memory with the alignment of arrays: with another alignment libraries may compute results that differ in the last bit.
 template <class T>
 struct aligned_allocator {
     using value_type = T;

@@ -26,7 +26,7 @@ double median(std::vector<double> of) {
     return *middle;
 }
 
-/// Seconds that one run takes.
+/// The duration of one run, in seconds.
 double time_of(const recording& sound, const placement& placed, way how) {
     const ordering_scope ordering(mode_of(how));
     pipeline program(sound, placed, how == way::by_hand);
@@ -63,7 +63,7 @@ checked_run run_checked(const recording& sound, const placement& placed, way how
 recording run_traced(const recording& sound, const placement& placed, way how,
                      std::initializer_list<std::filesystem::path> files) {
     const ordering_scope ordering(mode_of(how));
-    trace_scope trace(files);  // before the program takes its memory
+    trace_scope trace(files);  // before the program allocates its memory
     pipeline program(sound, placed, how == way::by_hand);
     program.enqueue();
     recording result = program.result();

@@ -37,7 +37,7 @@ std::vector<delay> six_delays(const pipeline& of) {
 
 std::vector<step> schedule_with(const pipeline& of, const std::vector<delay>& delays) {
     std::vector<step> schedule;
-    std::vector<step> waiting;  // for the end of the delay of `late`
+    std::vector<step> waiting;  // steps that wait for the end of the delay of `late`
     const delay* late = nullptr;
     const auto end_delay = [&] {
         schedule.insert(schedule.end(), waiting.begin(), waiting.end());

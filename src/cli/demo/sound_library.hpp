@@ -5,8 +5,8 @@
 
 namespace weir::demo {
 
-/// The functions of libsndfile that the demonstration needs, opened at run time: its licence is the LGPL. Declared in our
-/// own words after its public interface.
+/// The functions of libsndfile that the demonstration needs, opened at run time: its licence is the LGPL. Declared here
+/// anew after its public interface.
 struct sound_library {
     struct opaque_file;
     struct file_info {
@@ -30,10 +30,10 @@ struct sound_library {
     const char* (*error_text)(opaque_file* file) = nullptr;
     const char* (*version_text)() = nullptr;
 
-    std::string file;  ///< what was opened
+    std::string file;  ///< the file that was opened
 };
 
-/// Throws missing_library, which says what to install.
+/// Throws missing_library, with what to install.
 [[nodiscard]] const sound_library& sounds();
 
 }  // namespace weir::demo

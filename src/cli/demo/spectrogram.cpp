@@ -14,7 +14,7 @@ spectrogram spectrogram_of(const recording& sound, int columns, int rows) {
     const layout cut(sound);
     const std::int64_t n = cut.frame;
     const std::int64_t points = columns;
-    const array frames = empty({columns, n}, dtype::float32);
+    array frames = empty({columns, n}, dtype::float32);
     {
         const host_view<float> samples = frames.write<float>();
         for (std::int64_t column = 0; column < columns; ++column) {
@@ -44,7 +44,8 @@ spectrogram spectrogram_of(const recording& sound, int columns, int rows) {
             for (std::int64_t bin = begin; bin < end; ++bin) {
                 loudest = std::max(loudest, std::abs(bins[static_cast<std::size_t>(column * cut.bins() + bin)]));
             }
-            const float full = static_cast<float>(n) / 4;  // what a sine wave of amplitude 1 has under this window
+            // The magnitude of a sine wave of amplitude 1 under this window.
+            const float full = static_cast<float>(n) / 4;
             result.decibels.push_back(20 * std::log10(loudest / full + 1e-7F));
         }
     }

@@ -14,6 +14,7 @@
 #include "weir/calls.hpp"
 #include "weir/dtype.hpp"
 #include "weir/fft.hpp"
+#include "weir/operands.hpp"
 #include "weir/stream.hpp"
 
 namespace weir::demo {
@@ -24,12 +25,12 @@ using complex = std::complex<float>;
 
 constexpr std::size_t threads = 256;
 
-/// Blocks of so many threads that there is one for each of `count` elements.
+/// Enough blocks of `threads` threads that there is one thread for each of `count` elements.
 launch_config one_for_each(std::int64_t count) {
     return {(static_cast<std::size_t>(count) + threads - 1) / threads, threads};
 }
 
-/// The numbers that the kernels are compiled for.
+/// The macros that the kernels are compiled with.
 std::vector<std::string> numbers(const layout& cut, const kernels& as) {
     const auto define = [](const char* name, auto value) { return "-D" + std::string(name) + "=" + value; };
     return {define("CHANNELS", std::to_string(cut.channels)), define("FRAME", std::to_string(cut.frame)),
@@ -37,7 +38,7 @@ std::vector<std::string> numbers(const layout& cut, const kernels& as) {
             define("FRAMES_PER_BLOCK", std::to_string(layout::frames_per_block)),
             define("REACH", std::to_string(as.reach())),
             define("MEMORY", "(" + std::to_string(std::llround(std::ldexp(as.memory(), 24))) + ".0f / 16777216.0f)"),
-            // As the host computes: products are rounded before they are added.
+            // As on the host: products are rounded before they are added.
             "--fmad=false"};
 }
 
@@ -57,7 +58,7 @@ std::vector<complex> powers_of_root(std::int64_t n) {
     return all;
 }
 
-/// Of a block that transforms a frame: it works in shared memory.
+/// The launch of a kernel that transforms one frame in each block, in shared memory.
 launch_config one_block_for_each_frame(const layout& cut) {
     return {static_cast<std::size_t>(cut.batch()), threads, static_cast<std::size_t>(cut.frame) * sizeof(complex)};
 }
@@ -85,7 +86,7 @@ work::work(const layout& cut, device where) : cut_(cut), kernels_(cut) {
     }
 }
 
-completion work::window(const on& where, const array& samples, const array& frames) {
+completion work::window(const on& where, const array& samples, array& frames) {
     if (on_device_) {
         return launch(where, on_device_->window, one_for_each(cut_.batch() * cut_.frame), in<float>(samples),
                       in<float>(on_device_->fade), out<float>(frames));
@@ -95,7 +96,7 @@ completion work::window(const on& where, const array& samples, const array& fram
         in<float>(samples), out<float>(frames));
 }
 
-completion work::transform(const on& where, const array& frames, const array& spectrum) {
+completion work::transform(const on& where, const array& frames, array& spectrum) {
     if (on_device_) {
         return launch(where, on_device_->transform, one_block_for_each_frame(cut_), in<float>(frames),
                       in<complex>(on_device_->turns), out<complex>(spectrum));
@@ -103,9 +104,9 @@ completion work::transform(const on& where, const array& frames, const array& sp
     return fft::rfft(where, frames, spectrum);
 }
 
-completion work::keep_tones(const on& where, const array& spectrum, const array& level) {
+completion work::keep_tones(const on& where, array& spectrum, array& level) {
     if (on_device_) {
-        // The threads of a block wait for each other, frame by frame: a block for each channel.
+        // The threads of a block wait for each other after each frame: one block for each channel.
         const auto most = static_cast<std::size_t>(on_device_->keep_tones.max_threads_per_block());
         return launch(where, on_device_->keep_tones,
                       {static_cast<std::size_t>(cut_.channels), std::min(most, 4 * threads)}, inout<complex>(spectrum),
@@ -117,7 +118,7 @@ completion work::keep_tones(const on& where, const array& spectrum, const array&
         inout<complex>(spectrum), inout<float>(level));
 }
 
-completion work::transform_back(const on& where, const array& spectrum, const array& frames) {
+completion work::transform_back(const on& where, const array& spectrum, array& frames) {
     if (on_device_) {
         return launch(where, on_device_->transform_back, one_block_for_each_frame(cut_), in<complex>(spectrum),
                       in<complex>(on_device_->turns), out<float>(frames));
@@ -125,7 +126,7 @@ completion work::transform_back(const on& where, const array& spectrum, const ar
     return fft::irfft(where, spectrum, frames);
 }
 
-completion work::overlap_add(const on& where, const array& frames, const array& part, const array& next) {
+completion work::overlap_add(const on& where, const array& frames, array& part, array& next) {
     if (on_device_) {
         return launch(where, on_device_->overlap_add, one_for_each(cut_.span() * cut_.channels), in<float>(frames),
                       in<float>(on_device_->fade_back), inout<float>(part), inout<float>(next));
@@ -138,7 +139,7 @@ completion work::overlap_add(const on& where, const array& frames, const array& 
         in<float>(frames), inout<float>(part), inout<float>(next));
 }
 
-completion work::store(const on& where, const array& part, const array& result) {
+completion work::store(const on& where, array& part, array& result) {
     if (on_device_) {
         return launch(where, on_device_->store, one_for_each(part.size()), inout<float>(part), out<float>(result));
     }

@@ -8,33 +8,33 @@
 #include "weir/completion.hpp"
 #include "weir/device.hpp"
 #include "weir/kernel.hpp"
-#include "weir/launch.hpp"
+#include "weir/on.hpp"
 
 namespace weir::demo {
 
-/// What the pipeline enqueues. Where code of the host runs these are the functions of kernels.hpp and Weir's transforms; on
-/// a CUDA device they are kernels that do the same, a thread for each sample or bin, compiled for the device when this is
-/// made. There, sums are taken in another order, so that results are the same within rounding: see tolerance().
+/// The operations that the pipeline enqueues. Where host code runs these are the functions of kernels.hpp and Weir's transforms; on
+/// a CUDA device they are kernels that compute the same, with a thread for each sample or bin, compiled for the device when this is
+/// constructed. There, sums are computed in another order, so that results are the same within rounding: see tolerance().
 ///
-/// Must stay until what it enqueued is over.
+/// Must live until the operations that it enqueued are complete.
 class work {
 public:
-    /// Throws argument_error (frames that the device has too little memory for), missing_library, device_error.
+    /// Throws argument_error (the device has too little memory for the frames), missing_library, device_error.
     work(const layout& cut, device where);
 
-    /// How far samples may be from those of reference.cpp, for a recording whose loudest sample is 1: 0 where the same code
-    /// runs. On a CUDA device 1e-5: a transform of n samples errs by about 1.2e-7 * (2 + log2 n), 2e-6 here, of the loudest
-    /// bin; the filter, which only makes bins smaller, passes on at most that error of each of them.
+    /// The largest difference of samples from those of reference.cpp, for a recording whose loudest sample is 1: 0 where the same code
+    /// runs. On a CUDA device 1e-5: a transform of n samples has an error of about 1.2e-7 * (2 + log2 n), 2e-6 here, relative to the
+    /// loudest bin; the filter, which only makes bins smaller, does not increase this error in any of them.
     [[nodiscard]] static float tolerance(device where) noexcept {
         return where.kind() == device_kind::cuda ? 1e-5F : 0.0F;
     }
 
-    completion window(const on& where, const array& samples, const array& frames);
-    completion transform(const on& where, const array& frames, const array& spectrum);
-    completion keep_tones(const on& where, const array& spectrum, const array& level);
-    completion transform_back(const on& where, const array& spectrum, const array& frames);
-    completion overlap_add(const on& where, const array& frames, const array& part, const array& next);
-    completion store(const on& where, const array& part, const array& result);
+    completion window(const on& where, const array& samples, array& frames);
+    completion transform(const on& where, const array& frames, array& spectrum);
+    completion keep_tones(const on& where, array& spectrum, array& level);
+    completion transform_back(const on& where, const array& spectrum, array& frames);
+    completion overlap_add(const on& where, const array& frames, array& part, array& next);
+    completion store(const on& where, array& part, array& result);
 
 private:
     struct device_code {
@@ -49,7 +49,7 @@ private:
         array fade;        ///< (frame) float32, as kernels::fade
         array fade_back;   ///< (frame) float32
         array turns;       ///< (frame / 2) complex64: the powers of the transform's root of unity
-        array magnitudes;  ///< (channels, bins) float32: of the frame that the filter is at
+        array magnitudes;  ///< (channels, bins) float32: of the frame that the filter is processing
     };
 
     layout cut_;

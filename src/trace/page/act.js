@@ -68,7 +68,7 @@ function showTip() {
     tip.style.left = Math.max(4, right ? pointer.x - 12 - tip.offsetWidth : pointer.x + 16) + "px";
     tip.style.top = Math.max(4, low ? pointer.y - 12 - tip.offsetHeight : pointer.y + 16) + "px";
 }
-/* Keeps an item in the panel; null closes it. The address then names the operation, so that it can be handed on. */
+/* Pins an item in the panel; null closes the panel. The address then names the operation, so that users can pass it on. */
 function keep(item) {
     kept = item;
     const panel = byId("kept");
@@ -81,12 +81,12 @@ function keep(item) {
     try {
         history.replaceState(null, "", item && item.epoch ? `#at=${item.lane.id}:${item.epoch}` : "#");
     } catch {
-        // Some browsers forbid it for files; nothing depends on it.
+        // Some browsers forbid this for files; the page works without it.
     }
     showTip();
     draw();
 }
-/* Keeps an item and moves it into view if it is not. */
+/* Pins an item and moves it into view if it is not visible. */
 function go(item) {
     keep(item);
     const first = item.from ? Math.min(item.from.end, item.to.start) : item.start, last = item.from ? item.to.start : item.end;
@@ -100,7 +100,7 @@ function go(item) {
     move(0, 0);
 }
 
-/* ---- Moving about ---- */
+/* ---- Moving and zooming ---- */
 function showSpan(from, to) {
     const room = Math.max(100, width() - gutter - 24);
     scale = room / Math.max(1, to - from);
@@ -274,7 +274,7 @@ function showNumbers() {
         return one;
     }));
 }
-/* What colours and lines mean. A click on a label searches it; one on a reason hides its arrows, or shows them again. */
+/* Shows what colours and lines mean. A click on a label searches for it; a click on a reason hides or shows its arrows. */
 function showLegend() {
     const counts = new Map(), used = new Map();
     log.operations.forEach(o => counts.set(o.label, (counts.get(o.label) || 0) + 1));
@@ -321,7 +321,7 @@ function showLegend() {
     }
     byId("legend").replaceChildren(...all);
 }
-/* What the address asks for: #at=STREAM:EPOCH, from=NS and to=NS, search=TEXT, theme=dark, elided. */
+/* Applies the settings in the address: #at=STREAM:EPOCH, from=NS and to=NS, search=TEXT, theme=dark, elided. */
 function readAddress() {
     const wanted = new URLSearchParams(location.hash.slice(1));
     if (wanted.has("theme")) {

@@ -96,7 +96,7 @@ function readLog(text) {
     log.lanes = [...lanes.values()].sort((a, b) => (b.id === "host") - (a.id === "host") || a.id - b.id);
     log.lanes.forEach((one, index) => {
         one.index = index;
-        // What did not run stands where its stream had come to: the bars of a lane never go back in time.
+        // An operation that did not run is placed at the last end on its stream: the bars of a lane never go back in time.
         let over = -Infinity;
         for (const o of one.operations) {
             if (!o.ran) {
@@ -111,9 +111,9 @@ function readLog(text) {
     measure(log);
     return log;
 }
-/* Under a virtual clock operations are noted at another time than they run at, as the device counts. */
+/* Whether the log is of a virtual clock: operations are then recorded at another time than they run at by the device's clock. */
 const simulatedTime = records => records.some(r => r.type === "execution" && r.clock === "virtual");
-/* Puts what the host did at the device's time: after the last end that had been noted by then. */
+/* Moves what the host did to the device's time: after the last end that was recorded before. */
 function useDeviceTime(records) {
     let now = records.reduce((first, r) => r.type === "execution" ? Math.min(first, r.start) : first, Infinity);
     for (const r of records) {
@@ -123,7 +123,7 @@ function useDeviceTime(records) {
         r.t = now;
     }
 }
-/* A wait of the program's stands before the next operation of its stream. Waits may be for other waits. */
+/* A wait that the program asked for is drawn to the next operation of its stream. A wait may be for another wait. */
 function addArrows(log, lanes, starts, key) {
     for (const start of starts) {
         const to = start.to || nextOf(start.lane.operations, start.at);
@@ -137,7 +137,7 @@ function addArrows(log, lanes, starts, key) {
         }
     }
 }
-/* Steps [time, how many streams are executing from then on]. What takes no time is not counted. */
+/* Steps [time, number of streams that execute from then on]. Operations that take no time are not counted. */
 function running(log) {
     const changes = [];
     for (const o of log.operations) {
@@ -158,7 +158,7 @@ function running(log) {
     }
     return steps;
 }
-/* What span of time is shown, and how long the operations took together. */
+/* Finds the span of time that the log covers, and how long the operations took together. */
 function measure(log) {
     let first = Infinity, last = -Infinity;
     const include = t => {
@@ -183,7 +183,7 @@ function measure(log) {
         log.end = log.begin + 1000;
     }
 }
-/* Operations of a lane stand in the order of their epochs. The number of those up to `epoch`. */
+/* The number of operations up to `epoch`; operations of a lane are in the order of their epochs. */
 function countUpTo(operations, epoch) {
     let low = 0, high = operations.length;
     while (low < high) {
@@ -205,7 +205,7 @@ function valueAt(steps, t) {
     return low ? steps[low - 1][1] : 0;
 }
 
-/* The memory that makes one operation come after the other: what both touch and at least one writes. */
+/* The memory that makes one operation come after the other: both touch it and at least one writes it. */
 function shared(arrow) {
     const found = new Set();
     for (const a of arrow.from.accesses) {

@@ -2,7 +2,7 @@
 const canvas = byId("canvas"), context = canvas.getContext("2d");
 const gutter = 156, ruler = 24;
 let log, scale = 1, left = 0, top_ = 0, found = null, hovered = null, kept = null, pointer = null, scheduled = false, theme = {};
-let drawn = [];            // the arrows as they were painted last: what the pointer may be on
+let drawn = [];            // the arrows that were painted last, for finding the one under the pointer
 const hidden = new Set();  // reasons whose arrows are not shown
 
 const width = () => canvas.clientWidth, height = () => canvas.clientHeight;
@@ -90,7 +90,7 @@ function paintLanes(w) {
         }
     }
 }
-/* Where the picture is among streams that do not fit into it. */
+/* Paints the scroll bar, if not all streams fit into the picture. */
 function paintScroll(w) {
     const room = lanesBottom() - lanesTop(), all = log.lanes.length * laneHeight();
     if (all > room) {
@@ -126,7 +126,7 @@ function firstVisible(operations) {
 }
 function paintBars(lane, w) {
     const tall = barHeight(), py = y(lane) + (laneHeight() - tall) / 2, operations = lane.operations;
-    let painted = -1;  // the last column of pixels that is covered: what is smaller than a pixel is painted once
+    let painted = -1;  // the last painted column of pixels: operations smaller than a pixel are painted once for each column
     for (let i = firstVisible(operations); i < operations.length; ++i) {
         const o = operations[i], isSmall = (o.end - o.start) * scale < 1.5;
         const from = isSmall ? Math.floor(x(o.start)) : x(o.start), to = isSmall ? from + 1 : x(o.end);
@@ -180,8 +180,8 @@ function paintTicks(w) {
         }
     }
 }
-/* The arrows to paint. Those that look the same are painted once: far out there are many more arrows than pixels. Those
-   of what is kept or under the pointer are `mine`; they are shown whatever else is hidden. */
+/* The arrows to paint. Arrows that look the same are painted once: zoomed out, there are many more arrows than pixels. Arrows of
+   the pinned item or of the item under the pointer are `mine`; they are always shown. */
 function visibleArrows() {
     const right = width() + 2, shown = kept || hovered, lanes = log.lanes.length, list = [], seen = new Map();
     const clamp = px => Math.min(right, Math.max(gutter - 2, px));
@@ -211,7 +211,7 @@ function visibleArrows() {
                 faded: found !== null && !found.has(arrow.from) && !found.has(arrow.to) });
         }
     }
-    // Curves cost too much where there are very many, and nobody could see them.
+    // Only few arrows are curved: many curves would take too long to paint, and could not be told apart.
     if (list.length < 1500) {
         list.forEach(one => { one.bend = Math.min(40, Math.max(6, Math.abs(one.x2 - one.x1) / 2)); });
     }
@@ -283,7 +283,7 @@ function paintRuler(w) {
     context.fillRect(0, ruler - 1, w, 1);
     context.fillRect(gutter - 1, 0, 1, height());
 }
-/* A curve [time, value] below the lanes, with its name, and its highest value marked where it is reached. */
+/* Paints a curve [time, value] below the lanes, with its name and a mark where its highest value is reached. */
 function paintCurve(steps, from, to, color, most, words) {
     const w = width(), bottom = to - 5, room = to - from - 14, level = n => bottom - room * n / (most || 1);
     context.fillStyle = theme.panel;
@@ -322,7 +322,7 @@ function paintCurve(steps, from, to, color, most, words) {
         }
     });
 }
-/* One bar for each pixel that has a change, as high as the highest: a peak must not vanish. */
+/* Paints one bar for each column of pixels with a change, as high as the highest value there, so that no peak vanishes. */
 function paintSteps(steps, w, level, bottom) {
     let last = 0, from = gutter, high = 0;
     const upTo = to => {
@@ -338,7 +338,7 @@ function paintSteps(steps, w, level, bottom) {
                 upTo(px);
             }
         }
-        // What lies left of the picture only sets where the curve begins.
+        // Values left of the picture only set where the curve begins.
         high = px > gutter || x(t) >= gutter ? Math.max(high, value) : value;
         last = value;
     }
@@ -346,7 +346,7 @@ function paintSteps(steps, w, level, bottom) {
     upTo(Math.min(end, from + 1));
     upTo(end);
 }
-/* A line at the pointer's time through the whole picture, with the time. */
+/* Paints a line through the whole picture at the pointer's time, with the time. */
 function paintPointer(h) {
     if (!pointer || pointer.x < gutter) {
         return;

@@ -25,9 +25,9 @@ const place = o => o.file ? o.file.split("/").pop() + ":" + o.line : "";
 const reasonText = arrow => reasons[arrow.reason].text + (arrow.forCheck ? ", added by check" : "");
 const becauseText = arrow => because[arrow.because] || "implied, or it was over";
 
-/* The same label has the same colour in every timeline, unless another one of the same log has taken it. */
+/* The same label has the same colour in every timeline, unless another label of the same log has taken that colour. */
 const hues = 14;
-function takeColors(labels) {  // after the theme's values are read: the lightness is one of them
+function takeColors(labels) {  // call after the theme's values are read: the lightness is one of them
     const taken = new Set();
     theme.colors = new Map();
     for (const label of labels) {
@@ -50,7 +50,7 @@ function element(name, text = "", properties = {}) {
     return made;
 }
 
-/* What there is to say of an operation, an arrow, a mark of the host's or a lane. `go` makes links to others. */
+/* Describes an operation, an arrow, a wait of the host's or a lane. `go` is called for links to other items. */
 function describe(item, go) {
     const table = document.createElement("table");
     const row = (name, ...values) => {
@@ -100,8 +100,11 @@ function witnessText(arrow) {
     const o = log.byMoment.get(arrow.witness[0] + ":" + arrow.witness[1]);
     return o ? `: ${o.label} on ${o.lane.name}, ${place(o)}` : "";
 }
-/* A part of some memory, and the line that allocated it. */
+/* Text for a part of some memory, and the line that allocated it. */
 function memoryText(access, begin, end) {
+    if (access.token !== undefined) {
+        return access.token === "" ? `token #${access.resource}` : `token "${access.token}"`;
+    }
     const part = begin === 0 && end === access.bytes ? `all ${bytes(access.bytes)}` : `bytes [${begin}, ${end})`;
     const line = log.allocated.get(access.resource);
     return `${part} of memory #${access.resource}` + (line ? ` (${line})` : "");

@@ -28,7 +28,7 @@ bool computes() {
     const weir::stream load;
     const weir::stream compute;
     weir::array x = weir::empty(1000, weir::dtype::float32);
-    const weir::array y = weir::empty(1000, weir::dtype::float32);
+    weir::array y = weir::empty(1000, weir::dtype::float32);
     weir::fill(load, x, 3.0);
     weir::parallel_for(
         compute, x.size(), [](auto i, auto from, auto to) { to[i] = from[i] * from[i]; }, weir::in(x.view<float>()),
@@ -42,7 +42,7 @@ bool computes() {
 
 /// Errors are caught by their own classes and by those they derive from.
 bool catches() {
-    const weir::array x = weir::empty(10, weir::dtype::int32);
+    weir::array x = weir::empty(10, weir::dtype::int32);
     try {
         static_cast<void>(x.view<float>());
         return false;
@@ -61,7 +61,7 @@ bool finds_races() {
     weir::check_scope scope({.assume_manual = true});
     const weir::stream one;
     const weir::stream two;
-    const weir::array x = weir::empty(10, weir::dtype::float32);
+    weir::array x = weir::empty(10, weir::dtype::float32);
     weir::fill(one, x, 1.0);
     weir::fill(two, x, 2.0);
     one.synchronize();
@@ -71,7 +71,7 @@ bool finds_races() {
 
 bool calls_back() {
     const auto package = std::make_shared<counting_package>();
-    const weir::array x = weir::empty(10, weir::dtype::float32);
+    weir::array x = weir::empty(10, weir::dtype::float32);
     weir::live_export shared(x, package);
     const weir::stream stream;
     weir::fill(stream, x, 1.0);

@@ -9,7 +9,7 @@
 
 namespace random_programs {
 
-/// How elements are touched where nothing races, so that the thread sanitizer sees it if something does after all.
+/// How elements are accessed where nothing races, so that the thread sanitizer reports a race after all.
 struct plain_memory {
     static double load(const double& from) noexcept { return from; }
     static void store(double& to, double value) noexcept { to = value; }
@@ -36,17 +36,17 @@ struct racing_memory {
 /// A number that a double holds exactly, made from 52 bits of `mixed`.
 [[nodiscard]] constexpr double exact(std::uint64_t mixed) noexcept { return static_cast<double>(mixed >> 12U); }
 
-/// What the step `number` brings to element `i` of its `which`-th range from outside.
+/// The value that the step `number` brings to element `i` of its `which`-th range from outside.
 [[nodiscard]] constexpr double fresh(int number, std::size_t which, std::size_t i) noexcept {
     return exact(mix(mix(static_cast<std::uint64_t>(number), which), i));
 }
 
-/// What a step that adds adds to element `i`: small, so that sums are exact.
+/// The value that a step that adds adds to element `i`: small, so that sums are exact.
 [[nodiscard]] constexpr double addend(int number, std::size_t i) noexcept {
     return static_cast<double>(static_cast<std::size_t>(number) % 1009U + i + 1U);
 }
 
-/// The i-th step of an operation's loop: each range that is written gets at i what all ranges have there, mixed with the
+/// The i-th step of an operation's loop: each range that is written gets at i the values of all ranges there, mixed with the
 /// operation's number. Ranges may overlap; then earlier writes show in later reads.
 template <class Memory>
 void compute_at(int number, bool adds, std::size_t i, std::span<const std::span<const double>> reads,
@@ -78,7 +78,7 @@ void compute_at(int number, bool adds, std::size_t i, std::span<const std::span<
     return most;
 }
 
-/// How many of an operation's `all` steps are done when it fails.
+/// How many of an operation's `all` steps have run when it fails.
 [[nodiscard]] constexpr std::size_t done_before_failure(std::size_t all) noexcept { return all / 2; }
 
 }  // namespace random_programs

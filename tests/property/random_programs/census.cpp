@@ -8,7 +8,7 @@ namespace random_programs {
 
 namespace {
 
-/// The order that the program asks for itself.
+/// The order that the program itself asks for.
 order_model own_order(const program& completed) {
     order_model model({.automatic = false, .reuse = false});
     for (const auto& phase : completed.phases) {
@@ -52,7 +52,7 @@ bool crosses_devices(const order_model& model, const std::vector<unordered_pair>
     });
 }
 
-/// All but the hazards.
+/// All features but the hazards.
 std::array<bool, features> features_of(const program& completed, const expectation& wanted) {
     std::array<bool, features> has{};
     const auto set = [&](feature kind, bool value) { has[static_cast<std::size_t>(kind)] |= value; };

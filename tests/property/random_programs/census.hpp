@@ -10,11 +10,11 @@
 
 namespace random_programs {
 
-/// What can go wrong between two streams, or between a stream and the host, if nobody orders them.
+/// Conflicts between two streams, or between a stream and the host, that are races if nothing orders them.
 enum class hazard : std::uint8_t { read_after_write, write_after_read, write_after_write, host, reuse };
 inline constexpr int hazards = 5;
 
-/// What else programs may have, as the oracle sees it.
+/// Other features of programs, as the oracle sees them.
 enum class feature : std::uint8_t {
     hazard_between_devices,  ///< streams of two devices conflict that the program does not order
     copy_to_accelerator,
@@ -23,18 +23,18 @@ enum class feature : std::uint8_t {
     failing,   ///< an operation that fails
     resting,   ///< one that does not run because another failed
     refusing,  ///< the host asks for what is not valid
-    telling,   ///< the host is told of a failure by a stream or a device
+    telling,   ///< a stream or a device reports a failure to the host
     healing,   ///< what was not valid is written anew
 };
 inline constexpr int features = 9;
 
-/// What programs were made of: counts of those that have something at least once.
+/// Statistics of programs: how many have a feature at least once.
 class census {
 public:
     /// Counts a completed program in which memory that another stream had used was handed on `reuses` times.
     void count(const program& completed, const expectation& wanted, int reuses);
 
-    /// For people.
+    /// For readers.
     [[nodiscard]] std::string to_string() const;
     [[nodiscard]] int programs() const noexcept { return programs_; }
     /// Programs in which the program itself leaves accesses of two streams unordered.
@@ -43,7 +43,7 @@ public:
     [[nodiscard]] int with(step_kind kind) const noexcept { return kinds_[static_cast<std::size_t>(kind)]; }
     [[nodiscard]] int with(shape kind) const noexcept { return shapes_[static_cast<std::size_t>(kind)]; }
     [[nodiscard]] int with(feature kind) const noexcept { return features_[static_cast<std::size_t>(kind)]; }
-    /// The names of those that fewer than one in a hundred programs have; nothing of few programs.
+    /// The names of the features that fewer than one in a hundred programs have; empty for few programs.
     [[nodiscard]] std::string rare_features() const;
 
 private:

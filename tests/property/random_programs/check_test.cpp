@@ -1,4 +1,4 @@
-// What check reports, and how many waits Weir issues, held against a brute-force model of each program.
+// What check reports, and how many waits Weir issues, compared with a brute-force model of each program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 
+#include "observe/observers.hpp"
 #include "random_programs/census.hpp"
 #include "random_programs/complete.hpp"
 #include "random_programs/generate.hpp"
@@ -15,7 +16,6 @@
 #include "random_programs/oracle.hpp"
 #include "random_programs/settings.hpp"
 #include "random_programs/strip.hpp"
-#include "runtime/observer.hpp"
 #include "support/step_pairs.hpp"
 #include "weir/check.hpp"
 #include "weir/trace.hpp"
@@ -39,13 +39,13 @@ using weir::test::pairs_of;
 const std::set<std::string> drops{"use-after-free"};
 const std::set<std::string> reuses{"early-reuse"};
 
-/// Notes where memory lies while it lives.
-class address_book final : public weir::runtime::observer {
+/// Records where memory lies while it lives.
+class address_book final : public weir::observe::observer {
 public:
-    address_book() { weir::runtime::observers::add(*this); }
-    ~address_book() override { weir::runtime::observers::remove(*this); }
+    address_book() { weir::observe::observers::add(*this); }
+    ~address_book() override { weir::observe::observers::remove(*this); }
 
-    void allocated(const weir::runtime::observed_allocation& what) override {
+    void allocated(const weir::observe::observed_allocation& what) override {
         const std::lock_guard lock(mutex_);
         addresses_[static_cast<int>(what.from.line)] = static_cast<std::int64_t>(what.address / sizeof(double));
     }
@@ -84,7 +84,7 @@ TEST(random_programs_check, a_program_that_is_ordered_has_nothing_but_drops_to_r
         const outcome result = run(completed, wanted);
         counted.count(completed, wanted, result.reuses);
         EXPECT_TRUE(result.ok()) << result.wrong << "\n" << replay_command(seed, name);
-        // Where it orders accesses itself it does not order drops after them.
+        // Where the program orders accesses itself, it does not order drops after them.
         const weir::report found = scope.report();
         ASSERT_TRUE(pairs_of(found, order_races).empty()) << found.to_string() << replay_command(seed, name) << "\n"
                                                           << to_string(completed);
@@ -122,7 +122,7 @@ TEST(random_programs_check, without_any_ordering_exactly_the_unordered_pairs_are
         const program bare = strip(complete(generate(seed)), gate_opening::as_written).steps;
         const weir::check_scope scope;
         const address_book addresses;
-        // Under check the program is safe, and right, although nobody orders it.
+        // Under check the program is safe, and its results are right, although nothing orders its accesses.
         const expectation wanted = expected(bare);
         const outcome result = run(bare, wanted);
         counted.count(bare, wanted, result.reuses);
@@ -146,7 +146,7 @@ TEST(random_programs_check, assuming_manual_exactly_what_the_program_itself_leav
     int races = 0;
     for_each_serial_seed(10, [&](std::uint64_t seed) {
         dog.start(seed);
-        // What is answered to a question whether work is over, and so what it orders, depends on luck.
+        // The answer to a query whether work is complete, and so what it orders, depends on timing.
         const program completed = complete(without(generate(seed), {step_kind::query}));
         const weir::check_scope scope({.assume_manual = true});
         const address_book addresses;
@@ -164,14 +164,14 @@ TEST(random_programs_check, assuming_manual_exactly_what_the_program_itself_leav
 }
 
 /// Counts, for each operation, the waits that Weir issued for the program's accesses and `after`.
-class wait_counter final : public weir::runtime::observer {
+class wait_counter final : public weir::observe::observer {
 public:
-    wait_counter() { weir::runtime::observers::add(*this); }
-    ~wait_counter() override { weir::runtime::observers::remove(*this); }
+    wait_counter() { weir::observe::observers::add(*this); }
+    ~wait_counter() override { weir::observe::observers::remove(*this); }
 
-    void operation(const weir::runtime::observed_operation& what) override {
+    void operation(const weir::observe::observed_operation& what) override {
         const std::lock_guard lock(mutex_);
-        for (const weir::runtime::observed_wait& wait : what.waits) {
+        for (const weir::observe::observed_wait& wait : what.waits) {
             // Waits for former owners of memory are counted apart (rule O10).
             issued_[what.from.where.line] += wait.why != weir::order::reason::reuse ? 1 : 0;
         }
@@ -183,7 +183,7 @@ private:
     std::array<int, most_steps> issued_{};
 };
 
-/// The fewest waits that order an operation: the latest of what it must come after and its stream does not.
+/// The fewest waits that order an operation: for the latest points that it must come after and its stream does not.
 int fewest_waits(const order_model& model, const order_model::node& operation) {
     step_set missing = operation.past & ~operation.tail;
     missing.reset(static_cast<std::size_t>(operation.number));
@@ -235,7 +235,7 @@ TEST(random_programs_evidence, the_minimum_that_a_trace_states_is_that_of_the_mo
     watchdog dog(name);
     for_each_serial_seed(10, [&](std::uint64_t seed) {
         dog.start(seed);
-        // Without the program's own waits, which need not be minimal, and without what depends on luck.
+        // Without the program's own waits, which need not be minimal, and without what depends on timing.
         const program completed =
             complete(without(generate(seed), {step_kind::wait_event, step_kind::wait_stream, step_kind::wait_operation,
                                               step_kind::order_array, step_kind::order_stream, step_kind::order_scope,

@@ -1,4 +1,4 @@
-// What the generator draws from.
+// The choices from which the generator draws.
 #pragma once
 
 #include <array>
@@ -64,7 +64,7 @@ inline constexpr std::array serial_weights{
     weight{step_kind::pop_current, 2},
 };
 
-/// Without views, whose memory others could then not use without waiting, and without the mode of the whole process.
+/// Without views, whose memory other threads could then not use without waiting, and without the mode of the whole process.
 inline constexpr std::array threaded_weights{
     weight{step_kind::make_stream, 2},
     weight{step_kind::drop_stream, 2},
@@ -103,7 +103,7 @@ inline constexpr std::array reuse_weights{
     weight{step_kind::keep_alive, 2},
 };
 
-/// Additions, and what does not touch memory.
+/// Additions, and steps that do not touch memory.
 inline constexpr std::array adding_weights{
     weight{step_kind::operate, 40},    weight{step_kind::record, 4},      weight{step_kind::wait_event, 4},
     weight{step_kind::wait_stream, 3}, weight{step_kind::make_stream, 2}, weight{step_kind::drop_stream, 2},

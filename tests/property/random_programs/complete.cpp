@@ -43,7 +43,7 @@ public:
     program made() && { return std::move(made_); }
 
 private:
-    /// Some steps are left for what has to be added; a program that is longer is cut off.
+    /// Some steps are reserved for what has to be added; a program that is longer is cut off.
     static constexpr int room = most_steps - 8;
 
     void take(step one) {
@@ -71,7 +71,7 @@ private:
     }
 
     void take_operation(step one) {
-        // Memory for so many arrays always has room for one more of them, if not all of it is in use.
+        // Memory for a number of arrays always has room for one more of them, if not all of it is in use.
         if (one.kind == step_kind::allocate && made_.tight &&
             world_.live_memories(one.touches[0].device) + 1 >= *made_.tight) {
             return;
@@ -122,7 +122,7 @@ private:
         }
     }
 
-    /// Adds what the program has to do itself so that `one` may be enqueued, each time in another way.
+    /// Adds what the program must do itself before `one` may be enqueued, each time in another way.
     void order_by_hand(step& one) {
         const step_set known = certain_.past_of(one, thread_, certain_.tail(one.stream_number, thread_));
         for_each_missing(one, known, [&](const order_model::node& past) {
@@ -158,7 +158,7 @@ private:
             if (!world_.is_closed(gate)) {
                 continue;
             }
-            // Beside other threads nobody knows who waits for what: each opens its own gates before it waits.
+            // Beside other threads it is not known which thread waits for what: each thread opens its own gates before it waits.
             const bool must = alone_ ? std::any_of(world_.holds(gate).begin(), world_.holds(gate).end(),
                                                    [&](int hold) { return what.test(static_cast<std::size_t>(hold)); })
                                      : gate / 2 == static_cast<int>(thread_);

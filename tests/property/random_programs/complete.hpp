@@ -4,7 +4,7 @@
 
 namespace random_programs {
 
-/// Makes a program of any list of steps, so that what is left of a program when steps are taken out is one again:
+/// Makes a program of any list of steps, so that a program from which steps were removed becomes a program again:
 ///  - leaves out steps whose slots do not hold what they need,
 ///  - where the program is to order accesses itself (rule O5), adds the events, waits and `after` that this takes,
 ///  - opens a gate before the host waits for what the gate holds back,

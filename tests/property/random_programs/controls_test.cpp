@@ -1,4 +1,4 @@
-// Negative controls: the same programs go wrong when what orders them is taken away.
+// Negative controls: the same programs go wrong when what orders them is removed.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -44,7 +44,7 @@ TEST(random_programs_control, without_ordering_programs_compute_something_else) 
         EXPECT_GE(spread_wrong * 100, spread * 80);
         EXPECT_GE(racing * 100, programs * 30);
     }
-    // Not all: what one access gets wrong another may overwrite before anybody looks.
+    // Not all: a wrong result of one access may be overwritten before the host looks.
     EXPECT_GE(racing_wrong * 100, racing * 80);
 }
 
@@ -74,7 +74,7 @@ TEST(random_programs_control, without_death_frontiers_programs_compute_something
     for_each_serial_seed(10, [&](std::uint64_t seed) {
         dog.start(seed);
         program completed = complete(generate_reuse(seed));
-        // Memory enough: a pool that is short of it would give back to the system what is still written to.
+        // Enough memory: a pool that is short of it would give memory back to the system that is still written to.
         completed.tight.reset();
         const expectation wanted = expected(completed);
         const outcome right = run(completed, wanted, {.racing = true});

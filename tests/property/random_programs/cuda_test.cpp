@@ -27,14 +27,14 @@ struct pair_of_devices {
     weir::device third;
 };
 
-/// A program of one device has it for its own, host tasks and all. One of several uses it beside the CPU, and copies between
-/// the two and a third.
+/// A program of one device has it to itself, host tasks included. A program of several devices uses it beside the CPU, and copies
+/// between the two and a third.
 devices devices_for(const program& one, const pair_of_devices& on) {
     return one.devices == 1 ? devices{on.cuda, weir::sim(14), on.third} : devices{weir::cpu(), on.cuda, on.third};
 }
 
 /// Work of the device's own (here the copies) may run although it depends on a failure, and only its results are refused
-/// (rule K4); what the host then makes of these the model does not know. So what fails has only code of the host behind it.
+/// (rule K4); the model does not know what the host then does with these. So only code of the host comes after a failure.
 program for_cuda(program raw) {
     const auto any = [&](auto&& what) {
         return std::any_of(raw.phases.begin(), raw.phases.end(), [&](const auto& phase) {
@@ -58,7 +58,7 @@ outcome run_completed(const program& completed, const pair_of_devices& on) {
     return run(completed, expected(completed), {.on = devices_for(completed, on)});
 }
 
-/// The smallest program found that goes wrong as well.
+/// The smallest program found that also goes wrong.
 std::string smallest(const program& raw, const pair_of_devices& on) {
     const program found = complete(shrink(raw, [&](const program& smaller) {
         const program completed = complete(smaller);

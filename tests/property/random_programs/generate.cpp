@@ -29,7 +29,7 @@ public:
             made_.devices = most_devices;
             world_ = world(made_);
         }
-        // Where all threads change the same elements, who depends on what failed is luck.
+        // Where all threads change the same elements, it depends on timing which operations a failure affects.
         if (shape_ != shape::accumulate && random_.chance(30)) {
             failing_ = 3 + random_(15);
         }
@@ -75,7 +75,7 @@ private:
         }
     }
 
-    /// So many, in turn on each device.
+    /// That many, in turn on each device.
     void make_streams(int count) {
         for (int i = 0; i < count; ++i) {
             put({.kind = step_kind::make_stream, .stream = made_.devices + i, .device = i % made_.devices});
@@ -88,7 +88,7 @@ private:
         alone_ = threads == 1;
     }
 
-    /// Deals the parts of the shared arrays out to the threads; some may be read by all of them, and changed by none.
+    /// Distributes the parts of the shared arrays to the threads; all threads may read some parts, and none may change those.
     void share_out(int arrays, int threads) {
         for (auto* list : {&readable_, &writable_}) {
             for (std::vector<range>& parts : *list) {
@@ -104,15 +104,15 @@ private:
                 continue;
             }
             for (int part = 0; part < parts; ++part) {
-                const range piece{array, part * size_ / parts, (part + 1) * size_ / parts};
+                const range chunk{array, part * size_ / parts, (part + 1) * size_ / parts};
                 if (random_.chance(20)) {
                     for (int thread = 0; thread < threads; ++thread) {
-                        readable_[at(thread)].push_back(piece);
+                        readable_[at(thread)].push_back(chunk);
                     }
                 } else {
                     const int owner = random_(threads);
-                    readable_[at(owner)].push_back(piece);
-                    writable_[at(owner)].push_back(piece);
+                    readable_[at(owner)].push_back(chunk);
+                    writable_[at(owner)].push_back(chunk);
                 }
             }
         }
@@ -122,7 +122,7 @@ private:
 
     [[nodiscard]] int own_slot() { return shared_slots + thread_ * private_slots + random_(private_slots); }
     [[nodiscard]] int any_slot() { return alone_ ? random_(shared_slots) : own_slot(); }
-    /// A stream to use: any that there is, of any device or of one.
+    /// Any existing stream, on any device or on one.
     [[nodiscard]] int some_stream(int device = none) {
         for (;;) {
             const int slot = !alone_ && random_.chance(30) ? own_slot() : random_(shared_slots);
@@ -133,11 +133,11 @@ private:
     }
     /// The device of a stream that is to touch memory.
     [[nodiscard]] int device_of(int stream) const { return world_.device_of_stream(stream); }
-    /// Where nobody else records, the events say what the program thinks they say.
+    /// Where no other thread records, the events say what the program thinks they say.
     [[nodiscard]] int some_event() { return alone_ || random_.chance(50) ? own_slot() : random_(shared_slots); }
     [[nodiscard]] int own_gate() { return 2 * thread_ + random_(2); }
 
-    /// An array, or what a thread has of one. Its slot is `none` if there is none.
+    /// An array, or a thread's part of one. Its slot is `none` if there is none.
     [[nodiscard]] range some_array(bool write) {
         if (alone_ || (!adding_ && random_.chance(40))) {
             const int slot = any_slot();
@@ -218,7 +218,7 @@ private:
                 one.device = kind == step_kind::make_stream ? random_(made_.devices) : 0;
                 one.mode = some_mode();
                 if (shape_ == shape::accumulate && one.mode == weir::ordering_mode::manual) {
-                    one.mode = weir::ordering_mode::automatic;  // nobody can order what all threads change by hand
+                    one.mode = weir::ordering_mode::automatic;  // what all threads change cannot be ordered by hand
                 }
                 break;
             case step_kind::allocate:
@@ -352,7 +352,7 @@ private:
         const int size = world_.array(slot).size;
         return size < 2 ? range{} : range{slot, random_(size / 2), size / 2 + random_(size / 2) + 1};
     }
-    /// Adds a step if it means something.
+    /// Adds a step if it has an effect.
     void put(step one) {
         one.number = static_cast<int>(made_.steps()) + 1;
         std::erase(one.after, none);
@@ -375,7 +375,7 @@ private:
     shape shape_;
     world world_{made_};
     int size_ = 0;
-    int failing_ = 0;  ///< so many of a hundred operations
+    int failing_ = 0;  ///< how many of a hundred operations
     int thread_ = 0;
     int allocating_stream_ = none;  ///< if all arrays are made on one, which is never held
     bool alone_ = true;

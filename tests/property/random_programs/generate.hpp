@@ -7,11 +7,11 @@
 
 namespace random_programs {
 
-/// What the threads of a program have to do with each other.
+/// What the threads of a program share.
 enum class shape : std::uint8_t {
     alone,       ///< one thread
     slices,      ///< threads own parts of the same arrays and use the same streams
-    hand_over,   ///< the same, and after each phase the parts change hands
+    hand_over,   ///< the same, and after each phase the threads exchange the parts
     accumulate,  ///< all threads add to the same arrays; the order does not matter, a lost addition does
 };
 inline constexpr int shapes = 4;
@@ -24,7 +24,7 @@ inline constexpr int shapes = 4;
 /// A raw program of one thread that drops busy arrays and makes new ones more often than it waits.
 [[nodiscard]] program generate_reuse(std::uint64_t seed);
 
-/// Calls `run(seed)` for one `share`-th of the programs that are asked for, of those with one thread.
+/// Calls `run(seed)` for one `share`-th of the programs that are asked for, among those with one thread.
 template <class Run>
 void for_each_serial_seed(std::uint64_t share, Run&& run) {
     std::uint64_t left = wanted_programs(share);

@@ -28,7 +28,7 @@ namespace random_programs {
     return {"program", "step", static_cast<std::uint32_t>(one.number)};
 }
 
-/// What the threads of one run share. Threads touch different slots, as the program has it.
+/// The state that the threads of one run share. Threads touch different slots, as the program says.
 struct shared_state {
     const expectation* wanted = nullptr;
     run_options options;
@@ -69,7 +69,7 @@ public:
         }
     }
 
-    /// Compares what is left at the end.
+    /// Compares the final contents.
     void compare_all() {
         for (const auto& [slot, values] : all_->wanted->finally) {
             try {
@@ -92,21 +92,23 @@ private:
     }
 
     [[nodiscard]] weir::host_view<const double> to_read(const range& of, const step& one) const {
-        const weir::array all = part(of, one);
+        weir::array all = part(of, one);
         return all.read<double>(place(one));
     }
     void read(const step& one) {
         if (!all_->options.racing || !all_->options.by_kernels.empty()) {
-            judge_.compare(one.number, to_read(one.reads[0], one).span(), judge_.seen(one));
+            const auto view = to_read(one.reads[0], one);
+            judge_.compare(one.number, view.span(), judge_.seen(one));
             return;
         }
         // Element by element: Weir would copy memory that the host does not reach while others change it.
-        const weir::array what = part(one.reads[0], one);
-        const weir::host_access access(what.buffer(), what.footprint(), weir::order::access_mode::read, place(one));
+        weir::array what = part(one.reads[0], one);
+        const weir::host_access access(weir::detail::key, what.buffer(), what.footprint(weir::detail::key),
+                                       weir::order::access_mode::read, place(one));
         judge_.compare(one.number, what.view<double>().device_span(), judge_.seen(one));
     }
     [[nodiscard]] weir::host_view<double> to_write(const range& of, const step& one) const {
-        const weir::array all = part(of, one);
+        weir::array all = part(of, one);
         return all.write<double>(place(one));
     }
 
@@ -125,7 +127,7 @@ private:
         }
     }
 
-    /// The kernels that do the work in this stream; null if code of the host does it.
+    /// The kernels that do the work in this stream; null if host code does it.
     [[nodiscard]] const kernels* kernels_of(const weir::on& where) const {
         for (const kernels& each : all_->options.by_kernels) {
             if (each.device() == where.stream().device()) {
@@ -134,9 +136,9 @@ private:
         }
         return nullptr;
     }
-    /// Sets each element to what `value(i)` says, which is what the step brings there.
+    /// Sets each element to `value(i)`: what the step brings there.
     template <class Value>
-    weir::completion set(const step& one, const weir::on& where, const weir::array& target, Value value) {
+    weir::completion set(const step& one, const weir::on& where, weir::array& target, Value value) {
         const kernels* const by = kernels_of(where);
         return by != nullptr ? noted(one, by->assign(one, where, target))
                              : assign<Memory>(one, where, all_->notes, target, value);
@@ -156,8 +158,8 @@ private:
                 return set(one, where, made, element);
             }
             case step_kind::copy: {
-                const weir::array source = part(one.reads[0], one);
-                const weir::array target = part(one.writes[0], one);
+                weir::array source = part(one.reads[0], one);
+                weir::array target = part(one.writes[0], one);
                 if (all_->options.racing) {
                     return by != nullptr ? noted(one, by->copy(where, target, source))
                                          : copy_by_hand<Memory>(one, where, all_->notes, target, source);
@@ -165,14 +167,14 @@ private:
                 return noted(one, weir::copy(where, target, source.reshape(target.shape())));
             }
             case step_kind::fill: {
-                const weir::array target = part(one.writes[0], one);
+                weir::array target = part(one.writes[0], one);
                 if (all_->options.racing) {
                     return set(one, where, target, [value = element(0)](std::size_t) { return value; });
                 }
                 return noted(one, weir::fill(where, target, element(0)));
             }
             case step_kind::copy_from_host: {
-                const weir::array target = part(one.writes[0], one);
+                weir::array target = part(one.writes[0], one);
                 if (all_->options.racing) {
                     return set(one, where, target, element);
                 }
@@ -202,7 +204,7 @@ private:
         }
     }
 
-    /// Kernels, and Weir's own operations, cannot say that they ran.
+    /// Kernels, and Weir's own operations, cannot report that they ran.
     weir::completion noted(const step& one, weir::completion end) {
         if (!all_->notes.is_idle(one.number)) {
             all_->notes.ran(one.number);
@@ -210,7 +212,7 @@ private:
         return end;
     }
 
-    /// Steps that concern streams, events and gates. False if it is none of them.
+    /// Steps on streams, events and gates. Returns false for any other step.
     bool run_on_stream(const step& one) {
         switch (one.kind) {
             case step_kind::make_stream:
@@ -275,8 +277,8 @@ private:
         }
     }
 
-    /// Gives what the gates do not hold back some time to run: which operations these are depends on where memory was
-    /// handed on too early, so that nobody can wait for them.
+    /// Gives the operations that no gate holds some time to run. Which ones these are depends on where memory was
+    /// handed on too early, so the host cannot wait for them.
     void let_others_overtake() const {
         const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(300);
         const auto over = [](const weir::completion& end) { return end.done(); };
@@ -302,9 +304,11 @@ private:
             case step_kind::read_host:
                 read(one);
                 break;
-            case step_kind::write_host:
-                change(one, to_write(one.writes[0], one).span());
+            case step_kind::write_host: {
+                const auto view = to_write(one.writes[0], one);
+                change(one, view.span());
                 break;
+            }
             case step_kind::open_view:
                 if (one.writes.empty()) {
                     all_->reading[at(one.other)].emplace(to_read(one.reads[0], one));

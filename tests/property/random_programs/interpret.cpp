@@ -14,7 +14,7 @@ namespace random_programs {
 
 namespace {
 
-/// Until there is nothing to tell any more.
+/// Until no more failures are reported.
 void synchronize(const weir::device& device) {
     for (;;) {
         try {
@@ -68,7 +68,7 @@ outcome run_on(const program& completed, const expectation& wanted, run_options 
             one.join();
         }
     }
-    // What outlives the program goes back to how it was.
+    // State that outlives the program is reset.
     weir::set_ordering(weir::ordering_mode::automatic);
     for (auto& gate : all->gate) {
         gate.reset();

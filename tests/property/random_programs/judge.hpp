@@ -1,4 +1,4 @@
-// Compares what the host sees of a run with what it has to see.
+// Compares what the host sees of a run with what it should see.
 #pragma once
 
 #include <algorithm>
@@ -26,13 +26,13 @@ int reason_of(Call&& call) {
     }
 }
 
-/// Notes what is wrong.
+/// Records what is wrong.
 template <class Memory>
 class judge {
 public:
     judge(const expectation& wanted, ledger& notes) : wanted_(&wanted), notes_(&notes) {}
 
-    /// Compares the failure that the host was told of in a step, none if of none, with what it had to be told.
+    /// Compares the failure that a step reported to the host, none if none, with the failure that it should report.
     void told(const step& one, int reason) {
         const expectation& wanted = *wanted_;
         const bool of_operation = one.kind == step_kind::synchronize_operation;
@@ -71,20 +71,20 @@ public:
             const auto last = std::find_if_not(first, reasons.end(), is_valid);
             const auto begin = first - reasons.begin();
             const auto end = last - reasons.begin();
-            compare(none, all.slice(begin, end).template read<double>().span(),
-                    {values.begin() + begin, values.begin() + end});
+            const auto view = all.slice(begin, end).template read<double>();
+            compare(none, view.span(), {values.begin() + begin, values.begin() + end});
             first = std::find_if(last, reasons.end(), is_valid);
         }
     }
 
-    /// Compares which operations did their work. After all of them are over and somebody was told of their failures. `ends`:
+    /// Compares which operations did their work. Called once all of them are complete and their failures were reported. `ends`:
     /// by step.
     template <class Ends>
     void compare_ends(const Ends& ends) {
         for (const int number : wanted_->operations) {
             const auto failed = wanted_->failed.find(number);
             const int wanted = failed == wanted_->failed.end() ? none : failed->second;
-            // The first question may tell of another operation, of a stream that was dropped just now.
+            // The first query may report another operation, of a stream that was just dropped.
             const auto ask = [&] { ends[static_cast<std::size_t>(number)].synchronize(); };
             const int reason = wanted == none && reason_of(ask) == none ? none : reason_of(ask);
             if (reason != wanted) {
@@ -96,7 +96,7 @@ public:
         }
     }
 
-    /// Nothing if it is to be refused.
+    /// Empty if it should be refused.
     [[nodiscard]] std::vector<double> seen(const step& one) const {
         const auto found = wanted_->seen.find(one.number);
         return found == wanted_->seen.end() ? std::vector<double>() : found->second;

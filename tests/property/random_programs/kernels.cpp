@@ -8,7 +8,7 @@ namespace random_programs {
 
 namespace {
 
-/// The arithmetic of arithmetic.hpp. One thread does all, so that earlier writes show in later reads. Elements are volatile: a
+/// The arithmetic of arithmetic.hpp. One thread does all of it, so that earlier writes show in later reads. Elements are volatile: a
 /// program that is not ordered goes wrong without being undefined.
 const std::string source = R"(
 typedef unsigned long long bits;
@@ -69,7 +69,7 @@ extern "C" __global__ void copy(const volatile double* from, volatile double* to
 }
 )";
 
-/// As the source has it.
+/// The layout that the source has.
 struct work {
     int number;
     int adds;
@@ -78,25 +78,26 @@ struct work {
     int writes[2];
 };
 
-/// A kernel that is on its way takes longer than code of the host does: it dawdles longer as well.
+/// Starting a kernel takes longer than host code does: so it also spins for longer.
 constexpr int spin_factor = 20;
 
 int size_of(std::span<const weir::array> all, std::size_t i) {
     return i < all.size() ? static_cast<int>(all[i].size()) : 0;
 }
 
-/// What the kernel gets for an array that there is not.
+/// The value that the kernel gets for an array that does not exist.
 constexpr std::uint64_t no_array = 0;
 
 /// Adds the ranges that are written, then launches.
 template <class... A>
-weir::completion with_writes(const weir::kernel& what, const weir::on& where, std::span<const weir::array> writes,
-                             const work& of, const A&... reads) {
-    const auto first = weir::inout(writes[0].view<double>());
+weir::completion with_writes(const weir::kernel& what, const weir::on& where, std::span<weir::array> writes,
+                             const work& of, A... reads) {
+    auto first = weir::inout(writes[0].view<double>());
     if (writes.size() == 1) {
-        return weir::launch(where, what, {1, 1}, reads..., first, no_array, of);
+        return weir::launch(where, what, {1, 1}, std::move(reads)..., std::move(first), no_array, of);
     }
-    return weir::launch(where, what, {1, 1}, reads..., first, weir::inout(writes[1].view<double>()), of);
+    return weir::launch(where, what, {1, 1}, std::move(reads)..., std::move(first),
+                        weir::inout(writes[1].view<double>()), of);
 }
 
 }  // namespace
@@ -107,7 +108,7 @@ kernels::kernels(const weir::device& on)
       copy_(weir::kernel::from_source(source, "copy", {}, on)) {}
 
 weir::completion kernels::operate(const step& one, const weir::on& where, std::span<const weir::array> reads,
-                                  std::span<const weir::array> writes) const {
+                                  std::span<weir::array> writes) const {
     const work of{one.number,
                   one.adds ? 1 : 0,
                   spin_factor * one.spin,
@@ -116,19 +117,19 @@ weir::completion kernels::operate(const step& one, const weir::on& where, std::s
     if (reads.empty()) {
         return with_writes(operate_, where, writes, of, no_array, no_array);
     }
-    const auto first = weir::in(reads[0].view<double>());
+    auto first = weir::in(reads[0].view<double>());
     if (reads.size() == 1) {
-        return with_writes(operate_, where, writes, of, first, no_array);
+        return with_writes(operate_, where, writes, of, std::move(first), no_array);
     }
-    return with_writes(operate_, where, writes, of, first, weir::in(reads[1].view<double>()));
+    return with_writes(operate_, where, writes, of, std::move(first), weir::in(reads[1].view<double>()));
 }
 
-weir::completion kernels::assign(const step& one, const weir::on& where, const weir::array& target) const {
+weir::completion kernels::assign(const step& one, const weir::on& where, weir::array& target) const {
     return weir::launch(where, assign_, {1, 1}, weir::out(target.view<double>()), static_cast<int>(target.size()),
                         one.number, one.kind == step_kind::fill ? 1 : 0);
 }
 
-weir::completion kernels::copy(const weir::on& where, const weir::array& target, const weir::array& source) const {
+weir::completion kernels::copy(const weir::on& where, weir::array& target, const weir::array& source) const {
     return weir::launch(where, copy_, {1, 1}, weir::in(source.view<double>()), weir::out(target.view<double>()),
                         static_cast<int>(target.size()));
 }

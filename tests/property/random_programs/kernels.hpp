@@ -8,7 +8,7 @@
 
 namespace random_programs {
 
-/// What work.hpp does by code of the host, as kernels of a CUDA device.
+/// The host code of work.hpp, as kernels of a CUDA device.
 class kernels {
 public:
     /// Compiles them. Throws as weir::kernel::from_source does.
@@ -18,12 +18,11 @@ public:
 
     /// Enqueues the operation of a step, which reads and writes these arrays.
     [[nodiscard]] weir::completion operate(const step& one, const weir::on& where, std::span<const weir::array> reads,
-                                           std::span<const weir::array> writes) const;
-    /// Sets each element to what the step brings there; if it fills, to what it brings to the first one.
-    [[nodiscard]] weir::completion assign(const step& one, const weir::on& where, const weir::array& target) const;
-    /// What weir::copy does.
-    [[nodiscard]] weir::completion copy(const weir::on& where, const weir::array& target,
-                                        const weir::array& source) const;
+                                           std::span<weir::array> writes) const;
+    /// Sets each element to what the step brings there; if it fills, to what it brings to the first element.
+    [[nodiscard]] weir::completion assign(const step& one, const weir::on& where, weir::array& target) const;
+    /// The same as weir::copy.
+    [[nodiscard]] weir::completion copy(const weir::on& where, weir::array& target, const weir::array& source) const;
 
 private:
     weir::kernel operate_;

@@ -17,7 +17,7 @@
 #include "random_programs/settings.hpp"
 #include "random_programs/shrink.hpp"
 #include "random_programs/strip.hpp"
-#include "runtime/device_state.hpp"
+#include "runtime/devices/device_state.hpp"
 #include "support/fake_cuda.hpp"
 #include "weir/error.hpp"
 #include "weir/weir.hpp"
@@ -40,7 +40,7 @@ std::vector<kernels> find_kernels(std::string& why_not) {
 }
 
 /// The program without what kernels cannot do, which is to fail, and without what the host cannot do with memory that it does
-/// not reach: a program of one device has the CUDA device for its own.
+/// not reach: a program of one device has the CUDA device to itself.
 program for_kernels(program raw) {
     raw.has_host = raw.devices > 1;
     for (auto& phase : raw.phases) {
@@ -65,7 +65,7 @@ outcome run_completed(const program& completed, const std::vector<kernels>& by, 
          .on = completed.devices == 1 ? std::array{cuda, weir::sim(14), third} : std::array{weir::cpu(), cuda, third}});
 }
 
-/// The smallest program found that goes wrong as well.
+/// The smallest program found that also goes wrong.
 std::string smallest(const program& raw, const std::vector<kernels>& by, const weir::device& third) {
     const program found = complete(shrink(raw, [&](const program& smaller) {
         const program completed = complete(smaller);
@@ -77,7 +77,7 @@ std::string smallest(const program& raw, const std::vector<kernels>& by, const w
 
 void expect_no_code_of_the_host(const std::vector<kernels>& by) {
     for (const kernels& one : by) {
-        EXPECT_FALSE(one.device().state().driver().runs_host_code()) << one.device().name();
+        EXPECT_FALSE(one.device().state(weir::detail::key).driver().runs_host_code()) << one.device().name();
     }
 }
 

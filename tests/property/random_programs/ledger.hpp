@@ -13,11 +13,11 @@
 
 namespace random_programs {
 
-/// What the threads and operations of one run note: what went wrong, which operations ran, which objects are still kept,
-/// which failures the host was told of.
+/// What the threads and operations of one run record: what went wrong, which operations ran, which objects are still kept,
+/// which failures were reported to the host.
 class ledger {
 public:
-    /// The first one counts.
+    /// The first error counts.
     void wrong(std::string what) {
         const std::lock_guard lock(mutex_);
         if (wrong_.empty()) {
@@ -35,11 +35,11 @@ public:
         return ran_[static_cast<std::size_t>(number)].load(std::memory_order_relaxed);
     }
 
-    /// These operations are not to run. Before any is enqueued.
+    /// These operations must not run. Called before any is enqueued.
     void expect_idle(int number) { idle_.insert(number); }
     [[nodiscard]] bool is_idle(int number) const { return idle_.contains(number); }
 
-    /// The host was told that this step failed.
+    /// The failure of this step was reported to the host.
     void told(int failing) {
         const std::lock_guard lock(mutex_);
         told_.insert(failing);

@@ -11,7 +11,7 @@ namespace random_programs {
 
 namespace {
 
-/// What the host is told of failures where it waits. For programs of one thread.
+/// The failures that are reported to the host where it waits. For programs of one thread.
 class messenger {
 public:
     void add(const step& one, int failed_by) {
@@ -20,7 +20,7 @@ public:
                 streams_[one.stream_number].device = one.device;
                 break;
             case step_kind::drop_stream:
-                streams_[one.stream_number].dropped = true;  // nobody is told any more, sooner or later
+                streams_[one.stream_number].dropped = true;  // sooner or later nothing is reported any more
                 break;
             case step_kind::record:
                 events_[one.other] = reasons_on(one.stream_number);
@@ -115,7 +115,7 @@ public:
 private:
     static std::size_t at(int slot) noexcept { return static_cast<std::size_t>(slot); }
 
-    /// All of it, or what it does before it fails.
+    /// All of the work, or the part that runs before it fails.
     void do_work(const step& one, bool fails) {
         std::vector<std::span<const double>> reads;
         std::vector<std::span<double>> writes;

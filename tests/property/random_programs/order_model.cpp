@@ -39,7 +39,7 @@ step_set order_model::conflicts(const std::vector<touch>& touches, std::size_t t
             continue;
         }
         for (const node& other : nodes_) {
-            // What the host does is over when it goes on.
+            // What the host does is complete when it goes on.
             if (other.stream == none || (other.phase == phase_ && other.thread != thread)) {
                 continue;
             }
@@ -148,7 +148,7 @@ void order_model::add(const step& one, std::size_t thread) {
             }
             break;
         case step_kind::record:
-            // Nobody can say which thread records a shared event last.
+            // It is not known which thread records a shared event last.
             if (!is_shared_event(one.other)) {
                 events_[one.other] = tail(one.stream_number, thread);
             }
@@ -218,19 +218,19 @@ bool is_replaced(const std::vector<order_model::node>& nodes, std::size_t first,
 
 namespace {
 
-/// Calls `visit(piece of memory, index of the node, touch)` for each access to memory that was dropped, that the program
-/// orders, and that the drop is not ordered after.
+/// Calls `visit(chunk, index of the node, touch)` for each access to memory that was dropped, if the program orders the access
+/// and the drop is not ordered after it.
 template <class Visit>
 void for_each_early_drop(const order_model& model, Visit&& visit) {
-    for (const auto& [memory, piece] : model.memories()) {
-        for (std::size_t i = 0; piece.dropped && i < piece.nodes; ++i) {
+    for (const auto& [memory, chunk] : model.memories()) {
+        for (std::size_t i = 0; chunk.dropped && i < chunk.nodes; ++i) {
             const order_model::node& node = model.nodes()[i];
-            if (node.stream == none || piece.past.test(bit(node.number))) {
+            if (node.stream == none || chunk.past.test(bit(node.number))) {
                 continue;
             }
             for (const touch& one : node.touches) {
                 if (one.memory == memory && (one.manual || !model.rules().automatic)) {
-                    visit(piece, i, one);
+                    visit(chunk, i, one);
                 }
             }
         }
@@ -241,9 +241,9 @@ void for_each_early_drop(const order_model& model, Visit&& visit) {
 
 std::vector<unordered_pair> unordered_drops(const order_model& model) {
     std::vector<unordered_pair> pairs;
-    for_each_early_drop(model, [&](const order_model::piece& piece, std::size_t first, const touch& before) {
-        const bool certain = !is_replaced(model.nodes(), first, piece.nodes, before, before);
-        pairs.push_back({model.nodes()[first].number, piece.allocation, certain});
+    for_each_early_drop(model, [&](const order_model::chunk& chunk, std::size_t first, const touch& before) {
+        const bool certain = !is_replaced(model.nodes(), first, chunk.nodes, before, before);
+        pairs.push_back({model.nodes()[first].number, chunk.allocation, certain});
     });
     return pairs;
 }
@@ -252,9 +252,9 @@ std::vector<unordered_pair> early_reuses(const order_model& model, const std::fu
     std::vector<unordered_pair> pairs;
     const std::vector<order_model::node>& nodes = model.nodes();
     // The later accesses to one element of dropped memory, up to the first that replaces it.
-    const auto follow = [&](const order_model::piece& piece, std::size_t first, const touch& before) {
-        const std::int64_t address = address_of(piece.allocation) + before.begin;
-        for (std::size_t i = piece.nodes; i < nodes.size(); ++i) {
+    const auto follow = [&](const order_model::chunk& chunk, std::size_t first, const touch& before) {
+        const std::int64_t address = address_of(chunk.allocation) + before.begin;
+        for (std::size_t i = chunk.nodes; i < nodes.size(); ++i) {
             const bool ordered = nodes[i].past.test(bit(nodes[first].number));
             for (const touch& after : nodes[i].touches) {
                 const std::int64_t base = address_of(model.memories().at(after.memory).allocation);
@@ -270,13 +270,13 @@ std::vector<unordered_pair> early_reuses(const order_model& model, const std::fu
             }
         }
     };
-    for_each_early_drop(model, [&](const order_model::piece& piece, std::size_t first, const touch& all) {
+    for_each_early_drop(model, [&](const order_model::chunk& chunk, std::size_t first, const touch& all) {
         for (int element = all.begin; element < all.end; ++element) {
             touch one = all;
             one.begin = element;
             one.end = element + 1;
-            if (!is_replaced(nodes, first, piece.nodes, one, one)) {
-                follow(piece, first, one);
+            if (!is_replaced(nodes, first, chunk.nodes, one, one)) {
+                follow(chunk, first, one);
             }
         }
     });
@@ -288,7 +288,7 @@ std::vector<unordered_pair> unordered_pairs(const order_model& model) {
     const std::vector<order_model::node>& nodes = model.nodes();
     for (std::size_t second = 0; second < nodes.size(); ++second) {
         for (std::size_t first = 0; first < second; ++first) {
-            // What the host does is over when it goes on.
+            // What the host does is complete when it goes on.
             if (nodes[first].stream == none || nodes[second].past.test(bit(nodes[first].number))) {
                 continue;
             }

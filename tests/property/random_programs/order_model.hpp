@@ -21,8 +21,8 @@ struct order_rules {
     bool reuse = false;     ///< an access to an array is ordered after those to all arrays dropped before it was made
 };
 
-/// What is ordered after what in a program, found the slow way: for each step the set of all steps that it comes after.
-/// Shares nothing with the engine. Steps are added in the order of `complete`; in a phase of several threads it takes only
+/// The order in a program, computed the slow way: for each step the set of all steps that it comes after.
+/// Shares nothing with the engine. Steps are added in the order of `complete`. In a phase of several threads the model contains only
 /// the order that holds however the threads take turns.
 class order_model {
 public:
@@ -41,35 +41,35 @@ public:
         std::size_t thread = 0;
         int phase = 0;
         std::vector<touch> touches;
-        step_set past;  ///< what it is ordered after, all of it; itself included
+        step_set past;  ///< everything that it is ordered after; itself included
         step_set tail;  ///< what its stream was ordered after before it; the host's past included
     };
-    /// A piece of memory. Its end counts as a free on the stream that allocated it.
-    struct piece {
+    /// One allocation. Its end counts as a free on the stream that allocated it.
+    struct chunk {
         int allocation = none;  ///< the step that made it
         int stream = none;      ///< the stream that allocated it
         bool dropped = false;
-        std::size_t nodes = 0;  ///< that there were when it was dropped
+        std::size_t nodes = 0;  ///< how many there were when it was dropped
         step_set past;          ///< what the drop is ordered after
     };
     /// By their numbers.
-    [[nodiscard]] const std::map<int, piece>& memories() const noexcept { return memories_; }
+    [[nodiscard]] const std::map<int, chunk>& memories() const noexcept { return memories_; }
     [[nodiscard]] const order_rules& rules() const noexcept { return rules_; }
     /// In the order of `add`.
     [[nodiscard]] const std::vector<node>& nodes() const noexcept { return nodes_; }
     /// The node of a step; null if the step has none.
     [[nodiscard]] const node* find(int number) const noexcept;
 
-    /// What an operation that `thread` put into a stream now would come after, accesses aside.
+    /// The operations that an operation put into a stream by `thread` now would come after, apart from its accesses.
     [[nodiscard]] step_set tail(int stream, std::size_t thread) const;
-    /// What `thread` knows to be over.
+    /// The operations that `thread` knows to be complete.
     [[nodiscard]] const step_set& host(std::size_t thread) const noexcept { return host_[thread]; }
-    /// All that the earlier accesses come after, they included, that conflict with `touches` and that Weir orders. What
-    /// other threads do in the same phase is left out: nobody knows which comes first.
+    /// Everything that the earlier accesses come after, they included, that conflict with `touches` and that Weir orders. Accesses of
+    /// other threads in the same phase are left out: their order is not known.
     [[nodiscard]] step_set conflicts(const std::vector<touch>& touches, std::size_t thread) const;
-    /// What an operation would come after, put into a stream that comes after `tail` already.
+    /// The operations that an operation would come after, put into a stream that comes after `tail` already.
     [[nodiscard]] step_set past_of(const step& one, std::size_t thread, const step_set& tail) const;
-    /// What a host step would block on.
+    /// The operations that a host step would block on.
     [[nodiscard]] step_set waited_for(const step& one, std::size_t thread) const;
     /// The past of the event in a slot, as far as the model knows it.
     [[nodiscard]] step_set event(int slot) const;
@@ -85,11 +85,11 @@ private:
     order_rules rules_;
     int phase_ = 0;
     std::vector<node> nodes_;
-    std::map<int, piece> memories_;
+    std::map<int, chunk> memories_;
     std::array<int, most_steps> index_ = make_index();
     std::map<int, stream_state> streams_;
     std::map<int, step_set> events_;
-    std::map<int, step_set> former_;  ///< by memory: what was done to memory that was dropped before it was made
+    std::map<int, step_set> former_;  ///< by memory: the accesses to memory that was dropped before it was made
     step_set dropped_;
     std::array<step_set, most_threads> host_;
 
@@ -100,18 +100,19 @@ private:
     }
 };
 
-/// Two accesses that nothing orders, the one enqueued first first.
+/// Two accesses that nothing orders; the one enqueued first comes first.
 struct unordered_pair {
     int first = none;
     int second = none;
-    bool certain = false;  ///< some byte of the overlap was touched by no access in between that orders itself after it
+    bool certain =
+        false;  ///< on some byte of the overlap there is no access in between that is ordered after the first
     friend auto operator<=>(const unordered_pair&, const unordered_pair&) = default;
 };
 
-/// All accesses to memory of which the drop is not ordered after them: each with the step that allocated the memory.
+/// All accesses to memory that the drop is not ordered after, each with the step that allocated the memory.
 [[nodiscard]] std::vector<unordered_pair> unordered_drops(const order_model& model);
 
-/// All pairs of an access to dropped memory, not ordered before the drop, and an access to what is in its place, not ordered
+/// All pairs of an access to dropped memory, not ordered before the drop, and an access to the memory in its place, not ordered
 /// after it. `address_of(step)`: the address of the memory that a step allocated, in elements.
 [[nodiscard]] std::vector<unordered_pair> early_reuses(const order_model& model,
                                                        const std::function<std::int64_t(int)>& address_of);

@@ -31,7 +31,7 @@ int poison_model::add(const step& one) {
     }
     int reason = none;
     for (const touch& part : one.touches) {
-        // What the host changes is as it says.
+        // The host's writes always succeed.
         const bool depends = is_work ? !overwrites(one.kind, part.write) : !part.write;
         reason = reason == none && depends ? reason_in(part) : reason;
     }

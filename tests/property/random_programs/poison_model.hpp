@@ -7,21 +7,21 @@
 
 namespace random_programs {
 
-/// Which operations of a program do not do what they were to do, because they fail or use what one that failed was to
+/// Which operations of a program do not do their work, because they fail or use what a failed one was to
 /// write, and which elements hold nothing valid (rule K4). Steps are added in the order in which they take effect.
 class poison_model {
 public:
-    /// Adds a step. The failing step that keeps it from its work, or the host from what it asks for; `none` if nothing
+    /// Adds a step. Returns the failing step that keeps it from its work, or the host from what it asks for; `none` if nothing
     /// does.
     int add(const step& one);
 
     /// By steps, operations only: the failing step, perhaps itself, because of which it did not do its work.
     [[nodiscard]] const std::map<int, int>& failed() const noexcept { return failed_; }
-    /// The failing step because of which the first element that is not valid is not; `none` if all are.
+    /// The failing step because of which the first invalid element is invalid; `none` if all are valid.
     [[nodiscard]] int reason_in(const touch& part) const;
     /// The same for each element.
     [[nodiscard]] std::vector<int> reasons_in(const touch& part) const;
-    /// How often something was given new values that were valid in place of others that were not.
+    /// How often invalid elements got new valid values.
     [[nodiscard]] int healings() const noexcept { return healings_; }
 
 private:

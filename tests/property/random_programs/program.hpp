@@ -1,9 +1,9 @@
-// The folder random_programs/ makes programs from seeds, runs them on Weir and compares what they compute with what the
-// same steps compute one after the other, in the order in which they were enqueued:
+// The folder random_programs/ makes programs from seeds, runs them on Weir and compares their results with the results of the
+// same steps, computed one after the other, in the order in which they were enqueued:
 //
 //   seed --generate--> raw program --complete--> program --interpret--> results ==? expected results <--oracle-- program
 //
-// program.hpp is what a program is: plain data.
+// program.hpp defines programs: plain data.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ enum class step_kind : std::uint8_t {
     copy_from_host,
     read_host,
     write_host,
-    open_view,  ///< the host's window onto a range, which stays
+    open_view,  ///< the host's view of a range, which stays open
     touch_view,
     close_view,
     record,
@@ -68,7 +68,7 @@ struct range {
     int last = 0;
 };
 
-/// The same in terms of the memory behind the slot, which has a number of its own; filled in by `complete`.
+/// The same as a range of the memory behind the slot, which has a number of its own; filled in by `complete`.
 struct touch {
     int memory = none;
     int begin = 0;
@@ -94,7 +94,7 @@ struct step {
     std::vector<range> writes{};
     std::vector<int> after{};  ///< operations, by their numbers
     form how = form::parallel_for;
-    int spin = 0;        ///< how long the operation dawdles
+    int spin = 0;        ///< how long the operation spins
     bool adds = false;   ///< adds a number to what it writes, so that the order does not matter
     bool fails = false;  ///< throws when half of its work is done
     int device = 0;      ///< of the stream that is made, or the one that is synchronized
@@ -102,9 +102,9 @@ struct step {
 
     // Filled in by `complete`.
     std::vector<touch> touches{};
-    int stream_number = none;  ///< unlike the slot never used again
-    int other_number = none;   ///< the same of the second stream
-    bool current = false;      ///< the stream is the thread's current one, and the call leaves it at that
+    int stream_number = none;  ///< unlike the slot it is never used again
+    int other_number = none;   ///< the same for the second stream
+    bool current = false;      ///< the stream is the thread's current one, and the call does not name it
     int memory = none;         ///< of the slot that is filled; what dies with the slot that is emptied
 };
 
@@ -113,7 +113,7 @@ struct step {
     return kind == step_kind::allocate || kind == step_kind::operate || kind == step_kind::copy ||
            kind == step_kind::fill || kind == step_kind::copy_from_host;
 }
-/// Whether an operation gives this range new values whatever it holds, so that it does not depend on who wrote it before.
+/// Whether an operation gives this range new values whatever it holds, so that it does not depend on the last writer.
 [[nodiscard]] constexpr bool overwrites(step_kind kind, bool write) noexcept {
     return write && is_operation(kind) && kind != step_kind::operate;
 }
@@ -141,7 +141,7 @@ inline constexpr int most_steps = 1024;
 
 struct program {
     std::uint64_t seed = 0;
-    /// How many arrays of `tight_elements` elements the pool of a device may hold; none if it may hold what it likes. Then
+    /// How many arrays of `tight_elements` elements the pool of a device may hold; none if there is no limit. With a limit,
     /// memory is soon handed on while other streams still use it.
     std::optional<int> tight;
     /// The devices it works on. Device 0 is the host's own unless `has_host` is false; the others are accelerators, whose

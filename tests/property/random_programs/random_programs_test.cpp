@@ -1,4 +1,4 @@
-// Random programs compute what the same steps compute one after the other.
+// Random programs have the results of the same steps, computed one after the other.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -16,8 +16,8 @@ namespace {
 
 outcome run_completed(const program& completed) { return run(completed, expected(completed)); }
 
-/// The program in short, and how to see it again. A race does not show each time: a smaller program counts as failing if
-/// it fails once in a few runs.
+/// A short description of the program, and how to run it again. A race does not show each time: a smaller program counts as failing
+/// if it fails once in a few runs.
 std::string explain(const program& raw, const std::string& wrong, const std::string& test) {
     const auto fails = [](const program& smaller) {
         const program completed = complete(smaller);

@@ -10,7 +10,7 @@
 
 namespace random_programs {
 
-/// Counts arrays that lie where an array was that another stream had used.
+/// Counts arrays in memory of a former array that another stream had used.
 class reuse_counter {
 public:
     void before(const step& one, const shared_state& all) {

@@ -32,7 +32,7 @@ inline std::uint64_t wanted_programs(std::uint64_t share = 1) {
     return is_replay() ? 1 : (all + share - 1) / share;
 }
 
-/// All of them on a GPU; a twentieth on the fake driver, whose threads take longer.
+/// All of them on a GPU; a twentieth on the fake driver, whose threads are slower.
 inline std::uint64_t wanted_cuda_programs() { return wanted_programs(weir::test::fake_cuda::in_use() ? 20 : 1); }
 
 /// How to run one program again.

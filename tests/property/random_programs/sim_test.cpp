@@ -1,4 +1,4 @@
-// The same random programs on simulated accelerators, whose streams do what luck does not do on the CPU.
+// The same random programs on simulated accelerators, whose streams reorder work more than those of the CPU do.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,7 +18,7 @@ namespace random_programs {
 namespace {
 
 /// The program without what only the host can do: completing it leaves out what the host cannot do with memory that it does
-/// not reach, which is to change it in place, and to look at it for longer than a moment.
+/// not reach, which is to change it in place, and to keep a view of it.
 program for_accelerators(program raw) {
     raw.has_host = false;
     for (auto& phase : raw.phases) {
@@ -41,7 +41,7 @@ weir::testing::sim_settings settings_of(std::uint64_t seed, bool virtual_clock) 
 
 using accelerators = std::array<weir::device, most_devices>;
 
-/// Each behaves as it likes, while this lives.
+/// Each accelerator behaves as its settings say, while this lives.
 class behaviours {
 public:
     behaviours(const accelerators& all, std::uint64_t seed, bool virtual_clock) {

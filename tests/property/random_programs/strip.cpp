@@ -62,7 +62,7 @@ public:
 private:
     void take(step one) {
         one.after.clear();
-        // Anew: with the views gone, memory dies sooner.
+        // Resolved anew: with the views gone, memory is dropped sooner.
         if (!world_.resolve(one, 0)) {
             return;
         }
@@ -73,7 +73,7 @@ private:
         } else if (one.kind == step_kind::open) {
             holds_[static_cast<std::size_t>(one.other)].reset();
         } else if (is_host_access(one.kind)) {
-            // The host waits for the former owners of the memory, whoever orders the present one's accesses.
+            // The host waits for the former owners of the memory in every ordering mode.
             const step_set waited_for = possible_.waited_for(one, 0);
             for (int gate = 0; gate < gates && when_ == gate_opening::late; ++gate) {
                 if ((holds_[static_cast<std::size_t>(gate)] & waited_for).any()) {
@@ -106,7 +106,7 @@ private:
         return (possible_.find(number)->past & closed).any();
     }
 
-    /// Waits for what no closed gate holds back.
+    /// Waits for everything that no closed gate holds back.
     void settle() {
         std::set<int> streams;
         std::vector<int> left;
@@ -158,7 +158,7 @@ private:
     world world_;
     order_model possible_{{.automatic = false, .reuse = true}};
     std::array<step_set, gates> holds_;
-    std::vector<int> pending_;  ///< operations, in the order of enqueueing, that nobody waited for
+    std::vector<int> pending_;  ///< operations, in the order of enqueueing, that the host has not waited for
     int next_number_ = 1;
 };
 

@@ -5,7 +5,7 @@
 
 namespace random_programs {
 
-/// A program of one thread whose accesses nobody orders.
+/// A program of one thread in which nothing orders the accesses.
 struct stripped_program {
     program steps;
     /// How many accesses overtake, for certain, an earlier access that they conflict with: a gate holds the earlier one
@@ -16,11 +16,11 @@ struct stripped_program {
 /// When the gates of a stripped program open.
 enum class gate_opening : std::uint8_t {
     as_written,  ///< where the program opens them: before the host would wait for what they hold
-    late,        ///< at the end, or where the host has to wait all the same, and only after the host has waited for all
-                 ///< that no gate holds back: so it is certain who overtakes whom
+    late,  ///< at the end, or where the host has to wait in any case, and only after the host has waited for everything
+           ///< that no gate holds back: so it is certain which access overtakes which
 };
 
-/// Takes everything out of a completed program of one thread that orders accesses: what Weir would do (the whole process is
+/// Removes everything that orders accesses from a completed program of one thread: what Weir would do (the whole process is
 /// set to manual) and what the program does itself. Only the gates are left.
 [[nodiscard]] stripped_program strip(const program& completed, gate_opening when);
 

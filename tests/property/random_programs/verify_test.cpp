@@ -1,4 +1,4 @@
-// The evidence logs of random programs, audited by the independent verifier and held against the model (rule V4).
+// The evidence logs of random programs, audited by the independent verifier and compared with the model (rule V4).
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -24,7 +24,7 @@ using weir::test::own_order_only;
 using weir::test::pairs_of;
 using weir::test::take_out_what_weir_did;
 
-/// What is answered to a question whether work is over, and so what it orders, depends on luck.
+/// The answer to a query whether work is complete, and so what it orders, depends on timing.
 program without_questions(program raw) {
     for (auto& phase : raw.phases) {
         for (auto& thread : phase) {
@@ -56,7 +56,7 @@ TEST(random_programs_verify, V4_what_Weir_orders_is_proved_by_its_log) {
         all.elisions += auditor.summary().elisions;
         all.conflicts += auditor.summary().conflicts;
         all.by_completion += auditor.summary().by_completion;
-        // Forgetting what is over changes nothing.
+        // Forgetting what is complete changes nothing.
         ASSERT_TRUE(is_proved(audited(log, {.window = 1 + seed % 7}), log)) << replay_command(seed, name);
     }
     EXPECT_EQ(counted.rare_features(), "");
@@ -104,19 +104,19 @@ TEST(random_programs_verify, V4_in_programs_that_nobody_orders_exactly_the_unord
         dog.start(seed);
         const program bare = strip(complete(generate(seed)), gate_opening::late).steps;
         const noted trace;
-        // What comes out is wrong or right by luck.
+        // Whether the results are right depends on timing.
         const expectation wanted = expected(bare);
         static_cast<void>(run(bare, wanted, {.racing = true}));
         counted.count(bare, wanted, 0);
         const std::string log = trace.text();
-        // Waits for former owners of memory are Weir's in any mode: not the program's order.
+        // Waits for former owners of memory are Weir's in any mode, and are not the program's order.
         const audit::auditor auditor = audited(log, own_order_only, take_out_what_weir_did);
         // Among several that stand for each other at least one is found.
         const std::vector<unordered_pair> unordered = unordered_pairs(model_of(bare, {.automatic = false}));
         const auto found = pairs_of(auditor.found());
         EXPECT_EQ(compare_pairs(found, found, unordered), "") << replay_command(seed, name) << "\n"
                                                               << to_string(bare) << log;
-        // Left to the program, nothing of it is wrong but for memory, which Weir does guard.
+        // Where the program orders, the verifier finds nothing wrong except for memory, which Weir does guard.
         const audit::auditor lenient = audited(log, {});
         EXPECT_EQ(lenient.found().count(audit::severity::violation), 0U)
             << weir::test::to_string(lenient.found()) << replay_command(seed, name) << "\n"
@@ -152,7 +152,7 @@ TEST(random_programs_verify, L1_memory_that_is_handed_on_too_early_is_found) {
         for (const audit::finding& one : auditor.found().all()) {
             reuse = reuse || std::string(one.kind) == "reuse";
         }
-        // Luck may hide what is wrong from the results, not from the audit.
+        // By chance the results may be right, but the audit still finds the error.
         EXPECT_TRUE(reuse || !failed) << replay_command(seed, name) << "\n" << trace.text();
         ++programs;
         found += reuse ? 1 : 0;

@@ -15,7 +15,7 @@
 
 namespace random_programs {
 
-/// Part of an array; now and then by way of another shape, which is the same memory.
+/// Part of an array; now and then through another shape of the same memory.
 inline weir::array part_of(const weir::array& whole, const range& part, int number) {
     constexpr int row = 4;
     const auto size = static_cast<int>(whole.size());
@@ -47,7 +47,7 @@ private:
     std::size_t write_count_ = 0;
 };
 
-/// What runs in the stream.
+/// The work that runs in the stream.
 template <class Memory>
 struct body {
     int number;
@@ -57,7 +57,7 @@ struct body {
     std::size_t count;
     ledger* notes;
 
-    /// Dawdles, so that whoever does not wait overtakes.
+    /// Spins, so that work that does not wait overtakes it.
     void begin() const noexcept {
         for (volatile int i = 0; i < spin;) {
             i = i + 1;
@@ -83,7 +83,7 @@ struct body {
 };
 
 template <class Memory, class... A>
-weir::completion enqueue(const step& one, const weir::on& where, ledger& notes, const A&... arguments) {
+weir::completion enqueue(const step& one, const weir::on& where, ledger& notes, A... arguments) {
     std::size_t count = 0;
     for (const range& write : one.writes) {
         count = std::max(count, static_cast<std::size_t>(write.last - write.first));
@@ -91,11 +91,12 @@ weir::completion enqueue(const step& one, const weir::on& where, ledger& notes, 
     const body<Memory> work{one.number, one.spin, one.adds, one.fails, count, &notes};
     switch (one.how) {
         case form::access:
-            return weir::access(where, arguments...,
-                                [work](weir::native_stream, const auto&... spans) { work.all(spans...); });
+            return weir::access(
+                where, [work](weir::native_stream, const auto&... spans) { work.all(spans...); },
+                std::move(arguments)...);
         case form::host_task:
             return weir::host_task(
-                where, [work](const auto&... spans) { work.all(spans...); }, arguments...);
+                where, [work](const auto&... spans) { work.all(spans...); }, std::move(arguments)...);
         case form::parallel_for:
             break;
     }
@@ -108,60 +109,62 @@ weir::completion enqueue(const step& one, const weir::on& where, ledger& notes, 
             work.notes->ran(work.number);
         }
     };
-    return weir::parallel_for(where, count, each, arguments...);
+    return weir::parallel_for(where, count, each, std::move(arguments)...);
 }
 
 /// Adds the ranges that are written, then enqueues.
 template <class Memory, class... A>
-weir::completion with_writes(const step& one, const weir::on& where, ledger& notes, std::span<const weir::array> writes,
-                             const A&... arguments) {
-    const auto first = weir::inout(writes[0].view<double>());
+weir::completion with_writes(const step& one, const weir::on& where, ledger& notes, std::span<weir::array> writes,
+                             A... arguments) {
+    auto first = weir::inout(writes[0].view<double>());
     if (writes.size() == 1) {
-        return enqueue<Memory>(one, where, notes, arguments..., first);
+        return enqueue<Memory>(one, where, notes, std::move(arguments)..., std::move(first));
     }
-    return enqueue<Memory>(one, where, notes, arguments..., first, weir::inout(writes[1].view<double>()));
+    return enqueue<Memory>(one, where, notes, std::move(arguments)..., std::move(first),
+                           weir::inout(writes[1].view<double>()));
 }
 
 /// Enqueues the operation of a step, which reads and writes these arrays.
 template <class Memory>
 weir::completion operate(const step& one, const weir::on& where, ledger& notes, std::span<const weir::array> reads,
-                         std::span<const weir::array> writes) {
+                         std::span<weir::array> writes) {
     if (reads.empty()) {
         return with_writes<Memory>(one, where, notes, writes);
     }
-    const auto first = weir::in(reads[0].view<double>());
+    auto first = weir::in(reads[0].view<double>());
     if (reads.size() == 1) {
-        return with_writes<Memory>(one, where, notes, writes, first);
+        return with_writes<Memory>(one, where, notes, writes, std::move(first));
     }
-    return with_writes<Memory>(one, where, notes, writes, first, weir::in(reads[1].view<double>()));
+    return with_writes<Memory>(one, where, notes, writes, std::move(first), weir::in(reads[1].view<double>()));
 }
 
-/// Enqueues `work()`, which finds its memory itself: to Weir a task of the host's, whose memory may be another device's.
+/// Enqueues `work()`, which finds its memory itself: to Weir it is a host task, whose memory may be another device's.
 template <class Work, class... A>
-weir::completion on_any_device(const weir::on& where, Work work, const A&... arguments) {
+weir::completion on_any_device(const weir::on& where, Work work, A... arguments) {
     return weir::host_task(
-        where, [work](const auto&...) { work(); }, arguments...);
+        where, [work](const auto&...) { work(); }, std::move(arguments)...);
 }
 
 /// Sets each element to what `value(i)` says.
 template <class Memory, class Value>
-weir::completion assign(const step& one, const weir::on& where, ledger& notes, const weir::array& target, Value value) {
+weir::completion assign(const step& one, const weir::on& where, ledger& notes, weir::array& target, Value value) {
     const auto work = [number = one.number, notes = &notes, value, to = target.view<double>().device_span()] {
         for (std::size_t i = 0; i < to.size(); ++i) {
             Memory::store(to[i], value(i));
         }
         notes->ran(number);
     };
-    const auto written = weir::out(target.view<double>());
+    auto written = weir::out(target.view<double>());
     if (where.stream().device() != target.device()) {
-        return on_any_device(where, work, written);
+        return on_any_device(where, work, std::move(written));
     }
-    return weir::access(where, written, [work](const auto&...) { work(); });
+    return weir::access(
+        where, [work](const auto&...) { work(); }, std::move(written));
 }
 
-/// What weir::copy does, by accesses of the test's own.
+/// The same as weir::copy, by accesses of the test's own.
 template <class Memory>
-weir::completion copy_by_hand(const step& one, const weir::on& where, ledger& notes, const weir::array& target,
+weir::completion copy_by_hand(const step& one, const weir::on& where, ledger& notes, weir::array& target,
                               const weir::array& source) {
     const auto work = [number = one.number, notes = &notes, from = source.view<double>().device_span(),
                        to = target.view<double>().device_span()] {
@@ -174,12 +177,13 @@ weir::completion copy_by_hand(const step& one, const weir::on& where, ledger& no
         }
         notes->ran(number);
     };
-    const auto read = weir::in(source.view<double>());
-    const auto written = weir::out(target.view<double>());
+    auto read = weir::in(source.view<double>());
+    auto written = weir::out(target.view<double>());
     if (source.device() != target.device()) {
-        return on_any_device(where, work, read, written);
+        return on_any_device(where, work, std::move(read), std::move(written));
     }
-    return weir::access(where, read, written, [work](const auto&...) { work(); });
+    return weir::access(
+        where, [work](const auto&...) { work(); }, std::move(read), std::move(written));
 }
 
 }  // namespace random_programs

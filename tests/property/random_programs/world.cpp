@@ -102,7 +102,7 @@ bool world::resolve(step& one, std::size_t thread) const {
                 device_of_stream(one.stream) != device_of_stream(one.other)) {
                 return false;
             }
-            // Nobody else has the memory yet: this orders nothing but what its former owner did.
+            // No other thread has the memory yet: this orders only what its former owner did.
             one.touches = {{one.memory, 0, one.size, true, mode_of(one, thread) == ordering_mode::manual,
                             device_of_stream(one.other)}};
             one.other_number = streams_[index(one.other)].number;

@@ -8,7 +8,7 @@
 
 namespace random_programs {
 
-/// What exists while a program is enqueued: which slots hold what, and which modes are set. Knows nothing of values and
+/// The objects that exist while a program is enqueued: which slots hold what, and which modes are set. Knows nothing of values and
 /// order.
 class world {
 public:
@@ -36,25 +36,25 @@ public:
     [[nodiscard]] bool is_closed(int gate) const noexcept { return !holds_[index(gate)].empty(); }
     /// The steps by which a closed gate holds streams.
     [[nodiscard]] const std::vector<int>& holds(int gate) const noexcept { return holds_[index(gate)]; }
-    /// The slot of a stream; none if no slot has it any more.
+    /// The slot of a stream; none if it is in no slot any more.
     [[nodiscard]] int slot_of(int stream_number) const noexcept;
     [[nodiscard]] int device_of_stream(int slot) const noexcept {
         return streams_of_all_times_[index(streams_[index(slot)].number)].device;
     }
     [[nodiscard]] int device_of_array(int slot) const noexcept { return memories_[index(array(slot).memory)].device; }
-    /// How many pieces of memory of a device have owners.
+    /// How many allocations of a device have owners.
     [[nodiscard]] int live_memories(int device) const noexcept;
     [[nodiscard]] bool has_scope(std::size_t thread) const noexcept { return !threads_[thread].scopes.empty(); }
     [[nodiscard]] bool has_current(std::size_t thread) const noexcept { return !threads_[thread].current.empty(); }
 
-    /// Fills in what a step means now. False if it means nothing: a slot is empty, or full, or a range does not fit.
+    /// Fills in what a step means now. Returns false if it means nothing: a slot is empty, or full, or a range does not fit.
     [[nodiscard]] bool resolve(step& one, std::size_t thread) const;
-    /// What a resolved step changes.
+    /// Makes the changes of a resolved step.
     void apply(const step& one, std::size_t thread);
 
 private:
     static std::size_t index(int slot) noexcept { return static_cast<std::size_t>(slot); }
-    /// Who orders what the step does, but for what is said of arrays (rule O5: array, stream, scope, process).
+    /// The ordering mode of what the step does, apart from modes of arrays (rule O5: array, stream, scope, process).
     [[nodiscard]] weir::ordering_mode mode_of(const step& one, std::size_t thread) const;
     [[nodiscard]] bool resolve_ranges(step& one, std::size_t thread) const;
     [[nodiscard]] bool resolve_stream(step& one, std::size_t thread) const;

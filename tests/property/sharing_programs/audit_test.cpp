@@ -1,5 +1,5 @@
-// What check reports of programs whose memory other libraries work on, too, and what weir-verify says of their logs, held
-// against a model of the order (rules V1, V4).
+// What check reports of programs that share memory with other libraries, and what weir-verify reports of their logs, compared
+// with a model of the order (rules V1, V4).
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -22,8 +22,8 @@ using weir::test::own_order_only;
 using weir::test::pairs_of;
 using weir::test::take_out_what_weir_did;
 
-/// What of a check's report does not agree with the model; empty if all does. Under check a program is safe whoever orders
-/// it.
+/// The differences between a check's report and the model; empty if they agree. Under check a program is safe in every ordering
+/// mode.
 std::string checked(std::uint32_t seed, ordered_by who, bool assume_manual, std::size_t& races) {
     const weir::check_scope check({.assume_manual = assume_manual});
     program one(seed, who);
@@ -71,10 +71,10 @@ TEST_P(SharingProgramsVerify, V4_withoutWeirsWaitsExactlyWhatTheProgramLeavesUno
     for (std::uint32_t seed = 0; seed < programs(100); ++seed) {
         const noted trace;
         program one(seed, GetParam());
-        // What comes out is right by luck, unless Weir orders it.
+        // The results are right only by chance, unless Weir orders the program.
         static_cast<void>(one.run(false));
         const std::string log = trace.text();
-        // Left to the program, nothing of it is wrong; what is left to Weir is in order.
+        // Where the program orders, the verifier finds nothing wrong; what is left to Weir is in order.
         ASSERT_EQ(audited(log, {}).found().count(audit::severity::violation), 0U) << "seed " << seed << "\n" << log;
         const auto found = pairs_of(audited(log, own_order_only, take_out_what_weir_did).found());
         ASSERT_EQ(compare_pairs(found, found, one.own_order().pairs()), "") << "seed " << seed << "\n" << log;

@@ -64,7 +64,7 @@ std::vector<unordered_pair> order::pairs() const {
     std::vector<unordered_pair> found;
     for (std::size_t second = 0; second < nodes_.size(); ++second) {
         for (std::size_t first = 0; first < second; ++first) {
-            // What the host does is over when it goes on.
+            // What the host does is complete when it goes on.
             if (nodes_[first].on_host || nodes_[second].past.test(bit(nodes_[first].step))) {
                 continue;
             }

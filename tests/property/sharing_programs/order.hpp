@@ -9,7 +9,7 @@ namespace sharing_programs {
 inline constexpr int most_steps = 256;
 inline constexpr int none = -1;
 
-/// One touch of a step: the whole of a piece of memory.
+/// One access of a step: to all of an allocation.
 struct access {
     int memory = none;
     bool write = false;
@@ -17,32 +17,32 @@ struct access {
     int queue = none;     ///< the current queue of the package that shares the memory
 };
 
-/// Two accesses that nothing orders, the one enqueued first first.
+/// Two accesses that nothing orders; the one enqueued first comes first.
 struct unordered_pair {
     int first = none;
     int second = none;
     bool certain = false;  ///< no access in between, ordered after the first, stands for it
 };
 
-/// Whose order counts.
+/// Which order counts.
 enum class counted : char {
     all,  ///< what Weir orders, and what the program does itself
     own,  ///< what the program does itself
 };
 
-/// What comes after what, as far as Weir can see it, found the slow way: for each step the set of all steps before it.
-/// Agents are streams and queues of libraries; what libraries put into their queues, and how they order these, is no part
+/// What comes after what, as far as Weir can see it, computed the slow way: for each step the set of all steps before it.
+/// Agents are streams and queues of libraries. What libraries put into their queues, and how they order it, is not part
 /// of it. Steps are added in the order of the program, which has one thread. Shares nothing with the engine.
 class order {
 public:
     explicit order(counted what) : counted_(what) {}
 
-    /// An operation in `stream`. Between the current queues of the packages that share what is left to Weir, it comes
-    /// after what is there, and what comes there later comes after it (rules X6, X7).
+    /// An operation in `stream`. For the shared memory that is left to Weir, it comes after what is in the current queues of the packages,
+    /// and what comes there later comes after it (rules X6, X7).
     void operation(int step, int stream, const std::vector<access>& touches);
     /// The host reads or changes memory.
     void host_access(int step, const access& touch);
-    /// The program makes one agent wait for all that another has.
+    /// The program makes agent `who` wait for everything in agent `whom`.
     void wait(int who, int whom) { tails_[who] |= tails_[whom] | host_; }
     void host_waits(int whom) { host_ |= tails_[whom]; }
     /// A package has used the memory up to now on a queue.
@@ -60,7 +60,7 @@ private:
         step_set past;  ///< itself included
     };
     static std::size_t bit(int step) noexcept { return static_cast<std::size_t>(step); }
-    /// What Weir makes a touch come after.
+    /// What Weir makes an access come after.
     [[nodiscard]] step_set ordered_by_weir(const access& touch) const;
     [[nodiscard]] bool counts(const access& touch) const noexcept { return counted_ == counted::all && !touch.manual; }
     [[nodiscard]] bool is_replaced(std::size_t first, std::size_t second, int memory, bool write) const;

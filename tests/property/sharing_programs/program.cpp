@@ -19,7 +19,7 @@ double changed(double old, int step) {
     return next - modulus * static_cast<double>(static_cast<std::int64_t>(next / modulus));
 }
 
-// Racing programs race: their elements are atomic, so that they go wrong without being undefined.
+// Racing programs race on purpose: their elements are atomic, so that they go wrong without being undefined.
 double load(double& from) { return std::atomic_ref(from).load(std::memory_order_relaxed); }
 void store(double& to, double value) { std::atomic_ref(to).store(value, std::memory_order_relaxed); }
 void change(std::span<double> x, int step) {
@@ -101,7 +101,7 @@ void program::make(std::size_t which) {
         from->fill(one.theirs, 1);
         from->current()->drain();
         one.ours = weir::array(weir::import_live(one.theirs.data(), one.theirs.bytes(), on_, from, one.theirs.owner(),
-                                                 weir::package_use::writes, here()),
+                                                 weir::package_use::writes, weir::import_access::writable, here()),
                                weir::dtype::float64, {n});
         tell([&](order& about) { about.used_on(one.memory, one.with->queue); });
     } else {
@@ -166,7 +166,7 @@ void program::one_step(bool safe) {
     } else if (what < 96) {
         end_export(to);
     } else if (what < 98) {
-        open_all();  // new memory may be what somebody waits for
+        open_all();  // making an array may wait for memory that a gate holds back
         make(which);
         ++seen_.renewed;
     }
@@ -201,7 +201,7 @@ access program::touch(const slot& of, bool write, ordering_mode mode) const {
             of.with == nullptr ? none : of.with->queue};
 }
 
-/// Behind Weir's back.
+/// Work that Weir does not see.
 void program::work_of_library(slot& to) {
     if (to.with == nullptr) {
         return;
@@ -211,7 +211,7 @@ void program::work_of_library(slot& to) {
     ++seen_.foreign;
 }
 
-/// The library works on another queue from now on, in order after the former one, as Weir cannot see.
+/// The library works on another queue from now on, ordered after the former one; Weir does not see that.
 void program::next_queue(library& of) {
     const producer::queue next = of.self->make_queue();
     producer::join(next, of.self->current());
@@ -231,7 +231,7 @@ void program::hold() {
     ++seen_.gates;
 }
 
-/// What the program does itself to order its work.
+/// The waits by which the program orders its work itself.
 void program::wait() {
     const agent first = pick(2) == 0 ? some_queue() : some_stream();
     const agent second = pick(3) == 0 ? some_queue() : some_stream();
@@ -248,7 +248,7 @@ void program::wait() {
 
 void program::read(const slot& from, ordering_mode mode, bool safe) {
     if (!safe && on_ != weir::cpu()) {
-        return;  // the copy for the host is no kernel of this program: where it races, it races for the language, too
+        return;  // the copy for the host is no kernel of this program: where it races, it is undefined behaviour of the language, too
     }
     open_all();
     const auto view = from.ours.read<double>(here());
@@ -259,7 +259,7 @@ void program::read(const slot& from, ordering_mode mode, bool safe) {
     ++seen_.host_reads;
 }
 
-/// The consumer has let go: from now on the array is Weir's alone.
+/// The consumer has released it: from now on only Weir uses the array.
 void program::end_export(slot& of) {
     if (!of.exported) {
         return;

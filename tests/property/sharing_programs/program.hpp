@@ -1,7 +1,7 @@
 // The folder sharing_programs/ makes random programs in which Weir and other libraries work on the same memory. Each step
-// changes elements in a way that does not commute, on Weir's streams or behind Weir's back in the libraries' own queues,
-// which gates hold back as they like. The result must be what the same steps give one after the other (rules X6, X7, O2,
-// S7), and what `check` and weir-verify say must be what a model of the order says (rules V1, V4).
+// changes elements in a way that does not commute, on Weir's streams or in the libraries' own queues, which Weir does not see; gates hold
+// both at random. The result must be that of the same steps, computed one after the other (rules X6, X7, O2,
+// S7), and check and weir-verify must report what a model of the order says (rules V1, V4).
 #pragma once
 
 #include <array>
@@ -19,21 +19,21 @@
 
 namespace sharing_programs {
 
-/// Who orders what a program does.
+/// What orders a program's operations.
 enum class ordered_by : std::uint8_t {
-    weir,     ///< all of it
-    nobody,   ///< Weir is told not to
+    weir,     ///< Weir orders all of it
+    nobody,   ///< Weir is set not to, and the program does not either
     mixture,  ///< some steps and some arrays are left to Weir, and the program waits here and there
 };
 
 /// How often something happened.
 struct counts {
-    int foreign = 0;    ///< work behind Weir's back
+    int foreign = 0;    ///< work that Weir does not see
     int entries = 0;    ///< operations on memory that is shared
     int on_queues = 0;  ///< operations in a library's own queue
     int gates = 0;      ///< a stream or a queue is held back
     int ended = 0;      ///< exports
-    int renewed = 0;    ///< arrays that were dropped, however busy, for new ones
+    int renewed = 0;    ///< arrays that were dropped while in use, for new ones
     int waits = 0;      ///< that the program asks for
     int host_reads = 0;
 
@@ -49,12 +49,12 @@ public:
     program& operator=(const program&) = delete;
 
     static constexpr int steps = 60;
-    /// Runs it. The first element that is wrong, in words; empty if none is. `safe`: the host may look at elements, since
-    /// somebody orders what it sees.
+    /// Runs it. Returns a description of the first element that is wrong; empty if none is. `safe`: the host may look at elements, since
+    /// what it sees is ordered.
     std::string run(bool safe);
 
     [[nodiscard]] const counts& seen() const noexcept { return seen_; }
-    /// What comes after what by all that orders, and by what the program does itself.
+    /// The order from everything that orders, and the order that the program itself makes.
     [[nodiscard]] const order& all_order() const noexcept { return all_; }
     [[nodiscard]] const order& own_order() const noexcept { return own_; }
 
@@ -65,12 +65,12 @@ private:
 
     struct library {
         std::shared_ptr<producer> self;
-        int queue = none;  ///< the agent that its current queue is
+        int queue = none;  ///< the agent that stands for its current queue
         std::vector<producer::queue> former;
     };
     struct slot {
         int memory = none;
-        library* with = nullptr;  ///< who shares it; null: nobody
+        library* with = nullptr;  ///< the library that shares it; null: none
         producer::array theirs;   ///< a live import
         std::optional<weir::live_export> exported;
         weir::array ours;

@@ -1,4 +1,4 @@
-// Programs whose memory other libraries work on, too, compute what their steps give one after the other.
+// Programs that share memory with other libraries have the results of their steps, computed one after the other.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace sharing_programs {
 namespace {
 
-/// The programs are such that it matters.
+/// The programs contain enough cases in which order matters.
 void expect_all_kinds(const counts& seen, std::uint32_t programs) {
     const auto often = [&](int count, int in_ten) { return count * 10 >= static_cast<int>(programs) * in_ten; };
     EXPECT_TRUE(often(seen.foreign, 50)) << seen.foreign;

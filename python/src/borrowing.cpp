@@ -1,0 +1,266 @@
+// weir.borrow: work of other packages on memory of Weir's (rule X6). python/weir/_borrow.py makes the stream current in them.
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arrays.hpp"
+#include "devices.hpp"
+#include "exchange.hpp"
+#include "interpreter.hpp"
+#include "scopes.hpp"
+#include "site.hpp"
+#include "weir/borrow.hpp"
+#include "weir/detail/observed.hpp"
+#include "weir/detail/passkey.hpp"
+#include "weir/error.hpp"
+#include "weir/token.hpp"
+
+namespace weir::python {
+
+namespace {
+
+/// The context manager that weir.borrow returns.
+class lent {
+public:
+    /// `write`: a list or a tuple of objects, or one object.
+    lent(nb::tuple arrays, nb::object write, nb::object stream)
+        : arrays_(std::move(arrays)), write_(std::move(write)), stream_(std::move(stream)) {
+        if (PyList_Check(write_.ptr()) == 0 && PyTuple_Check(write_.ptr()) == 0) {
+            write_ = nb::make_tuple(write_);
+        }
+    }
+
+    nb::object enter() {
+        if (began_) {
+            throw state_error("a borrow is entered once: call weir.borrow() again");
+        }
+        period_ = weir::detail::shared_owner(std::make_unique<weir::detail::use_period>());
+        const source_location where = here();
+        views_ = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(nb::len(arrays_))));
+        operands of = operands_of(where);
+        if (stream_.is_none()) {
+            const std::optional<device> of_first = first_device();
+            stream_ = nb::cast(of_first ? current_in_context(*of_first) : innermost_stream());
+        }
+        const stream on = stream_from(stream_);
+        if (object_of<stream>(stream_) == nullptr) {
+            stream_ = nb::cast(on);  // one of another package
+        }
+        released([&] {
+            held_.emplace(on, std::move(of.reads), std::move(of.writes),
+                          exchange::borrowed_tokens{std::move(of.read_tokens), std::move(of.written_tokens)}, where);
+        });
+        began_ = true;
+        is_inside_ = true;
+        try {
+            scopes::enter(stream_, scope_kind::stream);
+            is_current_ = true;
+            if (on.device().kind() == device_kind::cuda) {
+                static const nb::handle switches =
+                    nb::object(nb::module_::import_("weir._borrow").attr("_made_current")).release();
+                packages_ = switches(stream_);
+            }
+        } catch (...) {
+            leave(where);
+            throw;
+        }
+        return views_;
+    }
+
+    void exit(const source_location& where) {
+        if (!is_inside_) {
+            throw state_error("this borrow() is not entered: write `with weir.borrow(...) as (view,):`");
+        }
+        leave(where);
+    }
+
+private:
+    /// Everything is left, whatever of it fails; the first failure is thrown.
+    void leave(const source_location& where) {
+        is_inside_ = false;
+        period_->end();  // each use of the views raises StateError from now on
+        std::exception_ptr failed;
+        const auto attempt = [&](auto&& step) {
+            try {
+                step();
+            } catch (...) {
+                failed = failed ? failed : std::current_exception();
+            }
+        };
+        if (packages_.is_valid()) {
+            attempt([&] { std::exchange(packages_, {}).attr("close")(); });
+        }
+        if (std::exchange(is_current_, false)) {
+            attempt([&] { static_cast<void>(scopes::leave(stream_, scope_kind::stream)); });
+        }
+        if (held_) {
+            attempt([&] { end_use(where); });
+            attempt([&] { await_packages(where); });
+            held_.reset();
+        }
+        attempt([&] { let_go_of_memory(where); });
+        if (failed) {
+            std::rethrow_exception(failed);
+        }
+    }
+
+    struct operands {
+        std::vector<array> reads;
+        std::vector<array> writes;
+        std::vector<token> read_tokens;
+        std::vector<token> written_tokens;
+    };
+
+    /// The objects in a list or a tuple. Valid while that does not change.
+    [[nodiscard]] static std::span<PyObject* const> items(nb::handle of) {
+        return {PySequence_Fast_ITEMS(of.ptr()), static_cast<std::size_t>(PySequence_Fast_GET_SIZE(of.ptr()))};
+    }
+    [[nodiscard]] static bool contains(nb::handle all, PyObject* one) {
+        const std::span<PyObject* const> in = items(all);
+        return std::find(in.begin(), in.end(), one) != in.end();
+    }
+    [[nodiscard]] bool is_written(nb::handle one) const { return contains(write_, one.ptr()); }
+
+    void expect_given() const {
+        if (nb::len(arrays_) == 0) {
+            throw argument_error("borrow() got no arrays: name those that the work in the block uses");
+        }
+        for (PyObject* const one : items(write_)) {
+            if (!contains(arrays_, one)) {
+                throw argument_error(
+                    "borrow(write=...) names an array that is not among those that are borrowed: list it as well");
+            }
+        }
+    }
+
+    /// What the block gets for an object: a token as it is, for an array another object.
+    nb::object view_of(nb::handle one, const source_location& where) {
+        if (is_exactly<token>(one)) {
+            return nb::borrow(one);
+        }
+        if (!is_exactly<array>(one)) {
+            if (nb::object view = shared_array(one, where); view.is_valid() && !view.is(one)) {
+                are_all_own_ = false;
+                return view;
+            }
+            if (object_of<token>(one) != nullptr) {
+                return nb::borrow(one);
+            }
+        }
+        if (const array* const own = object_of<array>(one)) {
+            return new_object<array>(*own);
+        }
+        const nb::object copy = as_array(one, where);  // says of what is no array that it is none
+        throw copy_error("borrow() needs the memory of each array itself, and a " +
+                         std::string(nb::inst_name(one).c_str()) +
+                         " has none that can be shared: borrow y = weir.asarray(x), which is a copy");
+    }
+
+    /// The arrays and tokens; makes the views.
+    operands operands_of(const source_location& where) {
+        expect_given();
+        operands made;
+        Py_ssize_t at = 0;
+        for (const nb::handle one : arrays_) {
+            const bool written = is_written(one);
+            nb::object view = view_of(one, where);
+            if (const token* const instead = view.is(one) ? object_of<token>(one) : nullptr) {
+                (written ? made.written_tokens : made.read_tokens).push_back(*instead);
+            } else {
+                array& borrowed = *object_of<array>(view);
+                (written ? made.writes : made.reads).push_back(borrowed);
+                if (borrowed.buffer()) {
+                    borrowed.use_within(weir::detail::key, period_);
+                }
+            }
+            PyTuple_SET_ITEM(views_.ptr(), at++, view.release().ptr());
+        }
+        return made;
+    }
+
+    [[nodiscard]] std::optional<device> first_device() const {
+        for (const nb::handle view : nb::borrow<nb::tuple>(views_)) {
+            if (const array* const one = object_of<array>(view)) {
+                return one->device();
+            }
+        }
+        return std::nullopt;
+    }
+
+    /// Later work comes after the block's. On the CPU this enqueues nothing, so that the GIL need not be given away, unless an observer
+    /// looks on.
+    void end_use(const source_location& where) {
+        if (kind() == device_kind::cpu && !weir::detail::is_observed()) {
+            held_->end(where);
+        } else {
+            released([&] { held_->end(where); });
+        }
+    }
+
+    [[nodiscard]] device_kind kind() const { return object_of<stream>(stream_)->device().kind(); }
+
+    /// Packages without queues are done when their calls return.
+    void await_packages(const source_location& where) const {
+        if (kind() != device_kind::cuda && !are_all_own_ && !held_->is_over(weir::detail::key, where)) {
+            const stream& on = *object_of<stream>(stream_);
+            waiting([&] { on.synchronize(where); });
+        }
+    }
+
+    /// A view that outlives the block does not keep what a package shares.
+    void let_go_of_memory(const source_location& where) {
+        for (const nb::handle view : nb::borrow<nb::tuple>(views_)) {
+            if (array* const one = object_of<array>(view)) {
+                *one = exchange::ended_view(*one, where);
+            }
+        }
+    }
+
+    nb::tuple arrays_;
+    nb::object write_;
+    nb::object stream_;
+    nb::object views_;
+    nb::object packages_;  ///< what makes the stream current in them, until it is closed
+    std::optional<exchange::borrow> held_;
+    bool are_all_own_ = true;  ///< whether Weir made all arrays
+    bool is_current_ = false;
+    weir::detail::shared_owner<weir::detail::use_period> period_;  ///< of the views
+    bool began_ = false;
+    bool is_inside_ = false;
+};
+
+}  // namespace
+
+void bind_borrowing(nb::module_& m) {
+    nb::class_<lent>(m, "_Borrow", "What weir.borrow returns.")
+        .def("__enter__", &lent::enter, nb::sig("def __enter__(self) -> tuple[Any, ...]"))
+        .def(
+            "__exit__", [](lent& self, nb::handle, nb::handle, nb::handle) { self.exit(here()); }, nb::arg().none(),
+            nb::arg().none(), nb::arg().none(), nb::sig("def __exit__(self, *exception: object) -> None"));
+    m.def(
+        "borrow",
+        [](nb::args arrays, nb::object write, nb::object stream) {
+            return new_object<lent>(std::move(arrays), std::move(write), std::move(stream));
+        },
+        nb::arg("arrays"), nb::kw_only(), nb::arg("write").none() = nb::tuple(), nb::arg("stream").none() = nb::none(),
+        nb::sig("def borrow(*arrays: Any, write: Any = (), stream: Stream | None = None) -> _Borrow"),
+        "Other packages work on these arrays inside the block, on one stream (rule X6).\n\n"
+        "Entering has the stream wait, on the device, for what the work must come after; what conflicts with it later, "
+        "through Weir or in the current streams of packages that share the arrays, comes after the work. Inside, "
+        "`stream` (the first array's current one if it is not given) is the current stream of Weir, torch and CuPy; "
+        "Numba and others take it in their launches (`stream.handle`). Arrays of other packages may be among them. "
+        "`write` lists those that the work changes: all others it only reads. Tokens may be among the arrays, and are "
+        "given to the block as they are. The views that the block gets, and views made of them, are for use inside of "
+        "it: "
+        "afterwards each use raises StateError.\n\n"
+        ">>> import numpy as np\n>>> x = weir.zeros(3)\n>>> with weir.borrow(x, write=[x]) as (view,):\n"
+        "...     np.asarray(view)[:] = 1\n>>> x.tolist()\n[1.0, 1.0, 1.0]\n");
+}
+
+}  // namespace weir::python

@@ -1,0 +1,267 @@
+#include "packages.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "attributes.hpp"
+#include "devices.hpp"
+#include "exchange.hpp"
+#include "interpreter.hpp"
+#include "numpy.hpp"
+#include "reference.hpp"
+#include "weir/detail/mutex.hpp"
+
+namespace weir::python {
+
+namespace {
+
+bool has_queues(const device& of) { return of.kind() == device_kind::cuda; }
+
+/// A package by its name. weir._packages says how to ask it.
+class named_package final : public package {
+public:
+    explicit named_package(std::string name) : name_(std::move(name)) {}
+
+    [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+
+    [[nodiscard]] std::optional<stream> current_stream(device of) override {
+        if (!has_queues(of)) {
+            return std::nullopt;
+        }
+        // A thread that Python does not know has no current stream of its own and must not wait for the GIL (rule L4): the best known
+        // answer is the stream that the package named last.
+        if (interpreter::is_ending() || PyGILState_GetThisThreadState() == nullptr) {
+            return last(of.id());
+        }
+        const nb::gil_scoped_acquire gil;
+        if (std::optional<stream> by_table = current_by_table(of)) {
+            remember(of.id(), *by_table);
+            return by_table;
+        }
+        if (std::optional<stream> by_number = current_of_torch(of)) {
+            remember(of.id(), *by_number);
+            return by_number;
+        }
+        static const nb::handle ask =
+            nb::object(nb::module_::import_("weir._packages").attr("current_stream_of_package")).release();
+        const nb::object found = ask(name_, of.id());
+        if (found.is_none()) {
+            return std::nullopt;
+        }
+        stream current = nb::cast<stream>(found);
+        remember(of.id(), current);
+        return current;
+    }
+
+    void ask_by(const exchange::dlpack::exchange_table& table) noexcept {
+        table_.store(&table, std::memory_order_release);
+    }
+
+private:
+    /// With the GIL. Nothing without a table, and if it fails.
+    std::optional<stream> current_by_table(const device& of) {
+        const exchange::dlpack::exchange_table* const table = table_.load(std::memory_order_acquire);
+        void* handle = nullptr;
+        if (table == nullptr || table->current_work_stream == nullptr) {
+            return std::nullopt;
+        }
+        if (table->current_work_stream(exchange::dlpack::device_type::cuda, of.id(), &handle) != 0) {
+            PyErr_Clear();
+            return std::nullopt;
+        }
+        return released([&] { return stream::adopt(native_stream{handle}, of); });
+    }
+
+    /// With the GIL. By the function that torch has for compilers, which gives the handle alone: a tenth of what a stream object of torch
+    /// costs. torch's streams live as long as the process, so that nothing has to be kept. Nothing if there is no such function.
+    [[nodiscard]] std::optional<stream> current_of_torch(const device& of) const {
+        if (name_ != "torch") {
+            return std::nullopt;
+        }
+        static const attribute_name inner("_C");
+        static const attribute_name function("_cuda_getCurrentRawStream");
+        const nb::handle torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
+        const nb::object part = torch.is_valid() ? attribute_of(torch, inner) : nb::object();
+        const nb::object ask = part.is_valid() ? attribute_of(part, function) : nb::object();
+        if (!ask.is_valid()) {
+            return std::nullopt;
+        }
+        const nb::object number = nb::steal(PyObject_CallOneArg(ask.ptr(), nb::int_(of.id()).ptr()));
+        void* const handle = number.is_valid() ? PyLong_AsVoidPtr(number.ptr()) : nullptr;
+        if (PyErr_Occurred() != nullptr) {
+            PyErr_Clear();
+            return std::nullopt;
+        }
+        return released([&] { return stream::adopt(native_stream{handle}, of); });
+    }
+
+    void remember(int id, const stream& current) {
+        const std::lock_guard lock(mutex_);
+        last_.insert_or_assign(id, current);
+    }
+
+    std::optional<stream> last(int id) {
+        const std::lock_guard lock(mutex_);
+        const auto found = last_.find(id);
+        return found == last_.end() ? std::nullopt : std::optional(found->second);
+    }
+
+    std::string name_;
+    std::atomic<const exchange::dlpack::exchange_table*> table_{nullptr};  ///< of another library; release, acquire
+    detail::mutex mutex_;                                                  ///< guards last_; a leaf
+    std::map<int, stream> last_;
+};
+
+class package_of_queue final : public package {
+public:
+    package_of_queue(std::string name, nb::object queue) : name_(std::move(name)), queue_(std::move(queue)) {}
+
+    [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+
+    /// There is no stream of Weir's for the queue: what is in it is over when this returns.
+    [[nodiscard]] std::optional<stream> current_stream(device /*of*/) override {
+        // A thread that Python does not know must not wait for the GIL (rule L4).
+        if (!interpreter::is_ending() && PyGILState_GetThisThreadState() != nullptr) {
+            const nb::gil_scoped_acquire gil;
+            queue_.get().attr("wait")();
+        }
+        return std::nullopt;
+    }
+
+private:
+    std::string name_;
+    reference queue_;
+};
+
+}  // namespace
+
+std::string package_name_of(nb::handle object) {
+    if (numpy::is_array(object)) {
+        return "numpy";
+    }
+    static const attribute_name name_of_module("__module__");
+    const nb::object module = attribute_of(object.type(), name_of_module);
+    if (const std::optional<std::string_view> name = module.is_valid() ? text_in(module) : std::nullopt) {
+        const std::string_view first = name->substr(0, name->find('.'));
+        constexpr std::string_view known[] = {"numpy", "torch", "cupy", "numba"};
+        if (std::find(std::begin(known), std::end(known), first) != std::end(known)) {
+            return std::string(first);
+        }
+    }
+    const nb::object found(nb::module_::import_("weir._packages").attr("package_name_of")(object));
+    return std::string(text_in(found).value_or("an unknown package"));
+}
+
+namespace {
+
+std::shared_ptr<named_package> known_package(const std::string& name) {
+    static detail::mutex mutex;  // guards `known`; a leaf
+    static auto& known = *new std::map<std::string, std::shared_ptr<named_package>>();
+    const std::lock_guard lock(mutex);
+    std::shared_ptr<named_package>& one = known[name];
+    if (!one) {
+        one = std::make_shared<named_package>(name);
+    }
+    return one;
+}
+
+}  // namespace
+
+std::shared_ptr<package> package_named(const std::string& name) { return known_package(name); }
+
+void ask_by_table(const std::string& name, const exchange::dlpack::exchange_table& table) {
+    known_package(name)->ask_by(table);
+}
+
+namespace {
+
+/// Python's number for the state of a class; 0 if it has none now.
+unsigned version_of(const PyTypeObject* type) noexcept {
+#if PY_VERSION_HEX < 0x030d0000
+    if ((type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) == 0) {
+        return 0;
+    }
+#endif
+    return type->tp_version_tag;
+}
+
+constexpr std::size_t array_class_places = 64;
+/// Entries stay for ever, so that readers need no lock: a program that makes ever new classes fills the table once.
+constexpr int most_array_classes = 256;
+
+std::unique_ptr<array_class> described(nb::handle object) {
+    const attribute_name method("__dlpack__");
+    const attribute_name device_method("__dlpack_device__");
+    const nb::handle type = object.type();
+    const bool speaks = attribute_of(type, method).is_valid() && attribute_of(type, device_method).is_valid();
+    if (!speaks || has_arrow(object)) {
+        return nullptr;
+    }
+    auto made = std::make_unique<array_class>();
+    made->name = package_name_of(object);
+    made->of = package_named(made->name);
+    made->table = table_header_of(object);
+    if (made->table != nullptr) {
+        if (const exchange::dlpack::exchange_table* const table = exchange::readable_table(made->table)) {
+            ask_by_table(made->name, *table);
+        }
+    }
+    made->is_plain_numpy = made->table == nullptr && numpy::is_plain(type);
+    made->type = Py_TYPE(object.ptr());
+    made->version = version_of(made->type);  // last: to be asked for an attribute gives a class its number
+    return made->version == 0 ? nullptr : std::move(made);
+}
+
+}  // namespace
+
+const array_class* array_class_of(nb::handle object) {
+    static std::array<std::atomic<const array_class*>, array_class_places> places{};
+    static std::atomic<int> count{0};
+    PyTypeObject* const type = Py_TYPE(object.ptr());
+    std::atomic<const array_class*>& place = places[reinterpret_cast<std::uintptr_t>(type) / 64 % array_class_places];
+    const array_class* const known = place.load(std::memory_order_acquire);
+    if (known != nullptr && known->type == type && known->version == version_of(type)) [[likely]] {
+        return known;
+    }
+    if (count.load(std::memory_order_relaxed) >= most_array_classes) {
+        return nullptr;
+    }
+    std::unique_ptr<array_class> made = described(object);
+    if (!made) {
+        return nullptr;
+    }
+    count.fetch_add(1, std::memory_order_relaxed);
+    Py_INCREF(type);
+    place.store(made.get(), std::memory_order_release);
+    return made.release();
+}
+
+std::vector<std::shared_ptr<package>> packages_with_streams() {
+    static const nb::handle names =
+        nb::object(nb::module_::import_("weir._packages").attr("names_with_streams")).release();
+    std::vector<std::shared_ptr<package>> found;
+    for (const nb::handle name : names()) {
+        found.push_back(package_named(nb::cast<std::string>(name)));
+    }
+    return found;
+}
+
+std::shared_ptr<package> package_of(nb::handle object) { return package_named(package_name_of(object)); }
+
+std::shared_ptr<package> package_with_queue(std::string name, nb::object queue) {
+    return std::make_shared<package_of_queue>(std::move(name), std::move(queue));
+}
+
+std::shared_ptr<package> host_consumer() { return package_named("a consumer on the CPU"); }
+
+}  // namespace weir::python

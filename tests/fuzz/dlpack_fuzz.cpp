@@ -1,0 +1,11 @@
+// Fuzzes the import of DLPack structures: build/fuzz-dlpack with libFuzzer's options. Built with -DWEIR_FUZZ=ON and Clang.
+#include <cstddef>
+#include <cstdint>
+
+#include "fuzz/dlpack_input.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static weir::fuzz::outcomes seen;
+    weir::fuzz::dlpack_input({data, size}, seen);
+    return 0;
+}
