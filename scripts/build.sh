@@ -21,6 +21,7 @@ build_packages() {
     find_cmake || echo cmake
     command -v ninja >/dev/null || echo ninja-build
     command -v "${CXX:-g++}" >/dev/null || echo g++
+    command -v ccache >/dev/null || echo ccache
     echo nlohmann-json3-dev
     echo libeigen3-dev
 }
