@@ -87,6 +87,7 @@ public:
         }
         std::optional<testing::simulated> behaviour;
         if (backend_->settings) {
+            under_test->synchronize();  // an earlier test of this program may have used it as its second device
             behaviour.emplace(*under_test, *backend_->settings);
         }
         body_();
