@@ -10,6 +10,7 @@ shapes.py): what was renamed since is renamed in the fault, too. A file that was
 no place, or several, is stale, and an error.
 
 Usage: plant.py REPOSITORY TREE
+       plant.py --check REPOSITORY      (writes nothing: names each fault that is stale)
 """
 
 from __future__ import annotations
@@ -106,6 +107,14 @@ def fit(fault: dict[str, str], text: str) -> tuple[int, int, dict[str, str]]:
     }
 
 
+def located(repository: pathlib.Path, fault: dict[str, str]) -> dict[str, str]:
+    """The fault with the path that its file has now."""
+    try:
+        return fault | {"file": found_file(repository, fault["file"])}
+    except StaleFault as stale:
+        raise StaleFault(f"fault {fault['name']}: {stale}") from None
+
+
 def plant(faults: list[dict[str, str]], sources: dict[str, str], notes: list[str] | None = None) -> dict[str, str]:
     """The files that faults change: path to new text. `sources` maps the paths of all named files to their texts.
 
@@ -157,12 +166,49 @@ def write(path: pathlib.Path, text: bytes) -> None:
         path.write_bytes(text)
 
 
+def complaints(repository: pathlib.Path) -> list[str]:
+    """What is wrong with each fault that no longer fits the sources; then whether faults overlap."""
+    wrong: list[str] = []
+    fitting: list[dict[str, str]] = []
+    sources: dict[str, str] = {}
+    try:
+        faults = read_faults(repository / "tests/faults/faults.toml")
+    except StaleFault as stale:
+        return [str(stale)]
+    for fault in faults:
+        try:
+            there = located(repository, fault)
+            if there["file"] not in sources:
+                sources[there["file"]] = (repository / there["file"]).read_text()
+            fit(there, sources[there["file"]])
+        except StaleFault as stale:
+            wrong.append(str(stale))
+        else:
+            fitting.append(there)
+    try:
+        plant(fitting, sources)
+    except StaleFault as stale:
+        wrong.append(str(stale))
+    return wrong
+
+
+def check(repository: pathlib.Path) -> int:
+    """Prints what is wrong with the faults, and how many of them fit."""
+    wrong = complaints(repository)
+    for one in wrong:
+        print(f"STALE {one}")
+    print("0 passed, 1 failed, 0 skipped" if wrong else "1 passed, 0 failed, 0 skipped")
+    return 1 if wrong else 0
+
+
 def main(arguments: list[str]) -> int:
+    if arguments[0] == "--check":
+        return check(pathlib.Path(arguments[1]).resolve())
     repository, tree = (pathlib.Path(argument).resolve() for argument in arguments)
     notes: list[str] = []
     try:
         faults = read_faults(repository / "tests/faults/faults.toml")
-        faults = [fault | {"file": found_file(repository, fault["file"])} for fault in faults]
+        faults = [located(repository, fault) for fault in faults]
         changed = plant(faults, {fault["file"]: (repository / fault["file"]).read_text() for fault in faults}, notes)
     except StaleFault as stale:
         print(f"plant.py: {stale}", file=sys.stderr)

@@ -48,11 +48,28 @@ class Plant(unittest.TestCase):
         planted = self.text("known; was_known;", fault("known", "0"))
         self.assertEqual(planted, "(::weir_planted_fault(1) ? (0) : (known)); was_known;")
 
+    def test_each_fault_that_no_longer_fits_is_named(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            top = pathlib.Path(folder)
+            (top / "src").mkdir()
+            (top / "src/a.cpp").write_text("x = a + b;")
+            (top / "tests/faults").mkdir(parents=True)
+            rows = {"good": ("src/a.cpp", "a + b"), "stale": ("src/a.cpp", "f(1, 2)"), "gone": ("src/b.cpp", "a")}
+            listed = "".join(
+                f'[[fault]]\nname = "{name}"\nfile = "{file}"\noriginal = "{original}"\nmutant = "0"\ncaught_by = ""\nwhy = ""\n'
+                for name, (file, original) in rows.items()
+            )
+            (top / "tests/faults/faults.toml").write_text(listed)
+            wrong = plant.complaints(top)
+        self.assertEqual(len(wrong), 2)
+        self.assertIn("fault stale: its original text occurs 0 times", wrong[0])
+        self.assertIn("fault gone: src/b.cpp is gone", wrong[1])
+
     def test_the_list_fits_the_sources(self) -> None:
         """Each fault of the list can be planted, and there are enough of them."""
         repository = pathlib.Path(__file__).parents[2]
         faults = plant.read_faults(repository / "tests/faults/faults.toml")
-        faults = [one | {"file": plant.found_file(repository, one["file"])} for one in faults]
+        faults = [plant.located(repository, one) for one in faults]
         sources = {one["file"]: (repository / one["file"]).read_text() for one in faults}
         changed = plant.plant(faults, sources)
         self.assertGreaterEqual(len(faults), 50)
