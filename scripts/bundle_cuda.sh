@@ -27,7 +27,7 @@ git ls-files -z -- CMakeLists.txt CMakePresets.json cmake include 'src/*.hpp' py
     xargs -0 cp --parents -t "$stage/source"
 git rev-parse HEAD >"$stage/commit"
 cp scripts/run_cuda_bundle.sh "$stage/run"
-tar -C "$result" -c weir-cuda | xz -T0 --lzma2=preset=6,dict=128MiB >"$result/weir-cuda.tar.xz"
+tar -C "$result" -c weir-cuda | xz -T0 --lzma2=preset=2,dict=128MiB >"$result/weir-cuda.tar.xz"
 rm -rf "$stage"
 size=$(($(stat -c %s "$result/weir-cuda.tar.xz") / 1048576))
 echo "$result/weir-cuda.tar.xz: ${#programs[@]} programs, $size MiB"
