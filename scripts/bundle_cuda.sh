@@ -23,7 +23,7 @@ done
 strip --strip-debug -o "$stage/source/libweir.a" "$build/src/libweir.a"
 
 # What the Python package and its tests are made of.
-git ls-files -z -- CMakeLists.txt CMakePresets.json cmake include 'src/*.hpp' python docs examples/python README.md |
+git ls-files -z -- CMakeLists.txt CMakePresets.json cmake include src python docs examples README.md scripts |
     xargs -0 cp --parents -t "$stage/source"
 git rev-parse HEAD >"$stage/commit"
 cp scripts/run_cuda_bundle.sh "$stage/run"

@@ -25,7 +25,8 @@ count() { grep -cE "$1" "$2" || true; }
 
 programs() {
     local log
-    find "$here/programs" -type f ! -name 'gpu-*' -printf '%f\n' | sort |
+    # unit-fake_cuda holds the tests of the fake driver.
+    find "$here/programs" -type f ! -name 'gpu-*' ! -name unit-fake_cuda -printf '%f\n' | sort |
         xargs -P "$JOBS" -I '{}' bash -c "one '$here/programs/{}'"
     for log in "$logs"/{unit,conformance,property}-*.log; do
         local bad
@@ -42,8 +43,11 @@ programs() {
     done
 }
 
+# number WORD LINE: the number that stands before the word in pytest's last line.
+number() { grep -oE "[0-9]+ $1" <<<"$2" | grep -oE '^[0-9]+' || echo 0; }
+
 python() {
-    local build=$here/build log=$logs/python.log counts
+    local build=$here/build log counts bad
     python3 -m nanobind --version >/dev/null || return 1
     cmake -S "$here/source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 \
         -DWEIR_PREBUILT_LIBRARY="$here/source/libweir.a" -DWEIR_BUILD_{CLI,TESTS,BENCH,EXAMPLES}=OFF -DWEIR_BUILD_PYTHON=ON -DWEIR_INSTALL=OFF \
@@ -52,16 +56,25 @@ python() {
         tail -n 20 "$logs/python-build.log"
         return 1
     }
-    (cd "$here/source" && WEIR_TEST_DEVICE=cuda:0 PYTHONPATH=$build/python PYTHONDONTWRITEBYTECODE=1 \
-        python3 -m pytest -q -rs -p no:cacheprovider -n "$JOBS" --dist loadfile python/tests) >"$log" 2>&1
-    grep -E '^(FAILED|ERROR|SKIPPED) ' "$log" | cut -c1-200
-    counts=$(tail -n 1 "$log")
-    echo "python: $counts"
-    word() { sed -n "s/.*\b\([0-9]*\) $1.*/\1/p" <<<"$counts" | grep . || echo 0; }
-    passed=$((passed + $(word passed)))
-    failed=$((failed + $(word failed) + $(word error)))
-    skipped=$((skipped + $(word skipped)))
-    [ "$(word passed)" -gt 0 ]
+    # Each file in a process of its own, as CTest runs them.
+    rm -f "$logs"/python-test_*.log
+    (cd "$here/source" && printf '%s\n' python/tests/test_*.py |
+        WEIR_TEST_DEVICE=cuda:0 PYTHONPATH=$build/python PYTHONDONTWRITEBYTECODE=1 xargs -P "$JOBS" -I '{}' bash -c \
+            'timeout -k 10 400 python3 -m pytest -q -rs -p no:cacheprovider {} >"$logs/python-$(basename {} .py).log" 2>&1 </dev/null')
+    for log in "$logs"/python-test_*.log; do
+        counts=$(tail -n 1 "$log")
+        bad=$(($(number failed "$counts") + $(number error "$counts")))
+        # A file whose tests end early counts as one failure.
+        [ "$bad" -gt 0 ] || grep -qE '^[0-9]+ (passed|skipped).* in ' <<<"$counts" || bad=1
+        passed=$((passed + $(number passed "$counts")))
+        failed=$((failed + bad))
+        skipped=$((skipped + $(number skipped "$counts")))
+        [ "$bad" -eq 0 ] || {
+            echo "FAILED $(basename "$log" .log): $counts"
+            grep -E '^(FAILED|ERROR|E  )|^python/.*: [A-Za-z]*Error' "$log" | head -n 12 | cut -c1-220
+        }
+    done
+    grep -hE '^SKIPPED ' "$logs"/python-test_*.log | sed 's/^SKIPPED \[[0-9]*\] [^ ]* //' | sort | uniq -c | sort -rn | head -n 12
 }
 
 # sanitizer_run NAME COMMAND...

@@ -47,20 +47,19 @@ extern "C" __global__ void spin(const volatile int* is_over, long long nanosecon
 
 
 @contextlib.contextmanager
-def held_on_device(stream: weir.Stream) -> Iterator[None]:
-    """Keeps what is enqueued on the stream from now on from running until the block ends, or for five seconds.
+def held_on_device(handle: int) -> Iterator[None]:
+    """Keeps what is enqueued on the driver's stream from now on from running until the block ends, or for five seconds.
 
     By a kernel that spins: behind a gate, work does not get into the driver's queue, so that the stream's handle cannot
-    be had. What waits for it on the host goes on after the five seconds, and finds `stream.done`.
+    be had. What waits for it on the host goes on after the five seconds, and finds the stream done.
     """
     kernel = cupy.RawKernel(SPIN, "spin")
     memory = cupy.cuda.alloc_pinned_memory(4)
     is_over = importlib.import_module("numpy").frombuffer(memory, "int32", 1)
     is_over[0] = 1
-    launched_on = cupy.cuda.ExternalStream(stream.handle)
+    launched_on = cupy.cuda.ExternalStream(handle)
     with launched_on:
         kernel((1,), (1,), (memory.ptr, cupy.int64(0)))  # loads it
-    stream.synchronize()
     launched_on.synchronize()
     is_over[0] = 0
     with launched_on:

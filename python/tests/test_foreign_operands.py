@@ -179,6 +179,15 @@ class OnlyArrow:
         return self.of.__arrow_c_array__(requested_schema)
 
 
+def leaves_operands(x: Any) -> bool:
+    """Whether an operator of `x` leaves an operand that it does not know to the operators of the operand. pyarrow 26 does."""
+    try:
+        _ = x * object()
+    except TypeError as why:
+        return "unsupported operand" in str(why) or "can't multiply" in str(why)
+    return True
+
+
 @pytest.mark.parametrize("what", LENDERS)
 def test_operands_are_whatever_asarray_shares(what: str) -> None:
     x = LENDERS[what]()
@@ -187,7 +196,7 @@ def test_operands_are_whatever_asarray_shares(what: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert (w + x).tolist() == (w + wanted).tolist()
-        assert (x * w).tolist() == wanted.tolist()
+        assert (x * w if leaves_operands(x) else w * x).tolist() == wanted.tolist()
         assert (w == x).tolist() == (w == wanted).tolist()
         assert weir.where(w, x, 0).tolist() == wanted.tolist()
         w -= x

@@ -125,7 +125,9 @@ def test_v2_explain_plans(device: weir.Device) -> None:
     assert weir.explain(solver).phases == ["not planned: call plan first"]
     solver.plan(stream=stream)
     phases = weir.explain(solver).phases
-    assert [line.split(":")[0] for line in phases] == ["plan", "factorize", "solve"]
+    # Of cuSOLVER, where cuDSS is not installed, one more line says what its solutions cost.
+    assert [line.split(":")[0] for line in phases[:3]] == ["plan", "factorize", "solve"]
+    assert len(phases) == (4 if "cuSOLVER" in phases[0] else 3)
     assert ("a host task" in phases[0]) == on_gpu
     solver.free()
     with pytest.raises(weir.StateError, match="freed"):

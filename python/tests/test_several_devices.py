@@ -84,11 +84,12 @@ def test_b5_no_capsule_names_another_device_than_was_asked_for(cuda: weir.Device
 
 @pytest.mark.parametrize("on", [(CUDA_HOST, 0), (MANAGED, 0), (CUDA, 1)])
 def test_b5_plain_memory_of_a_cuda_device_is_no_other_memory(cuda: weir.Device, on: tuple[int, int]) -> None:
+    if on == (CUDA, 1) and len(weir.devices("cuda")) < 2:
+        pytest.skip("there is one CUDA device here")
     x = weir.ones(4, device=cuda)
     with pytest.raises(weir.CopyError):
         x.__dlpack__(dl_device=on, copy=False)
-    if weir.Device("cuda:1") in weir.devices("cuda") or on != (CUDA, 1):
-        assert handed(x, on)[::2] == (on, True)
+    assert handed(x, on)[::2] == (on, True)
 
 
 def test_x9_moving_elsewhere_copies() -> None:

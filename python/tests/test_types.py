@@ -47,6 +47,7 @@ def test_a_public_name_has_types_and_a_docstring(name: str) -> None:
 
 
 def mypy(*what: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    pytest.importorskip("mypy")
     return subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--no-incremental", *what],
         cwd=cwd,
