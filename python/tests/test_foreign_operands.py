@@ -180,7 +180,7 @@ class OnlyArrow:
 
 
 def leaves_operands(x: Any) -> bool:
-    """Whether an operator of `x` leaves an operand that it does not know to the operators of the operand. pyarrow 26 does."""
+    """Whether an operator of `x` leaves operands that it does not know to their own operators, as pyarrow's 26 does."""
     try:
         _ = x * object()
     except TypeError as why:
