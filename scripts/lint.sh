@@ -63,7 +63,9 @@ failed=()
 [ $# -gt 0 ] || set -- layers shell format headers includes cppcheck tidy python
 for check in "$@"; do
     printf '==> %s\n' "$check"
+    start=$SECONDS
     "check_$check" || failed+=("$check")
+    printf '%s: %d s\n' "$check" $((SECONDS - start))
 done
 [ ${#failed[@]} -eq 0 ] || printf 'lint: failed: %s\n' "${failed[*]}"
 echo "$(($# - ${#failed[@]})) passed, ${#failed[@]} failed, 0 skipped"

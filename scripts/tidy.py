@@ -6,12 +6,17 @@ one that includes them: what they have in common is looked at once. Where someth
 other's way, fewer are checked at a time, so that what is printed is true of one source. Checks that look at nothing but the
 main file see each source that they can say something about alone, too.
 
+What was found clean is remembered by its preprocessed text, in WEIR_TIDY_CACHE (~/.cache/weir-tidy): another clone of the same sources
+asks the tool nothing.
+
 Usage: tidy.py CLANG_TIDY BUILD_FOLDER      (with its compile_commands.json)
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import functools
+import hashlib
 import itertools
 import json
 import os
@@ -41,10 +46,48 @@ def sources(build: pathlib.Path) -> dict[tuple[str, ...], list[pathlib.Path]]:
     return grouped
 
 
+def cache_folder() -> pathlib.Path:
+    """Where the names of clean texts are kept."""
+    named = os.environ.get("WEIR_TIDY_CACHE")
+    return pathlib.Path(named) if named else pathlib.Path.home() / ".cache/weir-tidy"
+
+
+@functools.cache
+def settings(tool: str) -> bytes:
+    """What the findings depend on beside the text: the tool's version, and the checks."""
+    version = subprocess.run([tool, "--version"], text=True, capture_output=True, check=False).stdout
+    return version.encode() + (ROOT / ".clang-tidy").read_bytes()
+
+
+def content(tool: str, file: pathlib.Path, options: tuple[str, ...], *more: str) -> str | None:
+    """The name of what the tool would look at: of the text with its comments and macros, wherever the clone is. None if the
+    compiler that belongs to the tool does not preprocess it."""
+    compiler = pathlib.Path(tool).with_name(pathlib.Path(tool).name.replace("clang-tidy", "clang++"))
+    command = [str(compiler), *options, "-w", "-E", "-C", "-dD", str(file)]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    except FileNotFoundError:
+        return None
+    if done.returncode != 0:
+        return None
+    name = hashlib.sha256(settings(tool))
+    # The sources to check together are included by a file that has another number in another run.
+    for part in (done.stdout.replace(str(file).encode(), b"main"), " ".join((*options, "", *more)).encode()):
+        name.update(part.replace(str(ROOT).encode(), b"") + b"\0")
+    return name.hexdigest()
+
+
 def tidy(tool: str, file: pathlib.Path, options: tuple[str, ...], *more: str) -> tuple[bool, str]:
     """Whether nothing was found, and what was said."""
+    name = content(tool, file, options, *more)
+    clean = cache_folder() / name if name else None
+    if clean and clean.exists():
+        return True, ""
     command = [tool, "--quiet", *more, str(file), "--", *options]
     done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=False)
+    if clean and done.returncode == 0 and not done.stdout.strip():
+        clean.parent.mkdir(parents=True, exist_ok=True)
+        clean.touch()
     return done.returncode == 0, done.stdout
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of scripts/tidy.py: its calls of clang-tidy, which is a script here, and its use of the output."""
 
+import os
 import pathlib
 import sys
 import tempfile
@@ -24,9 +25,10 @@ class Tidy(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        self.tool = self.folder / "tool"
+        self.tool = self.folder / "clang-tidy"
         self.tool.write_text(TOOL)
         self.tool.chmod(0o755)
+        os.environ["WEIR_TIDY_CACHE"] = str(self.folder / "cache")
 
     def check(self, *texts):
         files = []
@@ -58,6 +60,36 @@ class Tidy(unittest.TestCase):
         self.assertTrue(self.check("good", "namespace a = b;")[0])
         self.assertIn(f"--quiet --checks=-*,misc-unused-alias-decls {self.folder}/source1.cpp -- -Ihere", self.asked())
         self.assertEqual(len(self.asked()), 2)
+
+
+    def compiles(self):
+        """From now on there is a compiler beside the tool, which only joins the texts."""
+        compiler = self.folder / "clang++"
+        compiler.write_text('#!/bin/sh\nfor file; do :; done\ncat "$file" $(sed -n \'s/#include "\\(.*\\)".*/\\1/p\' "$file")\n')
+        compiler.chmod(0o755)
+
+    def looks(self):
+        """How often the tool was asked about sources."""
+        return sum("--version" not in line for line in self.asked())
+
+    def test_what_was_clean_is_not_looked_at_again(self):
+        self.compiles()
+        self.assertEqual(self.check("good", "good"), (True, ""))
+        self.assertEqual(self.check("good", "good"), (True, ""))
+        self.assertEqual(self.looks(), 1)
+        self.assertEqual(self.check("good", "good // another comment"), (True, ""))
+        self.assertEqual(self.looks(), 2)
+
+    def test_a_finding_is_looked_at_again(self):
+        self.compiles()
+        for _ in range(2):
+            self.assertEqual(self.check("bad"), (False, "error: y [bugprone-bad]\n"))
+        self.assertEqual(self.looks(), 2)
+
+    def test_without_a_compiler_all_is_looked_at(self):
+        for _ in range(2):
+            self.assertEqual(self.check("good"), (True, ""))
+        self.assertEqual(self.looks(), 2)
 
 
 if __name__ == "__main__":
