@@ -18,7 +18,11 @@ for program in "${programs[@]}"; do
     strip -o "$stage/programs/$(basename "$program")" "$program"
 done
 for library in "$build"/src/libweir.so.*; do
-    [ -L "$library" ] && cp -P "$library" "$stage/lib/" || strip --strip-unneeded -o "$stage/lib/$(basename "$library")" "$library"
+    if [ -L "$library" ]; then
+        cp -P "$library" "$stage/lib/"
+    else
+        strip --strip-unneeded -o "$stage/lib/$(basename "$library")" "$library"
+    fi
 done
 strip --strip-debug -o "$stage/source/libweir.a" "$build/src/libweir.a"
 

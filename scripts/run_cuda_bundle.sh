@@ -43,24 +43,29 @@ programs() {
     done
 }
 
+# one_file FILE: runs the tests of a file of the Python package's; its log is kept.
+one_file() {
+    timeout -k 10 400 python3 -m pytest -q -rs -p no:cacheprovider "$1" >"$logs/python-$(basename "$1" .py).log" 2>&1 </dev/null
+}
+export -f one_file
+
 # number WORD LINE: the number that stands before the word in pytest's last line.
 number() { grep -oE "[0-9]+ $1" <<<"$2" | grep -oE '^[0-9]+' || echo 0; }
 
 python() {
     local build=$here/build log counts bad
     python3 -m nanobind --version >/dev/null || return 1
-    cmake -S "$here/source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 \
+    if ! cmake -S "$here/source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 \
         -DWEIR_PREBUILT_LIBRARY="$here/source/libweir.a" -DWEIR_BUILD_{CLI,TESTS,BENCH,EXAMPLES}=OFF -DWEIR_BUILD_PYTHON=ON -DWEIR_INSTALL=OFF \
-        -DWEIR_WERROR=OFF -DPython_EXECUTABLE="$(command -v python3)" >"$logs/python-build.log" 2>&1 &&
-        cmake --build "$build" --target weir-python >>"$logs/python-build.log" 2>&1 || {
+        -DWEIR_WERROR=OFF -DPython_EXECUTABLE="$(command -v python3)" >"$logs/python-build.log" 2>&1 ||
+        ! cmake --build "$build" --target weir-python >>"$logs/python-build.log" 2>&1; then
         tail -n 20 "$logs/python-build.log"
         return 1
-    }
+    fi
     # Each file in a process of its own, as CTest runs them.
     rm -f "$logs"/python-test_*.log
     (cd "$here/source" && printf '%s\n' python/tests/test_*.py |
-        WEIR_TEST_DEVICE=cuda:0 PYTHONPATH=$build/python PYTHONDONTWRITEBYTECODE=1 xargs -P "$JOBS" -I '{}' bash -c \
-            'timeout -k 10 400 python3 -m pytest -q -rs -p no:cacheprovider {} >"$logs/python-$(basename {} .py).log" 2>&1 </dev/null')
+        WEIR_TEST_DEVICE=cuda:0 PYTHONPATH=$build/python PYTHONDONTWRITEBYTECODE=1 xargs -P "$JOBS" -I '{}' bash -c 'one_file {}')
     for log in "$logs"/python-test_*.log; do
         counts=$(tail -n 1 "$log")
         bad=$(($(number failed "$counts") + $(number error "$counts")))

@@ -217,8 +217,8 @@ def test_x7_arrays_of_jax_go_back_to_jax() -> None:
     jnp = package("jax.numpy")
     x = weir.asarray(jnp.arange(3.0))
     if x.device.kind == "cuda":
-        # `jnp.asarray` reads the CUDA Array Interface there, of which JAX takes no stream but its own; and its `from_dlpack` asks for
-        # capsules without a version, which cannot say that memory of JAX is read-only.
+        # `jnp.asarray` reads the CUDA Array Interface there, of which JAX takes only its own streams. Its `from_dlpack`
+        # asks for capsules without a version, which cannot say that memory of JAX is read-only.
         assert jnp.from_dlpack(x.copy()).tolist() == [0, 1, 2]
     else:
         assert jnp.asarray(x).tolist() == [0, 1, 2]
