@@ -25,7 +25,7 @@ def child(body):
     read, write = os.pipe()
     if (pid := os.fork()) == 0:
         import signal
-        signal.alarm(30)  # one that hangs is killed
+        signal.alarm(100)  # one that hangs is killed
         try:
             said = repr(body())
         except weir.StateError as error:
