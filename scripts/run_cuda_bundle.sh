@@ -80,6 +80,7 @@ python() {
         }
     done
     grep -hE '^SKIPPED ' "$logs"/python-test_*.log | sed 's/^SKIPPED \[[0-9]*\] [^ ]* //' | sort | uniq -c | sort -rn | head -n 12
+    return 0
 }
 
 # sanitizer_run NAME COMMAND...
