@@ -12,6 +12,7 @@ from __future__ import annotations
 import pathlib
 import re
 import sys
+from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What the tests of the Python package and of the command need.
@@ -50,10 +51,17 @@ def commands(text: str) -> list[tuple[str, list[str]]]:
     return found
 
 
-def programs() -> tuple[list[Program], dict[str, set[str]]]:
-    """The programs with tests of GoogleTest, and the other tests of CTest with what has to be built for them."""
+class Other(NamedTuple):
+    """Another test of CTest: what has to be built for it, and the script that it runs, if it is one."""
+
+    targets: set[str]
+    script: pathlib.Path | None = None
+
+
+def programs() -> tuple[list[Program], dict[str, Other]]:
+    """The programs with tests of GoogleTest, and the other tests of CTest by their names."""
     tests: list[Program] = []
-    others: dict[str, set[str]] = {}
+    others: dict[str, Other] = {}
     for listed in sorted((ROOT / "tests").rglob("CMakeLists.txt")):
         for call, words in commands(listed.read_text()):
             if call == "weir_add_test":
@@ -61,16 +69,18 @@ def programs() -> tuple[list[Program], dict[str, set[str]]]:
                 tests.append(Program(words[1], words[0], [file for file in files if file.is_file()]))
             elif words[0] == "NAME" and not words[1].endswith(".") and "COMMAND" in words:
                 command = words[words.index("COMMAND") + 1]
-                others[words[1]] = set() if "::" in command else {command, "weir_fake_mkl"}
+                scripts = [listed.parent / word.lstrip("/") for word in words if word.endswith("_test.py")]
+                there = next((script for script in scripts if script.is_file()), None)
+                others[words[1]] = Other(set() if "::" in command else {command, "weir_fake_mkl"}, there)
     for file in (ROOT / "python/tests").glob("test_*.py"):
-        others["python." + file.stem.removeprefix("test_")] = PYTHON
+        others["python." + file.stem.removeprefix("test_")] = Other(PYTHON, file)
     for file in (ROOT / "tests/cli").glob("*_test.py"):
-        others["cli." + file.stem.removesuffix("_test")] = COMMAND
+        others["cli." + file.stem.removesuffix("_test")] = Other(COMMAND, file)
     for call, words in commands((ROOT / "examples/CMakeLists.txt").read_text()):
         if call == "add_test" and not words[1].endswith("."):
-            others[words[1]] = {words[words.index("COMMAND") + 1]}
+            others[words[1]] = Other({words[words.index("COMMAND") + 1]})
     for file in (ROOT / "examples").glob("*.cpp"):
-        others.setdefault(f"example.{file.stem}", {f"example-{file.stem}"})
+        others.setdefault(f"example.{file.stem}", Other({f"example-{file.stem}"}))
     return tests, others
 
 
@@ -97,16 +107,15 @@ def chosen(name: str) -> tuple[set[str], set[str]]:
                     choose(program, suite)
                 elif name in (f"{suite}.{test}", test):
                     choose(program, suite, test)
-    for test, needed in others.items():
-        kind, _, stem = test.partition(".")
-        file = {"python": f"python/tests/test_{stem}.py", "cli": f"tests/cli/{stem}_test.py"}.get(kind)
-        is_it = name in (test, *needed)
-        if file is not None:
-            is_it |= names_file(name, ROOT / file) or (
-                name.startswith("test_") and re.search(rf"^\s*(async )?def {re.escape(name)}\(", (ROOT / file).read_text(), re.M) is not None
+    for test, other in others.items():
+        is_it = name in (test, *other.targets)
+        if other.script is not None:
+            has_function = rf"^\s*(async )?def {re.escape(name)}\("
+            is_it |= names_file(name, other.script) or (
+                name.startswith("test_") and re.search(has_function, other.script.read_text(), re.M) is not None
             )
         if is_it:
-            targets |= needed
+            targets |= other.targets
             patterns.add(re.escape(test))
     return targets, patterns
 

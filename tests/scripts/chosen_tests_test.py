@@ -40,6 +40,10 @@ class ChosenTests(unittest.TestCase):
         self.assertEqual(chosen_tests.chosen("example.kernel"), ({"example-kernel"}, {r"example\.kernel"}))
         self.assertIn("conformance-sparse", chosen_tests.chosen("conformance-sparse-pardiso")[0])
 
+    def test_a_script(self) -> None:
+        for name in ("scripts.tidy_test", "tests/scripts/tidy_test.py", "test_a_finding_is_looked_at_again"):
+            self.assertEqual(chosen_tests.chosen(name), (set(), {r"scripts\.tidy_test"}))
+
     def test_no_test(self) -> None:
         self.assertEqual(chosen_tests.chosen("nothing"), (set(), set()))
         self.assertEqual(chosen_tests.chosen(".*"), (set(), set()))
