@@ -6,6 +6,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 import tidy  # noqa: E402
@@ -79,6 +80,28 @@ class Tidy(unittest.TestCase):
         self.assertEqual(self.looks(), 1)
         self.assertEqual(self.check("good", "good // another comment"), (True, ""))
         self.assertEqual(self.looks(), 2)
+
+    def test_comments_and_macros_are_part_of_what_is_remembered(self):
+        """Without the comments, a source that lost its NOLINT would still count as clean."""
+        compiler = self.folder / "clang++"
+        compiler.write_text('#!/bin/sh\necho "$@" >> "$(dirname "$0")/compiled"\n')
+        compiler.chmod(0o755)
+        self.check("good")
+        words = (self.folder / "compiled").read_text().split()
+        self.assertLessEqual({"-Ihere", "-E", "-C", "-dD"}, set(words))
+
+    def test_another_version_of_the_tool_or_other_checks_look_again(self):
+        self.compiles()
+        source = self.folder / "source0.cpp"
+        source.write_text("good")
+        names = set()
+        with tempfile.TemporaryDirectory() as root, unittest.mock.patch.object(tidy, "ROOT", pathlib.Path(root)):
+            for version, checks in (("14", "one"), ("15", "one"), ("15", "another")):
+                self.tool.write_text(f"#!/bin/sh\necho version {version}\n")
+                (pathlib.Path(root) / ".clang-tidy").write_text(checks)
+                tidy.settings.cache_clear()
+                names.add(tidy.content(str(self.tool), source, ("-Ihere",)))
+        self.assertEqual(len(names - {None}), 3)
 
     def test_a_finding_is_looked_at_again(self):
         self.compiles()
