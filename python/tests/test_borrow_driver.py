@@ -12,6 +12,7 @@ import pytest
 import weir
 from cuda_driver import CudaDriver
 from eventually import eventually
+from weir import _borrow
 
 
 class Stream:
@@ -187,3 +188,39 @@ def test_x6_torch_is_asked_for_the_handle_of_its_stream(
         driver.open(gate)
     s.synchronize()
     assert bool(asked) == has_numbers
+
+
+def test_a13_the_stream_is_torchs_current_one_inside_alone(
+    driver: CudaDriver, cupys: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By `torch.cuda.stream` of an ExternalStream, on the stream's own device; restored after an exception, too."""
+    devices: list[int] = []
+
+    def external(ptr: int, device: int) -> Stream:
+        devices.append(device)
+        return Stream(ptr)
+
+    cuda = types.SimpleNamespace(
+        is_available=lambda: True,
+        is_initialized=lambda: True,
+        current_stream=lambda _: Stream.current,
+        ExternalStream=external,
+        stream=lambda one: one,
+    )
+    stand_in: Any = types.SimpleNamespace(cuda=cuda, _C=types.SimpleNamespace(), Tensor=OfTorch)
+    monkeypatch.setitem(sys.modules, "torch", stand_in)
+    monkeypatch.delitem(sys.modules, "cupy")
+    monkeypatch.setattr(_borrow, "_torch_has_cuda", False)
+    _borrow._stream_of_torch.cache_clear()
+    x = OfTorch(weir.zeros(100, "float32", device="cuda:0"))
+    weir.synchronize("cuda:0")
+    s = weir.Stream("cuda:0")
+    with weir.borrow(x, stream=s):
+        assert Stream.current.ptr == s.handle
+    assert Stream.current.ptr == cupys
+    with pytest.raises(KeyError), weir.borrow(x, stream=s):
+        raise KeyError("in the block")
+    assert Stream.current.ptr == cupys
+    assert Stream.entered == [s.handle, s.handle]
+    assert set(devices) == {0}
+    _borrow._stream_of_torch.cache_clear()
