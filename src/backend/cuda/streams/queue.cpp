@@ -168,6 +168,22 @@ std::shared_ptr<submission_queue> submission_queue::ordered_behind(point target)
     return is_behind ? theirs : nullptr;
 }
 
+/// Another thread is passing `at` on. Whether that is in its driver stream when this returns. A thread that would have to wait for the host
+/// otherwise, since other code puts work into this stream, waits for as long as that takes: there is no cycle, since `at` was enqueued before
+/// the operation ahead, and waits only for what was enqueued before it. A thread with other work to pass on waits for a moment only.
+bool submission_queue::await_entry(const submission_queue& theirs, epoch at) const noexcept {
+    const driver_stream& to = *theirs.driver_stream_;
+    const auto is_there = [&] { return to.submitted() >= at; };
+    const auto is_known = [&] { return is_there() || theirs.held_.load(std::memory_order_relaxed); };
+    const bool has_time = is_shared_.load(std::memory_order_relaxed) && helping == 0 &&
+                          observe::acting_for::current().at == 0 && to.is_reachable();
+    detail::interruptible* const answers = detail::interruptible::current();
+    while (!is_known() && !spin_until(is_known, has_time) && has_time && (answers == nullptr || answers->may_go_on())) {
+        std::this_thread::yield();
+    }
+    return is_there();
+}
+
 /// Whether `target` is in a driver stream: then `event` covers it.
 bool submission_queue::find_event(point target, event_ref& event) {
     const std::shared_ptr<submission_queue> theirs = submission_queues::find(target.timeline);
@@ -183,8 +199,7 @@ bool submission_queue::find_event(point target, event_ref& event) {
         theirs->flush(target);
         --helping;
     }
-    const auto is_there = [&] { return from.submitted() >= target.at; };
-    if (!is_there() && (theirs->held_.load(std::memory_order_relaxed) || !spin_until(is_there, false))) {
+    if (from.submitted() < target.at && !await_entry(*theirs, target.at)) {
         return false;
     }
     event = from.event_for_stream(target.at);
@@ -230,12 +245,10 @@ bool submission_queue::may_block_for(point target) noexcept {
 /// True if reached() is called once `at` is complete: from here on another thread may pass on what is ahead. False if the wait is over,
 /// perhaps because the calling thread blocked for it, as it does where other code puts work into the stream (rule O9).
 bool submission_queue::hold_until(timeline& line, epoch at) noexcept {
-    if (is_shared_.load(std::memory_order_relaxed) && may_block_for({line.number(), at}) &&
-        timeline_table::instance().host_wait_or_end({line.number(), at})) {
-        return false;
-    }
     held_.store(true, std::memory_order_relaxed);
-    if (line.wait(*this, at)) {
+    const bool is_over = is_shared_.load(std::memory_order_relaxed) && may_block_for({line.number(), at}) &&
+                         timeline_table::instance().host_wait_or_end({line.number(), at});
+    if (!is_over && line.wait(*this, at)) {
         return true;
     }
     held_.store(false, std::memory_order_relaxed);
@@ -257,7 +270,9 @@ bool submission_queue::pass_work_on(bool may_block) noexcept {
         task_threads::instance().schedule_surely(*this);
         return false;
     }
+    held_.store(true, std::memory_order_relaxed);
     run_ahead();
+    held_.store(false, std::memory_order_relaxed);
     return true;
 }
 

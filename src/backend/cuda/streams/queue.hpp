@@ -78,6 +78,7 @@ private:
     void pass_on(bool may_block) noexcept;
     [[nodiscard]] bool pass(point target) noexcept;
     [[nodiscard]] std::shared_ptr<submission_queue> ordered_behind(point target) const noexcept;
+    [[nodiscard]] bool await_entry(const submission_queue& theirs, epoch at) const noexcept;
     [[nodiscard]] bool find_event(point target, event_ref& event);
     [[nodiscard]] bool may_block_for(point target) noexcept;
     [[nodiscard]] bool hold_until(timeline& line, epoch at) noexcept;
@@ -143,7 +144,7 @@ private:
     /// Only Weir puts work into the stream, and the driver does not order it with other streams.
     std::atomic<bool> has_fast_path_;
     std::atomic<bool> unclaimed_{false};  ///< there are records and no thread passes them on
-    std::atomic<bool> held_{false};       ///< the operation ahead waits for something that is not in a driver stream
+    std::atomic<bool> held_{false};  ///< the operation ahead is host code, or waits for what is in no driver stream
     /// A claim failed, which may have left `former` owners in `fast_path_`; owned by the same thread as that.
     bool was_cancelled_ = false;
     bool host_waits_ = false;      ///< the operation ahead waits on the host; owned by the thread that passes on
