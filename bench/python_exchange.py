@@ -87,12 +87,15 @@ def on_the_cpu(np: Any) -> list[Row]:
 
 def on_cuda(device: weir.Device) -> list[Row]:
     torch, cupy, core = loaded("torch"), loaded("cupy"), loaded("cuda.core.utils")
+    has_torch = torch is not None and torch.cuda.is_available()
     w = weir.zeros(COUNT, "float32", device=device)
     s = weir.Stream(device)
     weir.captures("none")
     weir.synchronize(device)
     rows = [Row("weir.__dlpack__() CUDA", lambda: w.__dlpack__(max_version=(1, 0)), "")]
-    if torch is not None and torch.cuda.is_available():
+    # Its constructor is deprecated, and slower.
+    view = None if core is None else core.StridedMemoryView.from_dlpack
+    if has_torch:
         t, u = torch.zeros(COUNT, device="cuda"), torch.zeros(COUNT, device="cuda")
         rows += [
             Row("torch.__dlpack__() CUDA", lambda: t.__dlpack__(stream=-1), ""),
@@ -103,13 +106,25 @@ def on_cuda(device: weir.Device) -> list[Row]:
             # What of it are the switches of the packages' current streams, which are theirs.
             Row("the switches of a borrow, CUDA", lambda: _borrow._made_current(s).close(), ""),
         ]
+        peer = "torch.from_dlpack(torch) CUDA"
+        if view is not None:
+            peer = "StridedMemoryView(torch)"
+            rows += [
+                Row(peer, lambda: view(t, stream_ptr=-1), ""),
+                Row("StridedMemoryView(weir)", lambda: view(w, stream_ptr=-1), peer),
+            ]
+        rows += [Row("borrow of one of torch, CUDA", entered(t, stream=s), peer)]
     if cupy is not None:
         c = cupy.zeros(COUNT, "float32")
+        peer = "torch.from_dlpack(cupy)" if has_torch else ""
+        if view is not None:
+            peer = "StridedMemoryView(cupy)"
+            rows += [Row(peer, lambda: view(c, stream_ptr=-1), "")]
         rows += [
             Row("cupy.asarray(weir)", lambda: cupy.asarray(w), ""),
-            Row("weir.asarray(cupy)", lambda: weir.asarray(c), ""),
+            Row("weir.asarray(cupy)", lambda: weir.asarray(c), peer),
         ]
-        if torch is not None and torch.cuda.is_available():
+        if has_torch:
             rows += [
                 Row("torch.from_dlpack(cupy)", lambda: torch.from_dlpack(c), ""),
                 Row("cupy.from_dlpack(torch)", lambda: cupy.from_dlpack(t), ""),
@@ -120,12 +135,6 @@ def on_cuda(device: weir.Device) -> list[Row]:
                     "torch.from_dlpack(cupy)",
                 ),
             ]
-            if core is not None:
-                view = core.StridedMemoryView
-                rows += [
-                    Row("StridedMemoryView(torch)", lambda: view(t, stream_ptr=-1), ""),
-                    Row("StridedMemoryView(weir)", lambda: view(w, stream_ptr=-1), "StridedMemoryView(torch)"),
-                ]
     return rows
 
 

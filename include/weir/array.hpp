@@ -234,6 +234,9 @@ public:
     array(weir::buffer memory, weir::dtype type, const weir::shape& extents, std::span<const std::int64_t> strides,
           std::size_t offset);
 
+    /// Without elements and memory, for a device.
+    array(detail::passkey key, weir::dtype type, const weir::shape& extents, const weir::device& on);
+
     /// The host's address of the element with all indices 0: see buffer::data.
     [[nodiscard]] std::byte* data() const noexcept { return buffer_.data() + offset_; }
     /// The device's address of that element, for code that runs in a stream. What uses it must be declared in another way.
@@ -279,7 +282,6 @@ public:
     /// @}
 
 private:
-    friend array empty(const weir::shape& extents, weir::dtype type, const stream_ref& on, source_location where);
     void expect(weir::dtype wanted) const {
         if (wanted != dtype_) {
             refuse_type(wanted);

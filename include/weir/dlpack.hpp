@@ -105,6 +105,14 @@ using dlpack_tensor = std::unique_ptr<dlpack::managed_tensor_versioned, deleter>
 [[nodiscard]] WEIR_EXPORT dlpack_tensor to_dlpack(const array& x, std::vector<std::shared_ptr<package>> consumers = {},
                                                   const std::optional<dlpack::device>& as = std::nullopt);
 
+/// The same for a consumer that works on `to`: in addition `to` waits, on the device, for what conflicts, as `hand_over` says. `its` is the
+/// package that works on `to` now. Of what other threads enqueue meanwhile nothing is missed: it either comes before that wait, or after
+/// what the package puts into `to`. Does not block, unless rule O9 says so. Throws as `hand_over`, too. Rule X2.
+[[nodiscard]] WEIR_EXPORT dlpack_tensor to_dlpack(const array& x, const stream& to, std::shared_ptr<package> its,
+                                                  std::vector<std::shared_ptr<package>> others,
+                                                  const std::optional<dlpack::device>& as,
+                                                  source_location where = source_location::current());
+
 /// The array that a producer passes in, with the same memory; nothing is copied. With `from`, operations are ordered with that package's
 /// current stream at each use, as import_live says (rule X6). Without it, the producer promises to let go of the memory. If the tensor
 /// is read-only, an operation that declares a write to the array throws argument_error; that needs `from`. Does not block. Takes

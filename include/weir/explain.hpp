@@ -55,6 +55,9 @@ struct WEIR_EXPORT explanation {
     std::vector<std::string> pending;  ///< operations that are not complete: one line each, the earliest first
     /// Of a plan of a library call: which library does each phase, where, and whether the call blocks: one line each.
     std::vector<std::string> phases{};
+    /// Packages that share the array's memory now, and what they may do and how operations are ordered with it: one line each. None after an
+    /// exclusive import, and once a consumer has let go.
+    std::vector<std::string> shared_with{};
 
     /// The explanation as a text of some lines.
     [[nodiscard]] std::string to_string() const;

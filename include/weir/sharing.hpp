@@ -92,8 +92,9 @@ public:
     live_export(live_export&& other) noexcept;
     live_export& operator=(live_export&& other) noexcept;
     /// @}
-    /// As `end`: the package has let go. If that fails, because memory runs out or the package fails, the memory is kept for ever rather
-    /// than reused too early.
+    /// As `end`: the package has let go. If that fails, because memory runs out, the package fails, or its stream is being captured, memory
+    /// that was handed to another library goes into quarantine once it is dropped (rule L5), and operations are ordered with the package
+    /// until then. Other memory is kept for ever rather than reused too early.
     ~live_export();
 
     /// States that the package has used the memory up to now on `by` as well, or only there (`exclusive`): then the export has ended when

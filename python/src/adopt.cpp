@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "devices.hpp"
+#include "events.hpp"
 #include "interpreter.hpp"
 #include "reference.hpp"
 #include "weir/error.hpp"
@@ -32,13 +33,6 @@ std::uintptr_t handle_from(nb::handle number, nb::handle of) {
                              ": pass the driver's handle, or 0, 1 (the legacy default stream) or 2 (the thread's)");
     }
     return static_cast<std::uintptr_t>(value);
-}
-
-/// A number of Python's, or an object of NumPy or another package that stands for one. Arrays of one element convert to a number, too,
-/// and are excluded.
-bool is_integer(nb::handle argument) {
-    return PyIndex_Check(argument.ptr()) != 0 && PyBool_Check(argument.ptr()) == 0 &&
-           PySequence_Check(argument.ptr()) == 0;
 }
 
 std::optional<int> device_id_from(nb::handle argument) {
@@ -84,6 +78,11 @@ std::optional<foreign_stream> read(nb::handle argument) {
 
 }  // namespace
 
+bool is_integer(nb::handle argument) {
+    return PyIndex_Check(argument.ptr()) != 0 && PyBool_Check(argument.ptr()) == 0 &&
+           PySequence_Check(argument.ptr()) == 0;
+}
+
 stream adopt(nb::handle argument, std::optional<device> on, nb::handle owner) {
     if (nb::isinstance<stream>(argument)) {
         stream own = nb::cast<stream>(argument);
@@ -91,6 +90,10 @@ stream adopt(nb::handle argument, std::optional<device> on, nb::handle owner) {
             throw state_error(repr_of(argument) + " is closed: use another stream");
         }
         return own;
+    }
+    if (nb::isinstance<py_event>(argument)) {  // which has a handle as well
+        throw argument_type_error(repr_of(argument) +
+                                  " is no stream: pass the stream, and let it wait with stream.wait(event) first");
     }
     foreign_stream found;
     nb::object keep = nb::borrow(owner);

@@ -55,15 +55,24 @@ class interface_dict {
 public:
     explicit interface_dict(nb::handle x)
         : of_(x), whose_("the __cuda_array_interface__ of a " + package_name_of(x) + " array ") {
-        const nb::object said(x.attr("__cuda_array_interface__"));
+        const nb::object said = asked_of_package(x, "the CUDA Array Interface",
+                                                 [&] { return nb::object(x.attr("__cuda_array_interface__")); });
         if (PyDict_Check(said.ptr()) == 0) {
             throw exchange_error(whose_ + "is no dict");
         }
         said_ = nb::borrow<nb::dict>(said);
+    }
+
+    /// Throws exchange_error unless it says all that an array needs.
+    void expect_whole() const {
         for (const char* const key : {"shape", "typestr", "data", "version"}) {
             if (entry(key).is_none()) {
                 throw exchange_error(whose_ + "has no \"" + key + "\"");
             }
+        }
+        std::int64_t version = 0;
+        if (PyLong_Check(entry("version").ptr()) == 0 || !nb::try_cast(entry("version"), version) || version < 1) {
+            refuse("version", "a number such as 3");
         }
         if (!entry("mask").is_none()) {
             throw exchange_error(
@@ -136,6 +145,13 @@ public:
         }
         refuse("data", "(pointer, read-only)");
     }
+    /// The number of the CUDA device whose memory it is; 0 if it names no memory.
+    [[nodiscard]] int device_id() const {
+        if (entry("data").is_none()) {
+            return 0;
+        }
+        return released([address = data().first] { return exchange::cuda_device_of(address); });
+    }
     /// The stream that it names; nothing if it names none.
     [[nodiscard]] std::optional<stream> named_stream(const device& on) const {
         const nb::object named = entry("stream");
@@ -146,7 +162,12 @@ public:
             throw exchange_error(whose_ +
                                  "names stream 0, which the interface forbids: 1 is the legacy default stream");
         }
-        return adopt(named, on, of_);
+        // Without the array as owner: it would live as long as anything uses the stream. The import keeps it.
+        try {
+            return adopt(named, on, nb::none());
+        } catch (const argument_error& unknown) {
+            throw exchange_error(whose_ + "names the stream " + repr_of(named) + ": " + unknown.what());
+        }
     }
 
 private:
@@ -163,7 +184,7 @@ private:
 
 bool has_cuda_array_interface(nb::handle object) {
     static const attribute_name name("__cuda_array_interface__");
-    return attribute_of(object, name).is_valid();
+    return look_up_attribute(object, name).is_there;
 }
 
 void enter_from(const array& x, const stream& theirs, const source_location& where) {
@@ -172,8 +193,20 @@ void enter_from(const array& x, const stream& theirs, const source_location& whe
     }
 }
 
+stream stream_of_interface(nb::handle x) {
+    const interface_dict said(x);
+    const device on = released([id = said.device_id()] { return cuda(id); });
+    std::optional<stream> named = said.named_stream(on);
+    if (!named) {
+        throw argument_type_error("the __cuda_array_interface__ of this " + std::string(nb::inst_name(x).c_str()) +
+                                  " names no stream: pass the stream that its package works on");
+    }
+    return *std::move(named);
+}
+
 array from_interface(nb::handle x, bool exclusive, const source_location& where) {
     const interface_dict said(x);
+    said.expect_whole();
     auto made = std::make_unique<interface_tensor>(nb::borrow(x));
     dlpack::tensor& what = made->of.managed.what;
     const dtype type = said.type();
@@ -189,11 +222,12 @@ array from_interface(nb::handle x, bool exclusive, const source_location& where)
     what.data = first;
     made->of.managed.flags = read_only ? dlpack::read_only : 0;
     what.on.type = dlpack::device_type::cuda;
-    what.on.id = released([address = first] { return exchange::cuda_device_of(address); });
+    what.on.id = said.device_id();
     const device on = released([id = what.on.id] { return cuda(id); });
     // Version 2 names no stream: then it is the one that the package works on.
     std::optional<stream> theirs = said.named_stream(on);
-    const std::shared_ptr<package> from = theirs ? std::make_shared<exchange::stream_package>(*theirs) : package_of(x);
+    const std::shared_ptr<package> from =
+        theirs ? package_on_stream("work on the stream of an array", *theirs, said.entry("stream")) : package_of(x);
     const bool let_go = exclusive && !read_only;
     if (let_go && !theirs) {
         theirs = from->current_stream(on);

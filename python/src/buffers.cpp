@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "attributes.hpp"
 #include "ownership.hpp"
 #include "reference.hpp"
 #include "weir/detail/passkey.hpp"
@@ -45,7 +46,9 @@ std::optional<lent_buffer> lent_buffer::of(nb::handle object) {
     }
     try {
         return lent_buffer(object);
-    } catch (const nb::python_error&) {  // it lends nothing now
+    } catch (nb::python_error& raised) {  // it lends nothing now
+        raised.restore();
+        forget_raised();
         return std::nullopt;
     }
 }

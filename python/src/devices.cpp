@@ -90,6 +90,10 @@ device device_from(nb::handle argument) {
     if (nb::isinstance<device>(argument)) {
         return nb::cast<device>(argument);
     }
+    if (const nb::object name(nb::module_::import_("weir._packages").attr("device_name_of")(argument));
+        !name.is_none()) {
+        return device_named(name);
+    }
     throw argument_type_error("device is " + repr_of(argument) +
                               ": pass a weir.Device or a name such as \"cpu\", \"sim:0\" or \"cuda:0\"");
 }

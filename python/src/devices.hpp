@@ -33,6 +33,10 @@ void bind_events(nanobind::module_& m);
 /// Drops what the calling thread and its context remember: at the interpreter's exit.
 void forget_current_streams() noexcept;
 
+/// A number of Python's, or an object of NumPy or another package that stands for one. Arrays of one element convert to a number, too,
+/// and are excluded. Needs the GIL.
+[[nodiscard]] bool is_integer(nanobind::handle argument);
+
 /// Adopts a stream of another package or an integer. See `weir.adopt`.
 [[nodiscard]] stream adopt(nanobind::handle argument, std::optional<device> on, nanobind::handle owner);
 

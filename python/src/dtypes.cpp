@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "numpy.hpp"
 #include "weir/error.hpp"
@@ -43,8 +44,7 @@ dtype from_name(nb::handle text) {
     if (entry.name != text.ptr()) {
         const dtype found = look_up(text);
         Py_INCREF(text.ptr());
-        Py_XDECREF(entry.name);
-        entry = {text.ptr(), found};
+        Py_XDECREF(std::exchange(entry, {text.ptr(), found}).name);  // last: it may run code that looks here
     }
     return entry.means;
 }
@@ -71,9 +71,14 @@ dtype dtype_from(nb::handle argument) {
             return one.means;
         }
     }
-    throw argument_type_error("dtype is " + repr_of(argument) +
-                              ": pass a name such as \"float32\", a dtype of NumPy, ml_dtypes.bfloat16, or bool, int, "
-                              "float or complex");
+    if (const nb::object name(nb::module_::import_("weir._packages").attr("dtype_name_of")(argument));
+        !name.is_none()) {
+        return look_up(name);
+    }
+    throw argument_type_error(
+        "dtype is " + repr_of(argument) +
+        ": pass a name such as \"float32\", a dtype of NumPy, torch or JAX, ml_dtypes.bfloat16, or bool, int, "
+        "float or complex");
 }
 
 nb::object python_dtype(dtype type) {

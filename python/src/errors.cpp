@@ -102,9 +102,27 @@ void translate(const std::exception_ptr& thrown, void* /*unused*/) {
 
 }  // namespace
 
+nb::object exception_in(const nb::python_error& raised) {
+#if PY_VERSION_HEX >= 0x030C0000
+    return nb::borrow(raised.value());
+#else
+    PyObject* type = nb::borrow(raised.type()).release().ptr();
+    PyObject* value = nb::borrow(raised.value()).release().ptr();
+    PyObject* trace = nb::borrow(raised.traceback()).release().ptr();
+    PyErr_NormalizeException(&type, &value, &trace);
+    const nb::object kind = nb::steal(type);
+    nb::object made = nb::steal(value);
+    const nb::object traceback = nb::steal(trace);
+    if (traceback.is_valid()) {
+        PyException_SetTraceback(made.ptr(), traceback.ptr());
+    }
+    return made;
+#endif
+}
+
 void raise_exchange_error(const std::string& message, const nb::python_error& cause) {
     const nb::object made = nb::borrow(classes[exchange])(in_words_of_python(message.c_str()));
-    PyException_SetCause(made.ptr(), nb::borrow(cause.value()).release().ptr());
+    PyException_SetCause(made.ptr(), exception_in(cause).release().ptr());
     PyErr_SetObject(classes[exchange], made.ptr());
     throw nb::python_error();
 }

@@ -15,6 +15,9 @@ public:
     using argument_error::argument_error;
 };
 
+/// The exception, as Python code sees it: what C code raised may be its arguments alone until then. Needs the GIL.
+[[nodiscard]] nanobind::object exception_in(const nanobind::python_error& raised);
+
 /// Raises ExchangeError for what code of another package raised, which becomes its cause. Needs the GIL.
 [[noreturn]] void raise_exchange_error(const std::string& message, const nanobind::python_error& cause);
 /// Whether it is an exception of Weir's own.

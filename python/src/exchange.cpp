@@ -37,17 +37,48 @@ std::optional<device> wanted_device(nb::handle argument) {
     throw argument_error("weir has no device that DLPack names " + repr_of(argument));
 }
 
+namespace {
+
+/// What makes an array that `x`'s package does share, where the package is known to refuse some of its own.
+std::string mend_for(nb::handle x, const std::string& name) {
+    struct refused {
+        const char* asked;  ///< true of a tensor that torch refuses: an attribute, or a method without arguments
+        const char* mend;
+    };
+    constexpr refused of_torch[] = {{"requires_grad", "x.detach()"},   {"is_conj", "x.resolve_conj()"},
+                                    {"is_neg", "x.resolve_neg()"},     {"is_sparse", "x.to_dense()"},
+                                    {"is_sparse_csr", "x.to_dense()"}, {"is_mkldnn", "x.to_dense()"},
+                                    {"is_quantized", "x.dequantize()"}};
+    if (name == "torch") {
+        for (const refused& one : of_torch) {
+            nb::object answer = nb::getattr(x, one.asked, nb::none());
+            if (PyCallable_Check(answer.ptr()) != 0) {
+                answer = answer();
+            }
+            if (answer.is(Py_True)) {
+                return std::string("pass ") + one.mend;
+            }
+        }
+    }
+    return "make an array in " + name + " that it shares, such as a plain copy of numbers, and pass that";
+}
+
+}  // namespace
+
 void refuse_for_package(nb::handle x, const char* protocol, const nb::python_error& raised) {
     if (is_of_weir(raised) || !raised.matches(PyExc_Exception) || raised.matches(PyExc_MemoryError)) {
         throw raised;
     }
     const std::string name = package_name_of(x);
-    const std::string said = nb::str(raised.value()).c_str();
-    raise_exchange_error(name + " does not hand over its array by " + protocol + ": " +
-                             nb::inst_name(raised.value()).c_str() + (said.empty() ? "" : ", \"" + said + "\"") +
-                             "; make an array in " + name +
-                             " that it shares, such as a plain copy of numbers, and pass that",
+    const nb::object its = exception_in(raised);
+    const std::string said = nb::str(its).c_str();
+    raise_exchange_error(name + " does not hand over its array by " + protocol + ": " + nb::inst_name(its).c_str() +
+                             (said.empty() ? "" : ", \"" + said + "\"") + "; " + mend_for(x, name),
                          raised);
+}
+
+std::string text_of(const exchange::dlpack::device& one) {
+    return "(" + std::to_string(static_cast<std::int32_t>(one.type)) + ", " + std::to_string(one.id) + ")";
 }
 
 std::string interface_name_of(dtype type) {

@@ -25,6 +25,14 @@ inline constexpr const char* used_plain_name = "used_dltensor";
 inline constexpr const char* used_versioned_name = "used_dltensor_versioned";
 /// @}
 
+/// Whether streams of a CUDA device order what is done to memory there.
+[[nodiscard]] inline bool is_on_cuda(const exchange::dlpack::device& on) noexcept {
+    return on.type == exchange::dlpack::device_type::cuda || on.type == exchange::dlpack::device_type::cuda_managed;
+}
+
+/// "(2, 0)".
+[[nodiscard]] std::string text_of(const exchange::dlpack::device& one);
+
 /// The attribute of an array's class, and the capsule in it: DLPack's C exchange table.
 inline constexpr const char* table_attribute = "__dlpack_c_exchange_api__";
 inline constexpr const char* table_name = "dlpack_exchange_api";
@@ -60,6 +68,8 @@ void await_for_host(const array& x, exchange_record how, const source_location& 
 /// The same memory, as an object's `__cuda_array_interface__` says it, versions 2 and 3 (rule X3). The interface has no owner:
 /// the object is kept. Throws exchange_error.
 [[nodiscard]] array from_interface(nanobind::handle object, bool exclusive, const source_location& where);
+/// The stream that an object's `__cuda_array_interface__` names. Throws argument_type_error if it names none, exchange_error.
+[[nodiscard]] stream stream_of_interface(nanobind::handle object);
 /// What the producer did before comes before what Weir does (rule X6): it is in that stream.
 void enter_from(const array& x, const stream& theirs, const source_location& where);
 

@@ -55,8 +55,9 @@ exchange::dlpack_tensor tensor_of(const array& x, const source_location& where) 
         note_exchange(x.buffer(), {exchange_protocol::dlpack_table, true, false, false});
         return made;
     }
+    exchange::dlpack_tensor made = released([&] { return exchange::to_dlpack(x, {host_consumer()}); });
     await_for_host(x, {exchange_protocol::dlpack_table, true, false, false}, where);
-    return released([&] { return exchange::to_dlpack(x, {host_consumer()}); });
+    return made;
 }
 
 int from_object(void* object, dlpack::managed_tensor_versioned** made) {
@@ -76,7 +77,7 @@ array array_of(exchange::dlpack_tensor tensor, const source_location& where) {
     }
     exchange::dlpack_tensor taken = owned_by_python(tensor.release());
     std::shared_ptr<package> from = package_named("the producer of a tensor");
-    if (taken->version.major == 1 && taken->what.on.type == dlpack::device_type::cuda && taken->what.on.id >= 0) {
+    if (taken->version.major == 1 && is_on_cuda(taken->what.on) && taken->what.on.id >= 0) {
         const device on = released([&] { return cuda(taken->what.on.id); });
         from = std::make_shared<exchange::stream_package>(current_in_context(on));
     }
@@ -98,7 +99,7 @@ int to_object(dlpack::managed_tensor_versioned* from, void** made) {
 int current_work_stream(dlpack::device_type type, std::int32_t id, void** handle) {
     return for_c_caller([&] {
         *handle = nullptr;
-        if (type != dlpack::device_type::cuda && type != dlpack::device_type::cuda_managed) {
+        if (!is_on_cuda({type, id})) {
             if (!exchange::device_of({type, id})) {
                 throw exchange_error("weir has no device of DLPack's type " +
                                      std::to_string(static_cast<std::int32_t>(type)) + " with the number " +

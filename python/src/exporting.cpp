@@ -95,62 +95,37 @@ void expect_no_stream(const array& x, nb::handle on_stream) {
     if (on_stream.is_none()) {
         return;
     }
-    std::int64_t number = 0;
-    if (PyLong_CheckExact(on_stream.ptr()) != 0 && nb::try_cast(on_stream, number) && number == -1) {
-        return;
+    if (is_integer(on_stream)) {
+        std::int64_t number = 0;
+        const nb::object whole = nb::steal(PyNumber_Index(on_stream.ptr()));
+        if (whole.is_valid() && nb::try_cast(whole, number) && number == -1) {
+            return;
+        }
+        PyErr_Clear();
     }
-    throw argument_error("__dlpack__(stream=" + repr_of(on_stream) + ") of " + x.to_string() +
-                         ": on the CPU no stream of the consumer's can be waited for; pass None or -1");
+    throw argument_error("__dlpack__(stream=" + repr_of(on_stream) + ") of " + x.to_string() + ": on " +
+                         std::string(x.device().kind() == device_kind::sim ? "simulated devices" : "the CPU") +
+                         " no stream of the consumer's can be waited for; pass None or -1");
 }
 
-/// A consumer that is known by the handle of its stream alone. The handle is looked up at each use (rule S5): the consumer may
-/// destroy the stream, and then has none that Weir knows.
-class consumer_by_handle final : public package {
-public:
-    explicit consumer_by_handle(const stream& of)
-        : on_(of.device()), native_(released([&] { return native_stream{of.handle()}; })) {}
-
-    [[nodiscard]] std::string_view name() const noexcept override { return "a consumer with a stream"; }
-    [[nodiscard]] std::optional<stream> current_stream(device of) override {
-        if (of != on_) {
-            return std::nullopt;
-        }
-        try {
-            return stream::adopt(native_, of);
-        } catch (const argument_error&) {  // there is no such stream any more
-            return std::nullopt;
-        }
-    }
-
-private:
-    device on_;
-    native_stream native_;
-};
-
-/// The consumer that gave a stream which no package works on now that Weir can ask. An object keeps its stream, and the default
-/// streams stay; another integer keeps nothing.
-std::shared_ptr<package> consumer_on(const stream& theirs, nb::handle given) {
-    std::int64_t number = 0;
-    if (PyLong_Check(given.ptr()) != 0 && nb::try_cast(given, number) && number > 2) {
-        return std::make_shared<consumer_by_handle>(theirs);
-    }
-    return std::make_shared<exchange::stream_package>(theirs);
-}
-
-/// Has the consumer's stream wait for what conflicts, as the array API's standard says for CUDA (rule X2). Returns the packages that may
-/// use the memory from then on: those that Weir can ask for their current stream, and, if none of them works on that stream now, the
+/// The tensor for a consumer whose stream waits for what conflicts, as the array API's standard says for CUDA (rule X2). The packages that
+/// may use the memory from then on are those that Weir can ask for their current stream and, if none of them works on that stream now, the
 /// stream itself.
-std::vector<std::shared_ptr<package>> hand_to_consumer(const array& x, nb::handle on_stream,
-                                                       const source_location& where) {
+exchange::dlpack_tensor tensor_for(const array& x, nb::handle on_stream, const std::optional<dlpack::device>& as,
+                                   const source_location& where) {
     std::vector<std::shared_ptr<package>> consumers = packages_with_streams();
     nb::object handle = nb::borrow(on_stream);
     if (on_stream.is_none()) {
         handle = nb::int_(1);
-    } else if (PyLong_Check(on_stream.ptr()) != 0) {
+    } else if (is_integer(on_stream)) {
+        handle = nb::steal(PyNumber_Index(on_stream.ptr()));
+        if (!handle.is_valid()) {
+            nb::raise_python_error();
+        }
         int beyond = 0;
-        const long long number = PyLong_AsLongLongAndOverflow(on_stream.ptr(), &beyond);
+        const long long number = PyLong_AsLongLongAndOverflow(handle.ptr(), &beyond);
         if (number == -1 && beyond == 0) {
-            return consumers;
+            return released([&] { return exchange::to_dlpack(x, std::move(consumers), as); });
         }
         if (number <= 0 && beyond <= 0) {
             throw argument_error(
@@ -160,16 +135,16 @@ std::vector<std::shared_ptr<package>> hand_to_consumer(const array& x, nb::handl
         }
     }
     const stream theirs = adopt(handle, x.device(), nb::none());
-    std::shared_ptr<package> unknown = consumer_on(theirs, handle);
+    std::shared_ptr<package> unknown = package_on_stream("a consumer with a stream", theirs, handle);
     return released([&] {
-        exchange::hand_over(x, theirs, may_write(x), where);
-        const bool is_of_one =
-            std::any_of(consumers.begin(), consumers.end(),
-                        [&](const std::shared_ptr<package>& one) { return one->current_stream(x.device()) == theirs; });
-        if (!is_of_one) {
-            consumers.push_back(std::move(unknown));
+        const auto its = std::find_if(consumers.begin(), consumers.end(), [&](const std::shared_ptr<package>& one) {
+            return one->current_stream(x.device()) == theirs;
+        });
+        if (its != consumers.end()) {
+            unknown = std::move(*its);
+            consumers.erase(its);
         }
-        return std::move(consumers);
+        return exchange::to_dlpack(x, theirs, std::move(unknown), std::move(consumers), as, where);
     });
 }
 
@@ -219,10 +194,6 @@ std::optional<dlpack::device> dl_device_from(nb::handle argument) {
         refuse_type(argument, "dl_device", "DLPack's (type, id), or None");
     }
     return dlpack::device{static_cast<dlpack::device_type>(number(0)), number(1)};
-}
-
-std::string text_of(const dlpack::device& one) {
-    return "(" + std::to_string(static_cast<std::int32_t>(one.type)) + ", " + std::to_string(one.id) + ")";
 }
 
 /// The array as memory of a DLPack device, if that reaches it. Throws exchange_error if this machine has no such device.
@@ -285,21 +256,21 @@ nb::object to_dlpack(const array& self, nb::handle on_stream, nb::handle max_ver
         seen = copied_to(self, wanted, where);
     }
     const array& x = *seen;
-    std::vector<std::shared_ptr<package>> consumers;
     exchange_record how{exchange_protocol::dlpack, true, is_copy, false};
+    exchange::dlpack_tensor tensor;
     if (x.device().kind() == device_kind::cuda) {
-        consumers = hand_to_consumer(x, on_stream, where);
+        tensor = tensor_for(x, on_stream, wanted, where);
         note_exchange(x.buffer(), how);
     } else {
         expect_no_stream(x, on_stream);
+        // Shared before it is waited for: what other threads enqueue meanwhile is over when their calls return.
+        tensor = released([&] { return exchange::to_dlpack(x, {host_consumer()}, wanted); });
         await_for_host(x, how, where);
-        consumers.push_back(host_consumer());
     }
     if (is_copy) {
         how.host_blocked = last_exchange(x.buffer()).host_blocked;
         note_exchange(self.buffer(), how);
     }
-    exchange::dlpack_tensor tensor = released([&] { return exchange::to_dlpack(x, std::move(consumers), wanted); });
     if (is_copy) {
         tensor->flags |= dlpack::is_copied;
     }
@@ -336,22 +307,25 @@ const interface_side& interface_side_of(const device& on) {
 /// Version 3, for CUDA devices. Consumers wait for its stream. Since the interface does not say when a consumer's work ends, the packages
 /// that Weir can ask are tied to the memory for as long as it lives.
 nb::object cuda_array_interface(const array& self) {
-    if (self.device().kind() != device_kind::cuda) {
-        PyErr_SetString(
-            PyExc_AttributeError,
-            ("__cuda_array_interface__: " + in_words_of_python(self.to_string()) + " is not on a CUDA device").c_str());
+    // Consumers ask hasattr(), which passes on every other exception.
+    const auto has_none = [&](const std::string& why) {
+        PyErr_SetString(PyExc_AttributeError,
+                        ("__cuda_array_interface__: " + in_words_of_python(self.to_string()) + why).c_str());
         nb::raise_python_error();
+    };
+    if (self.device().kind() != device_kind::cuda) {
+        has_none(" is not on a CUDA device");
+    }
+    if (interface_name_of(self.dtype()).empty()) {
+        has_none(" has elements that the interface does not have: use DLPack (from_dlpack)");
     }
     const source_location where = here();
-    if (interface_name_of(self.dtype()).empty()) {
-        throw exchange_error("the CUDA Array Interface has no " + name_of(self.dtype()) + ": use DLPack (from_dlpack)");
-    }
     const interface_side& side = interface_side_of(self.device());
     const stream& by = side.by;
-    std::vector<std::shared_ptr<package>> consumers = packages_with_streams();
-    consumers.push_back(side.as_package);
+    const std::vector<std::shared_ptr<package>> consumers = packages_with_streams();
     const bool writes = may_write(self);
     released([&] {
+        exchange::share_for_good(self, {side.as_package}, writes);  // first, so that no other thread's work is missed
         exchange::hand_over(self, by, writes, where);
         exchange::share_for_good(self, consumers, writes);
     });

@@ -77,6 +77,7 @@ exchange::dlpack_tensor readable(dlpack::managed_tensor_versioned* made) {
 
 /// Takes what is in a capsule, which cannot be taken again. Its deleter needs the GIL. Throws exchange_error.
 exchange::dlpack_tensor taken_from(nb::handle capsule, const std::string& package = {}) {
+    const nb::ft_object_guard alone(capsule);  // where there is no GIL, two threads may ask
     if (PyCapsule_IsValid(capsule.ptr(), versioned_name) != 0) {
         exchange::dlpack_tensor taken = readable(
             static_cast<dlpack::managed_tensor_versioned*>(PyCapsule_GetPointer(capsule.ptr(), versioned_name)));
@@ -89,7 +90,8 @@ exchange::dlpack_tensor taken_from(nb::handle capsule, const std::string& packag
         as.what = what->what;
         as.flags = is_immutable(package) ? dlpack::read_only : 0;
         PyCapsule_SetName(capsule.ptr(), used_plain_name);
-        return exchange::dlpack_tensor(&(new imported(as, deleting(what)))->managed);
+        nb::object owner = deleting(what);
+        return exchange::dlpack_tensor(&(new imported(as, std::move(owner)))->managed);
     }
     const char* const name = PyCapsule_CheckExact(capsule.ptr()) != 0 ? PyCapsule_GetName(capsule.ptr()) : nullptr;
     PyErr_Clear();
@@ -127,11 +129,17 @@ dlpack::device producers_device(nb::handle x) {
                              ", not (type, id)");
     }
     // The id of a CPU is of no importance, and some producers give none.
-    return {static_cast<dlpack::device_type>(*type), number(1).value_or(0)};
+    const dlpack::device on{static_cast<dlpack::device_type>(*type), number(1).value_or(0)};
+    if (is_on_cuda(on) && on.id < 0) {
+        throw exchange_error("__dlpack_device__() of a " + package_name_of(x) + " array gives " + repr_of(answer) +
+                             ": CUDA devices have numbers from 0");
+    }
+    return on;
 }
 
 /// Asks a producer for a capsule: first for one with a version, then without that keyword if the producer does not know it, which
-/// array-api-strict says by a NotImplementedError where its NumPy has no such keyword.
+/// array-api-strict says by a NotImplementedError where its NumPy has no such keyword; at last without any keyword, which means the legacy
+/// default stream.
 /// `on_stream`: of a producer with streams, the handle of the stream that is to see its work.
 nb::object capsule_of(nb::handle x, const nb::object& on_stream) {
     static const attribute_name name("__dlpack__");
@@ -144,11 +152,15 @@ nb::object capsule_of(nb::handle x, const nb::object& on_stream) {
     const bool names_stream = !on_stream.is_none();
     nb::object made =
         nb::steal(PyObject_VectorcallMethod(name.get(), arguments, 1, names_stream ? new_names : new_name));
+    PyObject* const older[] = {x.ptr(), on_stream.ptr()};
     if (!made.is_valid() &&
         (PyErr_ExceptionMatches(PyExc_TypeError) != 0 || PyErr_ExceptionMatches(PyExc_NotImplementedError) != 0)) {
         PyErr_Clear();
-        PyObject* const older[] = {x.ptr(), on_stream.ptr()};
         made = nb::steal(PyObject_VectorcallMethod(name.get(), older, 1, names_stream ? old_names : nullptr));
+    }
+    if (!made.is_valid() && names_stream && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
+        PyErr_Clear();
+        made = nb::steal(PyObject_VectorcallMethod(name.get(), older, 1, nullptr));
     }
     if (!made.is_valid()) {
         asked_of_package(x, "DLPack", [] { nb::raise_python_error(); });
@@ -173,11 +185,13 @@ bool needs_its_method(nb::handle x, bool is_torch) {
     }
     static const attribute_name is_neg("is_neg");
     static const attribute_name requires_grad("requires_grad");
-    if (is_true(PyObject_CallMethodNoArgs(x.ptr(), is_neg.get()))) {
+    const nb::object negative = attribute_of(x, is_neg);  // a torch of long ago has none
+    if (negative.is_valid() && is_true(PyObject_CallNoArgs(negative.ptr()))) {
         throw exchange_error(
             "the tensor of torch has the negative bit: its elements are not those in its memory; pass x.resolve_neg()");
     }
-    return is_true(PyObject_GetAttr(x.ptr(), requires_grad.get()));
+    const nb::object is_recorded = attribute_of(x, requires_grad);
+    return is_recorded.is_valid() && nb::cast<bool>(is_recorded);
 }
 
 /// Whether torch refuses the tensor in `__dlpack__`, and overlooks in its table that the elements are not those in its memory: the
@@ -194,7 +208,7 @@ bool is_conjugate(nb::handle x, bool is_torch, const dlpack::managed_tensor_vers
 exchange::dlpack_tensor tensor_by(const dlpack::exchange_table& table, nb::handle x) {
     dlpack::managed_tensor_versioned* made = nullptr;
     if (table.from_object == nullptr || table.from_object(x.ptr(), &made) != 0 || made == nullptr) {
-        PyErr_Clear();
+        forget_raised();
         return nullptr;
     }
     return readable(made);
@@ -228,12 +242,25 @@ array imported_here(exchange::dlpack_tensor tensor, std::shared_ptr<package> fro
                          is_the_hosts ? where.of_hosts() : where.get());
 }
 
+/// Calls `make`, which makes an array of what a producer said. What Weir refuses of that is an ExchangeError that names the package.
+template <class Make>
+auto in_the_name_of(const std::string& package, Make&& make) {
+    try {
+        return make();
+    } catch (const exchange_error& refused) {
+        throw exchange_error("what " + package + " hands over by DLPack is refused: " + refused.what());
+    } catch (const argument_error& refused) {
+        throw exchange_error("what " + package + " hands over by DLPack is refused: " + refused.what());
+    }
+}
+
 /// The same memory by the table of the producer's class. The tensor is ordered with the producer's current work stream: it is tied to
 /// that stream or, as an exclusive import, comes after it.
 array from_table(exchange::dlpack_tensor tensor, const std::shared_ptr<package>& producer, bool exclusive,
                  place& where) {
     const bool let_go = exclusive && (tensor->flags & dlpack::read_only) == 0;
-    array made = imported_here(std::move(tensor), let_go ? nullptr : producer, where);
+    array made = in_the_name_of(std::string(producer->name()),
+                                [&] { return imported_here(std::move(tensor), let_go ? nullptr : producer, where); });
     if (let_go && made.buffer()) {
         if (const std::optional<stream> theirs = producer->current_stream(made.device())) {
             enter_from(made, *theirs, where.get());
@@ -276,7 +303,7 @@ std::optional<array> from_sycl(nb::handle x, const std::string& name, std::optio
     } else if (!is_copy || (tensor->flags & dlpack::read_only) != 0) {
         producer = package_named(name);
     }
-    array made = imported_here(false, std::move(tensor), producer, where.get());
+    array made = in_the_name_of(name, [&] { return imported_here(false, std::move(tensor), producer, where.get()); });
     note_exchange(made.buffer(), {exchange_protocol::dlpack, false, is_copy, false});
     return made;
 }
@@ -289,14 +316,17 @@ array from_producer(nb::handle x, bool exclusive, std::optional<bool> copied, pl
             return *std::move(own);  // with its history
         }
     }
-    const array_class* const known = is_capsule ? nullptr : array_class_of(x);
-    const std::string its_name = known != nullptr ? std::string() : package_name_of(x);
+    const std::shared_ptr<const array_class> known = is_capsule ? nullptr : array_class_of(x);
+    const std::string its_name = known != nullptr ? std::string()
+                                 : is_capsule     ? std::string("the producer of a capsule")
+                                                  : package_name_of(x);
     const std::string& name = known != nullptr ? known->name : its_name;
     const bool is_torch = name == "torch";
     const std::shared_ptr<package> producer = known != nullptr ? known->of : package_named(name);
     const dlpack::exchange_table_header* const header = known != nullptr ? known->table : table_header_of(x);
+    const bool by_method = !is_capsule && needs_its_method(x, is_torch);
     if (const dlpack::exchange_table* const table = header == nullptr ? nullptr : exchange::readable_table(header);
-        table != nullptr && !needs_its_method(x, is_torch)) {
+        table != nullptr && !by_method) {
         if (exchange::dlpack_tensor tensor = tensor_by(*table, x); tensor && !is_conjugate(x, is_torch, *tensor)) {
             if (known == nullptr) {
                 ask_by_table(name, *table);
@@ -312,15 +342,16 @@ array from_producer(nb::handle x, bool exclusive, std::optional<bool> copied, pl
     // default stream.
     std::optional<stream> asked_with;
     bool is_tied_to_it = false;
+    dlpack::device its;
     if (!is_capsule) {
-        const dlpack::device its = producers_device(x);
+        its = producers_device(x);
         if (its.type == oneapi) {
             if (std::optional<array> made = from_sycl(x, name, copied, where)) {
                 return *std::move(made);
             }
         }
-        if (its.type == dlpack::device_type::cuda || its.type == dlpack::device_type::cuda_managed) {
-            const device on = released([&] { return cuda(its.id); });
+        if (is_on_cuda(its)) {
+            const device on = in_the_name_of(name, [&] { return released([&] { return cuda(its.id); }); });
             asked_with = producer->current_stream(on);
             is_tied_to_it = asked_with.has_value() && !exclusive;
             if (!asked_with) {
@@ -334,8 +365,15 @@ array from_producer(nb::handle x, bool exclusive, std::optional<bool> copied, pl
         handle = nb::int_(number == 0 ? 1 : number);  // 0 is forbidden there, and 1 is the same stream
     }
     exchange::dlpack_tensor tensor = is_capsule ? taken_from(x) : taken_from(capsule_of(x, handle), name);
+    if (const dlpack::device& on = tensor->what.on;
+        !is_capsule && tensor->version.major == 1 &&
+        (is_on_cuda(on) != is_on_cuda(its) || (is_on_cuda(on) && on.id != its.id))) {
+        throw exchange_error("__dlpack_device__() of a " + name + " array says " + text_of(its) +
+                             ", and its tensor is on " + text_of(on) + ": its package has to say the same in both");
+    }
     const bool read_only = (tensor->flags & dlpack::read_only) != 0;
-    array made = imported_here(std::move(tensor), exclusive && !read_only ? nullptr : producer, where);
+    array made = in_the_name_of(
+        name, [&] { return imported_here(std::move(tensor), exclusive && !read_only ? nullptr : producer, where); });
     if (asked_with && !is_tied_to_it) {
         enter_from(made, *asked_with, where.get());
     }
@@ -377,12 +415,26 @@ nb::object from_lent(nb::handle x, bool exclusive, place& where) {
     return new_object<array>(*std::move(made));
 }
 
+/// Whether the exception that is being handled says that an array cannot be exchanged in the way that was tried, whether its package
+/// raised it or Weir. Needs the GIL, in a catch block.
+bool is_refusal() noexcept {
+    try {
+        throw;
+    } catch (const nb::python_error& raised) {
+        return raised.matches(PyExc_BufferError);
+    } catch (const exchange_error&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
 /// The same memory by DLPack; by the CUDA Array Interface where the package does not hand over by DLPack.
 array from_producer_or_interface(nb::handle x, bool exclusive, std::optional<bool> copied, place& where) {
     try {
         return from_producer(x, exclusive, copied, where);
-    } catch (const nb::python_error& refused) {
-        if (!refused.matches(PyExc_BufferError) || !has_cuda_array_interface(x)) {
+    } catch (...) {
+        if (!is_refusal() || !has_cuda_array_interface(x)) {
             throw;
         }
     }
@@ -411,9 +463,9 @@ nb::object from_known(nb::handle x, const array_class& known, bool exclusive, st
     }
     try {
         return new_object<array>(from_producer_or_interface(x, exclusive, copied, where));
-    } catch (const nb::python_error& refused) {
+    } catch (...) {
         // Before version 2 NumPy's capsules cannot say that memory is read-only.
-        if (!known.is_plain_numpy || !refused.matches(PyExc_BufferError)) {
+        if (!known.is_plain_numpy || !is_refusal()) {
             throw;
         }
         nb::object made = from_lent(x, exclusive, where);
@@ -434,7 +486,7 @@ std::optional<array> view_for(const array& x, const device& other) {
 /// The same memory, by whichever protocol of arrays the object has; no object where it has none, or where only a copy can have the
 /// elements.
 nb::object from_array_of_package(nb::handle x, bool exclusive, std::optional<bool> copied, place& where) {
-    if (const array_class* const known = array_class_of(x)) {
+    if (const std::shared_ptr<const array_class> known = array_class_of(x)) {
         return from_known(x, *known, exclusive, copied, where);
     }
     if (nb::isinstance<array>(x)) {
@@ -572,9 +624,9 @@ nb::object array_of_package(nb::handle x, const source_location& where) {
     place known_place(where);
     try {
         return from_array_of_package(x, false, std::nullopt, known_place);
-    } catch (const nb::python_error& refused) {
+    } catch (...) {
         // Some packages give their elements to NumPy only: JAX those of an array on several devices.
-        if (!refused.matches(PyExc_BufferError) || !numpy::gets_elements(x)) {
+        if (!is_refusal() || has_arrow(x) || !numpy::gets_elements(x)) {
             throw;
         }
     }
@@ -601,6 +653,8 @@ nb::object shared_array_for(const char* what, nb::handle x, const source_locatio
 }
 
 void bind_importing(nb::module_& m) {
+    m.def("_stream_of_interface", stream_of_interface, nb::arg("x"),
+          nb::sig("def _stream_of_interface(x: object) -> Stream"));
     m.def(
         "from_dlpack", from_dlpack, nb::arg("x").none(), nb::kw_only(), nb::arg("device").none() = nb::none(),
         nb::arg("copy").none() = nb::none(), nb::arg("stream").none() = nb::none(),

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "errors.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
@@ -101,7 +102,7 @@ int status_of(nb::python_error& raised) {
         return interrupted_status;
     }
     const nb::object code =
-        raised.matches(PyExc_SystemExit) ? nb::getattr(raised.value(), "code", nb::none()) : nb::object();
+        raised.matches(PyExc_SystemExit) ? nb::getattr(exception_in(raised), "code", nb::none()) : nb::object();
     if (code.is_valid() && (code.is_none() || PyLong_Check(code.ptr()) != 0)) {
         return code.is_none() ? 0 : nb::cast<int>(code);
     }

@@ -81,7 +81,12 @@ struct nested_numbers {
         }
         is_complete_ = is_complete_ || length == 0;
         for (Py_ssize_t i = 0; i < length; ++i) {
-            if (!add(PySequence_Fast_GET_ITEM(items.ptr(), i), depth + 1)) {
+            // The code of a number may change the list that it is in.
+            if (PySequence_Fast_GET_SIZE(items.ptr()) != length) {
+                refuse();
+            }
+            const nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(items.ptr(), i));
+            if (!add(item, depth + 1)) {
                 return false;
             }
         }

@@ -49,7 +49,8 @@ exchange::dlpack_tensor owned_by_python(dlpack::managed_tensor_versioned* of) {
     if (of->version.major == 1) {  // of other versions nothing else may be read
         as = *of;
     }
-    return exchange::dlpack_tensor(&(new imported(as, deleting(of)))->managed);
+    nb::object owner = deleting(of);
+    return exchange::dlpack_tensor(&(new imported(as, std::move(owner)))->managed);
 }
 
 const dlpack::exchange_table_header* table_header_of(nb::handle object) {

@@ -12,7 +12,7 @@
 namespace weir::python {
 
 /// A capsule that calls the deleter of what a producer's capsule held. It calls the deleter with the GIL, since the deleter may run
-/// Python code.
+/// Python code. If this throws, it has been called.
 template <class Managed>
 nb::object deleting(Managed* what) {
     PyObject* const made = PyCapsule_New(what, "weir.imported", [](PyObject* self) {
@@ -22,7 +22,11 @@ nb::object deleting(Managed* what) {
         }
     });
     if (made == nullptr) {
-        nb::raise_python_error();
+        const nb::python_error no_memory;
+        if (what->deleter != nullptr) {
+            what->deleter(what);
+        }
+        throw no_memory;
     }
     return nb::steal(made);
 }

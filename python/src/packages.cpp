@@ -19,7 +19,9 @@
 #include "interpreter.hpp"
 #include "numpy.hpp"
 #include "reference.hpp"
+#include "weir/borrow.hpp"
 #include "weir/detail/mutex.hpp"
+#include "weir/error.hpp"
 
 namespace weir::python {
 
@@ -76,7 +78,7 @@ private:
             return std::nullopt;
         }
         if (table->current_work_stream(exchange::dlpack::device_type::cuda, of.id(), &handle) != 0) {
-            PyErr_Clear();
+            forget_raised();
             return std::nullopt;
         }
         return released([&] { return stream::adopt(native_stream{handle}, of); });
@@ -99,7 +101,7 @@ private:
         const nb::object number = nb::steal(PyObject_CallOneArg(ask.ptr(), nb::int_(of.id()).ptr()));
         void* const handle = number.is_valid() ? PyLong_AsVoidPtr(number.ptr()) : nullptr;
         if (PyErr_Occurred() != nullptr) {
-            PyErr_Clear();
+            forget_raised();
             return std::nullopt;
         }
         return released([&] { return stream::adopt(native_stream{handle}, of); });
@@ -185,6 +187,31 @@ void ask_by_table(const std::string& name, const exchange::dlpack::exchange_tabl
 
 namespace {
 
+/// A package that is known by the handle of its stream alone. The handle is looked up at each use (rule S5): the package may destroy the
+/// stream, and then has none that Weir knows.
+class package_by_handle final : public package {
+public:
+    package_by_handle(std::string name, const stream& of)
+        : name_(std::move(name)), on_(of.device()), native_(released([&] { return native_stream{of.handle()}; })) {}
+
+    [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+    [[nodiscard]] std::optional<stream> current_stream(device of) override {
+        if (of != on_) {
+            return std::nullopt;
+        }
+        try {
+            return stream::adopt(native_, of);
+        } catch (const argument_error&) {  // there is no such stream any more
+            return std::nullopt;
+        }
+    }
+
+private:
+    std::string name_;
+    device on_;
+    native_stream native_;
+};
+
 /// Python's number for the state of a class; 0 if it has none now.
 unsigned version_of(const PyTypeObject* type) noexcept {
 #if PY_VERSION_HEX < 0x030d0000
@@ -195,9 +222,59 @@ unsigned version_of(const PyTypeObject* type) noexcept {
     return type->tp_version_tag;
 }
 
-constexpr std::size_t array_class_places = 64;
-/// Entries stay for ever, so that readers need no lock: a program that makes ever new classes fills the table once.
-constexpr int most_array_classes = 256;
+/// Remembered classes. Each has one of a few places, by its address. Entries stay for ever, so that readers need no lock; a place that is
+/// taken stays so, but for a class that has changed, and of those only so many are made room for.
+class array_classes {
+public:
+    [[nodiscard]] const array_class* find(PyTypeObject* type, unsigned version) const noexcept {
+        for (std::size_t at = 0; at < tries; ++at) {
+            const array_class* const known = place(type, at).load(std::memory_order_acquire);
+            if (known == nullptr) {
+                return nullptr;
+            }
+            if (known->type == type) {
+                return known->version == version ? known : nullptr;
+            }
+        }
+        return nullptr;
+    }
+    /// Keeps it, and its class, for ever; null, and `made` as it was, if there is no room.
+    [[nodiscard]] const array_class* keep(std::unique_ptr<array_class>& made) noexcept {
+        for (std::size_t at = 0; at < tries; ++at) {
+            std::atomic<const array_class*>& here = place(made->type, at);
+            const array_class* known = here.load(std::memory_order_acquire);
+            const bool is_it = known != nullptr && known->type == made->type;
+            if ((known == nullptr || (is_it && changes_.fetch_add(1, std::memory_order_relaxed) < most_changes)) &&
+                here.compare_exchange_strong(known, made.get(), std::memory_order_acq_rel)) {
+                Py_INCREF(made->type);
+                return made.release();
+            }
+            if (is_it) {
+                return nullptr;
+            }
+        }
+        return nullptr;
+    }
+
+private:
+    static constexpr std::size_t places = 64;
+    static constexpr std::size_t tries = 4;
+    static constexpr int most_changes = 256;
+
+    [[nodiscard]] static std::size_t index(const PyTypeObject* type, std::size_t at) noexcept {
+        return (reinterpret_cast<std::uintptr_t>(type) / 64 + at) % places;
+    }
+    [[nodiscard]] const std::atomic<const array_class*>& place(const PyTypeObject* type,
+                                                               std::size_t at) const noexcept {
+        return all_[index(type, at)];
+    }
+    [[nodiscard]] std::atomic<const array_class*>& place(const PyTypeObject* type, std::size_t at) noexcept {
+        return all_[index(type, at)];
+    }
+
+    std::array<std::atomic<const array_class*>, places> all_{};
+    std::atomic<int> changes_{0};
+};
 
 std::unique_ptr<array_class> described(nb::handle object) {
     const attribute_name method("__dlpack__");
@@ -219,31 +296,31 @@ std::unique_ptr<array_class> described(nb::handle object) {
     made->is_plain_numpy = made->table == nullptr && numpy::is_plain(type);
     made->type = Py_TYPE(object.ptr());
     made->version = version_of(made->type);  // last: to be asked for an attribute gives a class its number
-    return made->version == 0 ? nullptr : std::move(made);
+    return made;
 }
 
 }  // namespace
 
-const array_class* array_class_of(nb::handle object) {
-    static std::array<std::atomic<const array_class*>, array_class_places> places{};
-    static std::atomic<int> count{0};
+std::shared_ptr<const array_class> array_class_of(nb::handle object) {
+    static array_classes remembered;
+    // What is remembered needs no count of its users.
+    const auto forever = [](const array_class* one) {
+        return std::shared_ptr<const array_class>(std::shared_ptr<void>(), one);
+    };
     PyTypeObject* const type = Py_TYPE(object.ptr());
-    std::atomic<const array_class*>& place = places[reinterpret_cast<std::uintptr_t>(type) / 64 % array_class_places];
-    const array_class* const known = place.load(std::memory_order_acquire);
-    if (known != nullptr && known->type == type && known->version == version_of(type)) [[likely]] {
-        return known;
-    }
-    if (count.load(std::memory_order_relaxed) >= most_array_classes) {
-        return nullptr;
+    if (const array_class* const known = remembered.find(type, version_of(type))) [[likely]] {
+        return forever(known);
     }
     std::unique_ptr<array_class> made = described(object);
     if (!made) {
         return nullptr;
     }
-    count.fetch_add(1, std::memory_order_relaxed);
-    Py_INCREF(type);
-    place.store(made.get(), std::memory_order_release);
-    return made.release();
+    if (made->version != 0) {
+        if (const array_class* const kept = remembered.keep(made)) {
+            return forever(kept);
+        }
+    }
+    return made;
 }
 
 std::vector<std::shared_ptr<package>> packages_with_streams() {
@@ -257,6 +334,14 @@ std::vector<std::shared_ptr<package>> packages_with_streams() {
 }
 
 std::shared_ptr<package> package_of(nb::handle object) { return package_named(package_name_of(object)); }
+
+std::shared_ptr<package> package_on_stream(std::string name, const stream& on, nb::handle given) {
+    std::int64_t number = 0;
+    if (PyLong_Check(given.ptr()) != 0 && nb::try_cast(given, number) && number > 2) {
+        return std::make_shared<package_by_handle>(std::move(name), on);
+    }
+    return std::make_shared<exchange::stream_package>(on);
+}
 
 std::shared_ptr<package> package_with_queue(std::string name, nb::object queue) {
     return std::make_shared<package_of_queue>(std::move(name), std::move(queue));

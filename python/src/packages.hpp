@@ -21,7 +21,7 @@ namespace weir::python {
 
 /// What the class of an object says of the arrays that are its objects: found once for each class.
 struct array_class {
-    PyTypeObject* type = nullptr;  ///< owned
+    PyTypeObject* type = nullptr;  ///< owned where the class is remembered
     unsigned version = 0;          ///< Python's number for the state of the class: another one after each change of it
     std::string name;              ///< of the package, as package_name_of
     std::shared_ptr<package> of;
@@ -29,9 +29,9 @@ struct array_class {
     bool is_plain_numpy = false;  ///< as numpy::is_plain
 };
 
-/// The class of an object that hands over by DLPack and not by Arrow, if it can be remembered; else null: the object is asked then. Lives
-/// as long as the process. Needs the GIL.
-[[nodiscard]] const array_class* array_class_of(nanobind::handle object);
+/// The class of an object that hands over by DLPack and not by Arrow; null for other objects. Classes are remembered, as far as there is
+/// room; what this says does not depend on that. Needs the GIL.
+[[nodiscard]] std::shared_ptr<const array_class> array_class_of(nanobind::handle object);
 
 /// From now on the current stream of the package of that name is read from its exchange table (rule X6). The table lives as long
 /// as the process.
@@ -43,6 +43,10 @@ void ask_by_table(const std::string& name, const exchange::dlpack::exchange_tabl
 /// A package whose work on memory of the host goes through a queue that Weir can only wait for, as SYCL's: each operation on the memory
 /// waits on the host for what is in the queue, and is over when its call returns. `queue` has a method `wait`. Needs the GIL.
 [[nodiscard]] std::shared_ptr<package> package_with_queue(std::string name, nanobind::object queue);
+
+/// A package of that name that works on the stream `on`, and that Weir cannot ask. `given` named the stream: an object keeps it, and the
+/// default streams stay; of another integer the stream may be gone one day, and then the package has none. Needs the GIL.
+[[nodiscard]] std::shared_ptr<package> package_on_stream(std::string name, const stream& on, nanobind::handle given);
 
 /// A consumer on the CPU, whatever it is: it has no queues.
 [[nodiscard]] std::shared_ptr<package> host_consumer();

@@ -160,6 +160,10 @@ void bind_tracing(nb::module_& m) {
         .def_ro("waits", &explanation::waits, "What is waited for on other streams, one line each.")
         .def_ro("phases", &explanation::phases,
                 "Of a plan: which library does each phase, where, and whether the call blocks, one line each.")
+        .def_ro(
+            "shared_with", &explanation::shared_with,
+            "Packages that share an array's memory now and how operations are ordered with them, one line each. None "
+            "after asarray(x, exclusive=True).")
         .def_ro("pending", &explanation::pending, "Operations that are not over, one line each.")
         .def("__str__", [](const explanation& self) { return in_words_of_python(self.to_string()); })
         .def("__repr__",

@@ -70,6 +70,32 @@ class CudaDriver:
     def destroy_stream(self, stream: int) -> None:
         self._call("cuStreamDestroy_v2", ctypes.c_void_p(stream))
 
+    def allocate(self, size: int) -> int:
+        """The address of that many bytes on the first device."""
+        self._call("cuCtxSetCurrent", self._context)
+        address = ctypes.c_uint64()
+        self._call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
+        return address.value
+
+    def free(self, address: int) -> None:
+        self._call("cuCtxSetCurrent", self._context)
+        self._call("cuMemFree_v2", ctypes.c_uint64(address))
+
+    def fill(self, stream: int, address: int, value: float, count: int) -> None:
+        """Enqueues a write of `count` floats."""
+        self._call("cuCtxSetCurrent", self._context)
+        bits = ctypes.c_uint32.from_buffer(ctypes.c_float(value))
+        self._call("cuMemsetD32Async", ctypes.c_uint64(address), bits, ctypes.c_size_t(count), ctypes.c_void_p(stream))
+
+    def read(self, stream: int, address: int, count: int) -> list[float]:
+        """What the stream reads there, after what is in it. Waits for it."""
+        self._call("cuCtxSetCurrent", self._context)
+        elements = (ctypes.c_float * count)()
+        size = ctypes.c_size_t(ctypes.sizeof(elements))
+        self._call("cuMemcpyDtoHAsync_v2", elements, ctypes.c_uint64(address), size, ctypes.c_void_p(stream))
+        self.synchronize(stream)
+        return list(elements)
+
     def begin_capture(self, stream: int) -> None:
         """Captures what enters the stream from now on, in the mode that refuses most: that of all threads."""
         self._call("cuCtxSetCurrent", self._context)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import threading
+import types
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -112,15 +113,36 @@ def test_x2_an_export_waits_for_what_writes() -> None:
     assert seen == [[1, 1, 1, 1]]
 
 
+@pytest.mark.parametrize("place", ["cpu", "sim:0"])
 @pytest.mark.parametrize("stream", [None, -1])
-def test_x2_the_cpu_takes_no_stream(stream: int | None) -> None:
-    assert weir.from_dlpack(weir.ones(2).__dlpack__(stream=stream)).tolist() == [1, 1]
+def test_x2_the_cpu_takes_no_stream(place: str, stream: int | None) -> None:
+    assert weir.from_dlpack(weir.ones(2, device=place).__dlpack__(stream=stream)).tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("stream", [0, 1, 2, -2, 12345, "x", object()])
-def test_x2_every_other_stream_is_refused_on_the_cpu(stream: object) -> None:
-    with pytest.raises(weir.ArgumentError, match="pass None or -1"):
-        weir.ones(2).__dlpack__(stream=stream)
+@pytest.mark.parametrize("place", ["cpu", "sim:0"])
+@pytest.mark.parametrize(
+    "stream",
+    [0, 1, 2, -2, 12345, 1 << 64, True, False, 1.0, -1.0, "x", object(), types.SimpleNamespace(cuda_stream=1)],
+)
+def test_x2_every_other_stream_is_refused_on_the_cpu(place: str, stream: object) -> None:
+    s = weir.Stream(place)
+    x = weir.zeros(2, stream=s)
+    with Gate() as gate:
+        gate.hold(s)
+        weir.fill(x, 1, stream=s)
+        with pytest.raises(weir.ArgumentError, match="pass None or -1"):
+            x.__dlpack__(stream=stream)
+        assert not s.done, "it is refused before anything is waited for"
+    assert not weir.explain(x).host_blocked
+    weir.fill(x, 2, stream=s)
+    assert x.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("place", ["cpu", "sim:0"])
+def test_x2_streams_of_weirs_own_are_refused_on_the_cpu(place: str) -> None:
+    for stream in (weir.Stream(place), weir.Stream("cpu:inline"), weir.Event(place)):
+        with pytest.raises(weir.ArgumentError, match="pass None or -1"):
+            weir.ones(2, device=place).__dlpack__(stream=stream)
 
 
 def test_x1_a_capsule_is_consumed_once() -> None:

@@ -21,6 +21,7 @@ NEEDS = {
     "python_kernel.py": ("numba",),
     "python-kernels.md": ("numba",),
     "tutorial_exchange.py": ("torch", "jax"),
+    "tutorial_exchange_gpu.py": ("torch", "cupy", "jax"),
     "tutorial-exchange.md": ("torch", "jax"),
 }
 

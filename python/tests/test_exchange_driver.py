@@ -7,8 +7,10 @@ import gc
 import sys
 import threading
 import types
+from collections.abc import Callable, Iterator
 from typing import Literal
 
+import numpy as np
 import pytest
 import weir
 from cuda_driver import CudaDriver
@@ -35,6 +37,17 @@ def written_late(x: weir.Array, driver: CudaDriver) -> tuple[weir.Stream, int]:
     held = driver.hold(s.handle)
     weir.fill(x, 1, stream=s)
     return s, held
+
+
+@contextlib.contextmanager
+def pending_write(x: weir.Array, driver: CudaDriver) -> Iterator[weir.Stream]:
+    """The same stream, for a block; the write runs at its end."""
+    s, held = written_late(x, driver)
+    try:
+        yield s
+    finally:
+        driver.open(held)
+        s.synchronize()
 
 
 def fill_that_waits(x: weir.Array, driver: CudaDriver, behind: int) -> int:
@@ -106,10 +119,91 @@ def test_x1_a_capsule_of_weirs_own_is_the_same_array(
     assert y.ready
 
 
-@pytest.mark.parametrize("stream", [0, -2, -17])
-def test_x2_what_is_no_stream_is_refused(stream: int, x: weir.Array) -> None:
-    with pytest.raises(weir.ArgumentError, match="pass the handle"):
-        x.__dlpack__(stream=stream)
+NO_STREAM = "is no stream: pass a weir.Stream"
+
+
+@pytest.mark.parametrize(
+    ("stream", "error", "says"),
+    [
+        (0, weir.ArgumentError, "pass the handle"),
+        (False, weir.ArgumentTypeError, NO_STREAM),
+        (-2, weir.ArgumentError, "pass the handle"),
+        (-17, weir.ArgumentError, "pass the handle"),
+        (-(1 << 70), weir.ArgumentError, "pass the handle"),
+        (1 << 64, weir.ArgumentError, "pass the driver's handle"),
+        (1 << 63, weir.ArgumentError, "no stream of cuda:0"),
+        (True, weir.ArgumentTypeError, NO_STREAM),
+        (1.0, weir.ArgumentTypeError, NO_STREAM),
+        (-1.0, weir.ArgumentTypeError, NO_STREAM),
+        (float("nan"), weir.ArgumentTypeError, NO_STREAM),
+        ("x", weir.ArgumentTypeError, NO_STREAM),
+        ("1", weir.ArgumentTypeError, NO_STREAM),
+        ((0, 1), weir.ArgumentTypeError, NO_STREAM),
+        (object(), weir.ArgumentTypeError, NO_STREAM),
+        (types.SimpleNamespace(cuda_stream="x"), weir.ArgumentTypeError, "no integer"),
+        (types.SimpleNamespace(cuda_stream=-3), weir.ArgumentError, "pass the driver's handle"),
+    ],
+)
+def test_x2_what_is_no_stream_is_refused(
+    driver: CudaDriver, stream: object, error: type[Exception], says: str, x: weir.Array
+) -> None:
+    expect_refused(driver, x, stream, error, says)
+
+
+def expect_refused(driver: CudaDriver, x: weir.Array, stream: object, error: type[Exception], says: str) -> None:
+    """It has no effect: no stream waits, neither now nor when Weir writes later."""
+    with pending_write(x, driver) as s:
+        before = driver.calls("cuStreamWaitEvent")
+        with pytest.raises(error, match=says):
+            x.__dlpack__(stream=stream, max_version=(1, 0))
+        weir.fill(x, 2, stream=s)
+        assert driver.calls("cuStreamWaitEvent") == before
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [int, lambda handle: types.SimpleNamespace(cuda_stream=handle), lambda handle: types.SimpleNamespace(ptr=handle)],
+    ids=["integer", "torch", "cupy"],
+)
+def test_x2_the_handle_of_a_destroyed_stream_is_refused(
+    driver: CudaDriver, kind: Callable[[int], object], x: weir.Array
+) -> None:
+    with pending_write(x, driver):  # before the stream is destroyed: a later stream may get its handle
+        destroyed = driver.create_stream()
+        driver.destroy_stream(destroyed)
+        before = driver.calls("cuStreamWaitEvent")
+        with pytest.raises(weir.ArgumentError, match=r"no stream of cuda:0 with the handle .* destroyed"):
+            x.__dlpack__(stream=kind(destroyed), max_version=(1, 0))
+        assert driver.calls("cuStreamWaitEvent") == before
+    for place in ("cpu", "sim:0"):
+        with pytest.raises(weir.ArgumentError, match="pass None or -1"):
+            weir.ones(2, device=place).__dlpack__(stream=kind(destroyed))
+
+
+def test_x2_streams_that_are_closed_or_of_another_device_are_refused(driver: CudaDriver, x: weir.Array) -> None:
+    closed = weir.Stream(x.device)
+    closed.close()
+    expect_refused(driver, x, closed, weir.StateError, "is closed")
+    for place in ("cpu", "sim:0"):
+        expect_refused(driver, x, weir.Stream(place), weir.ArgumentError, "cannot reach")
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_e8_an_event_is_no_stream(driver: CudaDriver, x: weir.Array, recorded: bool) -> None:
+    """It has a handle, as streams have: that of an event that was never recorded is 0, the legacy default stream's."""
+    event = weir.fill(x, 0, stream=weir.Stream(x.device)) if recorded else weir.Event(x.device)
+    expect_refused(driver, x, event, weir.ArgumentTypeError, "no stream")
+    with pytest.raises(weir.ArgumentTypeError, match="no stream"):
+        weir.adopt(event)
+
+
+def test_x2_a_number_of_numpys_is_the_same_as_a_number(driver: CudaDriver, handle: int, x: weir.Array) -> None:
+    expect_refused(driver, x, np.int64(0), weir.ArgumentError, "pass the handle")
+    with pending_write(x, driver):
+        x.__dlpack__(stream=np.int64(-1))
+        assert driver.pending(handle) == 0
+        x.__dlpack__(stream=np.int64(handle))
+        assert driver.pending(handle) > 0
 
 
 def test_x7_later_operations_come_after_the_stream_that_was_named(
@@ -135,6 +229,55 @@ def test_l5_memory_that_a_consumer_had_is_in_quarantine_until_captures_are_known
     del capsule, x
     gc.collect()
     eventually(lambda: weir.memory.stats(cuda)["quarantined"] >= before + (1 << 20))
+    weir.safe_point()
+    eventually(lambda: weir.memory.stats(cuda)["quarantined"] == 0)
+
+
+def nothing_is_left_of_other_tests(device: weir.Device) -> bool:
+    weir.safe_point()
+    return weir.memory.stats(device)["quarantined"] == 0
+
+
+def released_during_a_capture(driver: CudaDriver, consumer: int, captured: int, device: weir.Device) -> bool:
+    """Whether a capture survives that a consumer releases an array of a million bytes. It is in quarantine then."""
+    eventually(lambda: nothing_is_left_of_other_tests(device))
+    x = weir.empty(1 << 20, "uint8", device=device)
+    capsule = x.__dlpack__(stream=consumer, max_version=(1, 0))
+    device.synchronize()
+    driver.begin_capture(captured)
+    try:
+        del capsule, x
+        gc.collect()
+        eventually(lambda: weir.memory.stats(device)["quarantined"] >= 1 << 20)
+        y = weir.empty(1 << 20, "uint8", device=device)
+        weir.fill(y, 1)
+        assert y.numpy(copy=True)[-1] == 1
+        assert weir.memory.stats(device)["quarantined"] >= 1 << 20, "its memory is not used again"
+    finally:
+        survived = driver.end_capture(captured)
+    return survived
+
+
+@pytest.mark.parametrize("whose", ["another", "the consumer's"])
+def test_a15_a_consumer_that_releases_during_a_capture_does_not_end_it(
+    driver: CudaDriver, handle: int, cuda: weir.Device, whose: str
+) -> None:
+    """Whichever stream is captured. A safe point after it gives the memory back."""
+    captured = handle if whose == "the consumer's" else driver.create_stream()
+    assert released_during_a_capture(driver, handle, captured, cuda)
+    assert weir.memory.stats(cuda)["quarantined"] >= 1 << 20
+    weir.safe_point()
+    eventually(lambda: weir.memory.stats(cuda)["quarantined"] == 0)
+
+
+def test_a15_control_where_the_program_has_said_that_there_are_no_captures_it_ends(
+    driver: CudaDriver, handle: int, cuda: weir.Device
+) -> None:
+    weir.captures("none")
+    try:
+        assert not released_during_a_capture(driver, handle, driver.create_stream(), cuda)
+    finally:
+        weir.captures("unknown")
     weir.safe_point()
     eventually(lambda: weir.memory.stats(cuda)["quarantined"] == 0)
 
@@ -332,11 +475,7 @@ def test_l5_a_safe_point_covers_what_was_released_just_before(cuda: weir.Device)
         stats = weir.memory.stats(cuda)
         return stats["live"] + stats["quarantined"]
 
-    def nothing_is_left_of_other_tests() -> bool:
-        weir.safe_point()
-        return weir.memory.stats(cuda)["quarantined"] == 0
-
-    eventually(nothing_is_left_of_other_tests)
+    eventually(lambda: nothing_is_left_of_other_tests(cuda))
     before = in_use()
     for _ in range(20):
         x = weir.ones(1000, device=cuda)

@@ -28,9 +28,13 @@ _torch_has_cuda = False
 
 
 def _uses_cuda(torch: Any) -> bool:
-    """Whether torch works on CUDA devices. It asks the driver at each call, and a yes stays one."""
+    """Whether torch works on CUDA devices. It asks the driver at each call, and a yes stays one.
+
+    While another thread imports torch, its parts are not there yet: nothing of it can be at work then.
+    """
     global _torch_has_cuda
-    _torch_has_cuda = _torch_has_cuda or torch.cuda.is_available()
+    is_available = getattr(getattr(torch, "cuda", None), "is_available", None)
+    _torch_has_cuda = _torch_has_cuda or (callable(is_available) and is_available())
     return _torch_has_cuda
 
 
@@ -41,7 +45,7 @@ def _made_current(stream: Stream) -> contextlib.ExitStack:
         if torch is not None and _uses_cuda(torch):
             stack.enter_context(torch.cuda.stream(_stream_of_torch(stream.handle, stream.device.id)))
         cupy = sys.modules.get("cupy")
-        if cupy is not None:
+        if cupy is not None and hasattr(getattr(cupy, "cuda", None), "Stream"):
             stack.enter_context(_stream_of_cupy(cupy, stream))
         return stack.pop_all()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from weir._weir import ArgumentTypeError, Array, Event, Kernel, Stream, adopt, current_stream
+from weir._weir import ArgumentTypeError, Array, Event, Kernel, Stream, _stream_of_interface, adopt, current_stream
 from weir._wrong_calls import explained
 
 # The class of each package's arrays. Objects of classes that a program derives from it are arrays of the package, too.
@@ -55,19 +55,37 @@ def stream_of(x: Any, /) -> Stream:
         return adopt(sys.modules["torch"].cuda.current_stream(x.device), device=f"cuda:{x.device.index}")
     if package == "cupy":
         return adopt(sys.modules["cupy"].cuda.get_current_stream(), device=f"cuda:{x.device.id}")
-    interface = getattr(x, "__cuda_array_interface__", None)
-    if isinstance(interface, dict):  # of a class it is a property
-        stream = interface.get("stream")
-        if stream is not None:
-            return adopt(stream, owner=x)
-        raise ArgumentTypeError(
-            f"the __cuda_array_interface__ of this {type(x).__name__} names no stream: "
-            "pass the stream that its package works on"
-        )
+    if not isinstance(x, type) and hasattr(x, "__cuda_array_interface__"):  # of a class it is a property
+        return _stream_of_interface(x)
     raise ArgumentTypeError(
         f"a {type(x).__module__}.{type(x).__qualname__} has no stream: pass an array of Weir, torch or CuPy on a "
         "device with streams; what NumPy and torch on the CPU do is over when their calls return"
     )
+
+
+def dtype_name_of(x: object) -> str | None:
+    """The name of an element type of torch or JAX; None for any other object."""
+    if type(x).__module__ == "torch" and type(x).__name__ == "dtype":
+        return str(x).removeprefix("torch.")
+    numpy_dtype = _found("numpy.dtype")
+    its = getattr(x, "dtype", None)  # jax.numpy.float32 is no type of NumPy, and has this
+    if type(x).__module__.partition(".")[0] == "jax" and isinstance(numpy_dtype, type) and isinstance(its, numpy_dtype):
+        return str(its)
+    return None
+
+
+def device_name_of(x: object) -> str | None:
+    """The name, as Weir has it, of a device of torch or CuPy; None for any other object."""
+    kind, module = type(x).__name__, type(x).__module__.partition(".")[0]
+    if kind != "Device" and kind != "device":
+        return None
+    if module == "torch":
+        if str(x) == "cuda":
+            return f"cuda:{sys.modules['torch'].cuda.current_device()}"
+        return str(x).replace("cpu:0", "cpu")
+    if module == "cupy":
+        return f"cuda:{getattr(x, 'id', 0)}"
+    return None
 
 
 def current_stream_of_package(name: str, device_id: int) -> Stream | None:
@@ -97,8 +115,8 @@ def handed_back(result: Array, operand: Any) -> Any:
 
 def names_with_streams() -> list[str]:
     """The loaded packages that work on streams of CUDA devices and say on which."""
-    torch = sys.modules.get("torch")
     found = [name for name in ("cupy", "numba") if f"{name}.cuda" in sys.modules]
-    if torch is not None and torch.cuda.is_initialized():
+    initialized = _found("torch.cuda.is_initialized")  # not yet there while another thread imports torch
+    if callable(initialized) and initialized():
         found.append("torch")
     return found

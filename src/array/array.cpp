@@ -92,6 +92,11 @@ array::array(weir::buffer memory, weir::dtype type, const weir::shape& extents, 
     find_elements();
 }
 
+array::array(detail::passkey key, weir::dtype type, const weir::shape& extents, const weir::device& on)
+    : array(weir::buffer(), type, extents) {
+    place_ = &on.state(key);  // nothing else says on which device to compute with the array
+}
+
 array::array(weir::buffer memory, weir::dtype type, const weir::shape& extents, std::span<const std::int64_t> strides,
              std::size_t offset)
     : buffer_(std::move(memory)), shape_(extents), strides_(strides), dtype_(type), offset_(offset) {

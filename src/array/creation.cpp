@@ -35,12 +35,7 @@ completion fill(const on& where, array& dst, const scalar& value) {
 
 array empty(const shape& extents, dtype type, const stream_ref& on, source_location where) {
     const std::size_t bytes = bytes_for(type, static_cast<std::size_t>(extents.elements()));
-    array made(buffer(bytes, on, where), type, extents);
-    if (bytes == 0) {
-        // Without memory, nothing else says on which device to compute with the array.
-        made.place_ = &on.device().state(detail::key);
-    }
-    return made;
+    return bytes == 0 ? array(detail::key, type, extents, on.device()) : array(buffer(bytes, on, where), type, extents);
 }
 
 namespace {

@@ -8,6 +8,7 @@
 
 #include "backend/timeline.hpp"
 #include "order/history.hpp"
+#include "runtime/devices/device_state.hpp"
 #include "runtime/diagnostics/standstill.hpp"
 #include "runtime/lifetime/resource.hpp"
 #include "weir/access.hpp"
@@ -76,6 +77,21 @@ void add_pending(explanation& to, runtime::resource& of, const order::footprint&
     }
 }
 
+/// The packages that share the memory, as explanation::shared_with.
+std::vector<std::string> sharers_of(runtime::resource& memory) {
+    std::vector<std::string> found;
+    const std::lock_guard lock(memory.mutex);
+    for (const runtime::package_tie& one : memory.packages().all()) {
+        const bool has_streams = one.device->kind() == device_kind::cuda;
+        found.push_back(std::string(one.with->name()) +
+                        (one.rights == runtime::tie_rights::writing ? "" : ", which lets Weir only read") +
+                        (one.mode == order::access_mode::read ? ", which only reads" : "") +
+                        (has_streams ? ": operations and its current stream wait for each other"
+                                     : ": operations that conflict are over when their calls return"));
+    }
+    return found;
+}
+
 void list(std::string& text, std::string_view title, const std::vector<std::string>& lines) {
     text += "\n  " + std::string(title) + (lines.empty() ? ": nothing" : ":");
     for (const std::string& line : lines) {
@@ -90,6 +106,13 @@ std::string explanation::to_string() const {
     if (protocol != "none") {
         text += (went_out ? "\n  went out by " : "\n  came by ") + protocol + (copied ? ", copied" : ", not copied") +
                 (host_blocked ? ", and the host waited" : "");
+    }
+    const bool is_shared = !copied && protocol != "none";
+    if (!shared_with.empty()) {
+        list(text, "shared with", shared_with);
+    } else if (is_shared && !went_out) {
+        text +=
+            "\n  shared with nobody: the package has let go of it, and operations are not ordered with what it does";
     }
     if (!phases.empty()) {
         list(text, "phases", phases);
@@ -135,6 +158,7 @@ explanation explain(const array& what) {
     said.went_out = last.went_out;
     said.copied = last.copied;
     said.host_blocked = last.host_blocked;
+    said.shared_with = sharers_of(*memory);
     add_pending(said, *memory, what.footprint(detail::key));
     return said;
 }

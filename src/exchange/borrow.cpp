@@ -167,7 +167,7 @@ borrow::borrow(const stream& on, std::vector<array> reads, std::vector<array> wr
     for (const token& one : tokens.writes) {
         accesses_.push_back(inout(one).request(weir::detail::key));
     }
-    enter(on, accesses_, where);
+    // Shared first: what another thread enqueues meanwhile either is found by `enter`, or finds the borrow.
     for (std::size_t at = 0; at < arrays_.size(); ++at) {
         if (const array& one = arrays_[at]; one.buffer()) {
             shared_.emplace_back(one, by, at < reads.size() ? package_use::reads : package_use::writes);
@@ -180,6 +180,7 @@ borrow::borrow(const stream& on, std::vector<array> reads, std::vector<array> wr
     };
     share(tokens.reads, package_use::reads);
     share(tokens.writes, package_use::writes);
+    enter(on, accesses_, where);
 }
 
 borrow::~borrow() = default;

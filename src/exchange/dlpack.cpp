@@ -14,6 +14,7 @@
 #include "runtime/devices/device_state.hpp"
 #include "runtime/lifetime/reaper.hpp"
 #include "runtime/lifetime/resource.hpp"
+#include "weir/borrow.hpp"
 #include "weir/error.hpp"
 #include "weir/exchange_table.hpp"
 #include "weir/shape.hpp"
@@ -49,12 +50,18 @@ public:
         if (!x.has_own_elements() || is_read_only(x.buffer())) {
             managed.flags |= dlpack::read_only;
         }
-        const bool writes = (managed.flags & dlpack::read_only) == 0;
-        for (std::shared_ptr<package>& one : consumers) {
-            shared_.emplace_back(x, std::move(one), writes ? package_use::writes : package_use::reads);
-        }
+        share_with(std::move(consumers));
         if (x.buffer() && x.device().kind() == device_kind::cuda) {
             memory::lend_out(x.buffer());
+        }
+    }
+
+    /// Whether consumers may write.
+    [[nodiscard]] bool is_writable() const noexcept { return (managed.flags & dlpack::read_only) == 0; }
+    /// Adds consumers, before one has the tensor.
+    void share_with(std::vector<std::shared_ptr<package>> consumers) {
+        for (std::shared_ptr<package>& one : consumers) {
+            shared_.emplace_back(keeps_, std::move(one), is_writable() ? package_use::writes : package_use::reads);
         }
     }
 
@@ -202,6 +209,25 @@ dlpack_tensor to_dlpack(const array& x, std::vector<std::shared_ptr<package>> co
     return made;
 }
 
+dlpack_tensor to_dlpack(const array& x, const stream& to, std::shared_ptr<package> its,
+                        std::vector<std::shared_ptr<package>> others, const std::optional<dlpack::device>& as,
+                        source_location where) {
+    // Shared first: what another thread enqueues meanwhile either is found by `hand_over`, or finds the consumer. With the others only
+    // then, since `to` need not wait for what they do.
+    dlpack_tensor made = to_dlpack(x, {std::move(its)}, as);
+    auto* const tensor = static_cast<exported*>(made->context);
+    try {
+        hand_over(x, to, tensor->is_writable(), where);
+        tensor->share_with(std::move(others));
+    } catch (...) {
+        // No consumer ever had it, so that nothing is left for the reaper to do later.
+        static_cast<void>(made.release());
+        delete tensor;  // NOLINT(cppcoreguidelines-owning-memory)
+        throw;
+    }
+    return made;
+}
+
 std::optional<array> exported_array(const dlpack::managed_tensor_versioned& of) {
     if (of.version.major != 1 || of.deleter != exported::let_go) {
         return std::nullopt;
@@ -244,14 +270,14 @@ array from_dlpack(weir::detail::passkey /*key*/, const dlpack::tensor& what, std
         throw exchange_error(
             "a DLPack tensor is read-only, and its producer does not let go of it: name the package that it is of");
     }
-    buffer memory;
-    if (layout.bytes != 0) {
-        memory = buffer(weir::detail::key, memory::lend({layout.lowest, 0}, layout.bytes, on->state(weir::detail::key),
-                                                        std::move(owner), nullptr, where));
-        if (from) {
-            weir::detail::tie(memory, std::move(from), package_use::writes,
-                              read_only ? import_access::read_only : import_access::writable, where);
-        }
+    if (layout.bytes == 0) {
+        return {weir::detail::key, layout.type, shape(layout.extents), *on};
+    }
+    buffer memory(weir::detail::key, memory::lend({layout.lowest, 0}, layout.bytes, on->state(weir::detail::key),
+                                                  std::move(owner), nullptr, where));
+    if (from) {
+        weir::detail::tie(memory, std::move(from), package_use::writes,
+                          read_only ? import_access::read_only : import_access::writable, where);
     }
     return {std::move(memory), layout.type, shape(layout.extents), layout.strides, layout.first};
 }

@@ -88,7 +88,8 @@ tensor_layout layout_of(const dlpack::tensor& what) {
     if (std::find(extents.begin(), extents.end(), 0) != extents.end()) {
         return made;
     }
-    // The range of bytes that the elements occupy before and after the start of the first one.
+    // The range that the elements occupy before and after the start of the first one: of bytes, or of bits where elements are not whole
+    // bytes, until it is rounded to bytes.
     std::int64_t below = 0;
     std::int64_t above = item;
     std::int64_t elements = 1;
@@ -98,6 +99,14 @@ tensor_layout layout_of(const dlpack::tensor& what) {
         side = times_plus(made.strides[axis], extents[axis] - 1, side);
     }
     static_cast<void>(times_plus(elements, item, 0));
+    if (!has_whole_bytes(made.type)) {
+        constexpr std::int64_t bits = 8;
+        if (below % bits != 0) {
+            refuse("has elements of " + std::to_string(item) + " bits, some of which lie before the first one");
+        }
+        below /= bits;
+        above = above / bits + (above % bits == 0 ? 0 : 1);
+    }
     std::int64_t span = 0;
     std::uint64_t address = 0;
     if (__builtin_sub_overflow(above, below, &span) ||

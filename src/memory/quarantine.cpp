@@ -125,6 +125,15 @@ void lend_out(const buffer& what) {
     }
 }
 
+bool is_lent_out(const buffer& what) noexcept {
+    block* const of = block_of(what);
+    if (of == nullptr) {
+        return false;
+    }
+    const std::lock_guard lock(of->mutex);
+    return of->quarantine != nullptr;
+}
+
 void take_back(const buffer& what) {
     if (block* const of = block_of(what)) {
         std::unique_ptr<quarantined> not_needed;  // destroyed after the lock is released

@@ -18,6 +18,9 @@ class pool;
 /// it; until that is known, it is in quarantine. Idempotent. Throws std::bad_alloc.
 void lend_out(const buffer& what);
 
+/// Whether the memory would go into quarantine if it were dropped now.
+[[nodiscard]] bool is_lent_out(const buffer& what) noexcept;
+
 /// The consumer's last use is in the buffer's history now: the quarantine is not needed. Idempotent.
 void take_back(const buffer& what);
 

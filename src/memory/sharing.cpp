@@ -157,6 +157,11 @@ live_export::~live_export() {
     try {
         end();
     } catch (...) {
+        if (!state_->instead && memory::is_lent_out(state_->memory)) {
+            // Its stream is being captured, say. The tie stays as long as the memory, and quarantine comes after all that is in the contexts.
+            state_.reset();
+            return;
+        }
         // Nothing says when the package is done with the memory: it is kept for ever, reachable, so that a leak checker does not report it.
         static std::atomic<state*> kept{nullptr};
         state* const one = state_.release();

@@ -35,25 +35,27 @@ protected:
 };
 
 WEIR_CONFORMANCE(A14, TheConsumerWritesAfterWeirAndWeirReadsAfterTheConsumer) {
-    expect_sharing_versions(all(40), [](sharing_run& run) {  // our work comes late
+    // Our work comes late.
+    expect_sharing_versions(all(40), {{"add", "library multiplies"}}, __FILE__, [](sharing_run& run) {
         array x = ours(1);
         const live_export shared(x, run.library);
         run.hold_stream();
         run.enter_by_hand();
-        add(run.s, x, 1);
+        add(run.s, x, 1, run.at("add"));
         run.exit_by_hand();
-        run.library->update(elements(x), 20, 0);
+        run.by_library({}, {x}, run.at("library multiplies"), [&] { run.library->update(elements(x), 20, 0); });
         run.finish();
         return values(x);
     });
-    expect_sharing_versions(all(20), [](sharing_run& run) {  // the library's work comes late
+    // The library's work comes late.
+    expect_sharing_versions(all(20), {{"library adds", "times ten"}}, __FILE__, [](sharing_run& run) {
         array x = ours(1);
         array result = ours(0);
         const live_export shared(x, run.library);
         run.hold_library();
-        run.library->add(elements(x), 1);
+        run.by_library({}, {x}, run.at("library adds"), [&] { run.library->add(elements(x), 1); });
         run.enter_by_hand();
-        const completion read = times_ten(run.s, result, x);
+        const completion read = times_ten(run.s, result, x, run.at("times ten"));
         run.exit_by_hand();
         if (run.is_ordered_by_weir()) {
             EXPECT_FALSE(read.done());
@@ -108,7 +110,11 @@ WEIR_CONFORMANCE_F(LiveExport, X7_AnExclusiveUseEndsTheExportAndItsCurrentStream
 
 WEIR_CONFORMANCE(A9, AnArrayExportedTwiceIsOrderedWithBothConsumers) {
     const std::vector<numbers> right = {all(20), all(2), all(102)};
-    expect_sharing_versions(right, [](sharing_run& run) {
+    const std::vector<test::race_names> races = {{"first library writes", "times ten"},
+                                                 {"first library writes", "second library reads"},
+                                                 {"first library writes", "add"},
+                                                 {"second library reads", "add"}};
+    expect_sharing_versions(right, races, __FILE__, [](sharing_run& run) {
         const auto second = std::make_shared<producer>(run.device);
         const stream on_first = stream::adopt(*run.library->current());
         const stream on_second = stream::adopt(*second->current());
@@ -118,14 +124,16 @@ WEIR_CONFORMANCE(A9, AnArrayExportedTwiceIsOrderedWithBothConsumers) {
         const live_export to_first(x, run.library);
         const live_export to_second(x, second);
         run.hold_library();
-        run.library->add(elements(x), 1);  // the first library writes
+        run.by_library({}, {x}, run.at("first library writes"), [&] { run.library->add(elements(x), 1); });
         run.by_hand(run.s, on_first);
-        times_ten(run.s, before, x);  // Weir reads
+        times_ten(run.s, before, x, run.at("times ten"));  // Weir reads
         run.by_hand(on_first, run.s);
         run.by_hand(on_second, run.s);
-        second->copy(elements(copy), elements(x), 0);  // the second library reads what the first one wrote
+        // The second library reads what the first one wrote.
+        run.by_library(second, {x}, {copy}, run.at("second library reads"),
+                       [&] { second->copy(elements(copy), elements(x), 0); });
         run.by_hand(run.s, on_second);
-        add(run.s, x, 100);  // and Weir writes after both
+        add(run.s, x, 100, run.at("add"));  // and Weir writes after both
         run.by_hand(on_first, run.s);
         run.by_hand(on_second, run.s);
         run.finish();

@@ -19,14 +19,14 @@ using test::thread_queue;
 using test::with_queue;
 
 WEIR_CONFORMANCE(A12, AnOperationSeesWhatTheLibraryDidRightBefore) {
-    expect_sharing_versions(all(20), [](sharing_run& run) {
+    expect_sharing_versions(all(20), {{"library adds", "times ten"}}, __FILE__, [](sharing_run& run) {
         const producer::array t = theirs(run.library, 1);
         array a = import(run.library, t);
         array result = ours(0);
         run.hold_library();
-        run.library->add(t, 1);
+        run.by_library({}, {a}, run.at("library adds"), [&] { run.library->add(t, 1); });
         run.enter_by_hand();
-        times_ten(run.s, result, a);
+        times_ten(run.s, result, a, run.at("times ten"));
         run.exit_by_hand();
         run.finish();
         return values(result);
@@ -34,29 +34,36 @@ WEIR_CONFORMANCE(A12, AnOperationSeesWhatTheLibraryDidRightBefore) {
 }
 
 WEIR_CONFORMANCE(A1, TheLibraryMayChangeTheOperandRightAfterTheCall) {
-    expect_sharing_versions(all(10), [](sharing_run& run) {
+    expect_sharing_versions(all(10), {{"times ten", "library adds"}}, __FILE__, [](sharing_run& run) {
         const producer::array t = theirs(run.library, 1);
         array a = import(run.library, t);
         array result = ours(0);
         run.hold_stream();
         run.enter_by_hand();
-        times_ten(run.s, result, a);
+        times_ten(run.s, result, a, run.at("times ten"));
         run.exit_by_hand();
-        run.library->add(t, 2);  // res = kernel(arr); arr += 2
+        // res = kernel(arr); arr += 2
+        run.by_library({}, {a}, run.at("library adds"), [&] { run.library->add(t, 2); });
         run.finish();
         return values(result);
     });
 }
 
 WEIR_CONFORMANCE(A2, AConsumerThatReadsRightAfterTheImportSeesFinalValuesAndDoesNotBlock) {
-    expect_sharing_versions(all(40), [](sharing_run& run) {
+    expect_sharing_versions(all(40), {{"library fills", "times ten"}}, __FILE__, [](sharing_run& run) {
         const producer::array t = theirs(run.library, 1);
         array result = ours(0);
         run.hold_library();
-        run.library->fill(t, 4);
-        array a = import(run.library, t);
+        array a;
+        if (run.declares()) {
+            a = import(run.library, t);  // to declare the library's work, the program has to have it by then
+        }
+        run.by_library({}, {a}, run.at("library fills"), [&] { run.library->fill(t, 4); });
+        if (!run.declares()) {
+            a = import(run.library, t);
+        }
         run.enter_by_hand();
-        const completion done = times_ten(run.s, result, a);
+        const completion done = times_ten(run.s, result, a, run.at("times ten"));
         run.exit_by_hand();
         if (run.is_ordered_by_weir()) {
             EXPECT_FALSE(done.done()) << "the host is here, and the library has not begun";
@@ -68,7 +75,9 @@ WEIR_CONFORMANCE(A2, AConsumerThatReadsRightAfterTheImportSeesFinalValuesAndDoes
 
 WEIR_CONFORMANCE(A3, OperandsOfSeveralLibrariesAndQueuesAreAllOrdered) {
     for (const bool hold_first : {true, false}) {
-        expect_sharing_versions(all(3), [&](sharing_run& run) {
+        const std::vector<test::race_names> races = {
+            {"first fills", "sum"}, {"other fills", "sum"}, {"sum", "first fills again"}, {"sum", "other fills again"}};
+        expect_sharing_versions(all(3), races, __FILE__, [&](sharing_run& run) {
             const auto other = std::make_shared<producer>(run.device);
             const producer::array x = theirs(run.library, 0);
             const producer::array y = theirs(other, 0);
@@ -76,20 +85,21 @@ WEIR_CONFORMANCE(A3, OperandsOfSeveralLibrariesAndQueuesAreAllOrdered) {
             array b = import(other, y);
             array result = ours(0);
             run.hold_library(hold_first ? run.library : other);
-            run.library->fill(x, 1);
-            other->fill(y, 2);
+            run.by_library({}, {a}, run.at("first fills"), [&] { run.library->fill(x, 1); });
+            run.by_library(other, {}, {b}, run.at("other fills"), [&] { other->fill(y, 2); });
             const std::vector<stream> both = {stream::adopt(*run.library->current()), stream::adopt(*other->current())};
             for (const stream& one : both) {
                 run.by_hand(run.s, one);
             }
             parallel_for(
-                run.s, n, [](auto i, auto to, auto from, auto more) { store(to[i], load(from[i]) + load(more[i])); },
+                on(run.s, run.at("sum")), n,
+                [](auto i, auto to, auto from, auto more) { store(to[i], load(from[i]) + load(more[i])); },
                 out(result.view<double>()), in(a.view<double>()), in(b.view<double>()));
             for (const stream& one : both) {
                 run.by_hand(one, run.s);
             }
-            run.library->fill(x, 100);
-            other->fill(y, 100);
+            run.by_library({}, {a}, run.at("first fills again"), [&] { run.library->fill(x, 100); });
+            run.by_library(other, {}, {b}, run.at("other fills again"), [&] { other->fill(y, 100); });
             run.finish();
             other->drain();
             return values(result);
@@ -246,14 +256,15 @@ WEIR_CONFORMANCE(A7, TheLibraryDropsItsArrayFirstAndTheViewIsUsedAndDropped) {
 }
 
 WEIR_CONFORMANCE(A10, WhatChangesAnImmutableImportComesAfterTheLibrarysReaders) {
-    expect_sharing_versions(all(1), [](sharing_run& run) {
+    expect_sharing_versions(all(1), {{"library reads", "add"}}, __FILE__, [](sharing_run& run) {
         const producer::array t = theirs(run.library, 1);
         const producer::array copied = theirs(run.library, 0);
         array a = import(run.library, t, package_use::reads);
         run.hold_library();
-        run.library->copy(copied.elements(), t.elements(), 0);
+        run.by_library({a}, {}, run.at("library reads"),
+                       [&] { run.library->copy(copied.elements(), t.elements(), 0); });
         run.enter_by_hand();
-        add(run.s, a, 1);
+        add(run.s, a, 1, run.at("add"));
         run.exit_by_hand();
         run.finish();
         return run.library->values(copied);

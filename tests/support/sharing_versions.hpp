@@ -4,13 +4,19 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "support/devices.hpp"
 #include "support/producer.hpp"
 #include "support/versions.hpp"
+#include "weir/borrow.hpp"
 #include "weir/weir.hpp"
 
 namespace weir::test {
@@ -19,11 +25,13 @@ namespace weir::test {
 /// if nothing orders the two, until the other one has finished. So a possible error does happen.
 class sharing_run {
 public:
-    sharing_run(version which, const weir::device& on)
+    /// `declares`: whether the program tells Weir what the library does.
+    sharing_run(version which, const weir::device& on, bool declares = false)
         : device(on),
           library(std::make_shared<producer>(on)),
           s(on, {0, "s"}),
           which_(which),
+          declares_(declares),
           ordering_(which == version::weir ? ordering_mode::automatic : ordering_mode::manual) {}
 
     const weir::device device;
@@ -49,6 +57,36 @@ public:
             waits.wait(awaited);
         }
     }
+    /// Work of the library on memory that Weir has as these arrays, in the library's current queue. A program that is to be checked declares
+    /// it, by a borrow: check sees nothing else of what a library does.
+    template <class Work>
+    void by_library(std::vector<array> reads, std::vector<array> writes, source_location where, Work&& work) {
+        by_library(library, std::move(reads), std::move(writes), where, work);
+    }
+    template <class Work>
+    void by_library(const std::shared_ptr<producer>& one, std::vector<array> reads, std::vector<array> writes,
+                    source_location where, Work&& work) {
+        if (!declares_) {
+            work();
+            return;
+        }
+        exchange::borrow declared(stream::adopt(*one->current()), std::move(reads), std::move(writes), {}, where);
+        work();
+        declared.end(where);
+    }
+    [[nodiscard]] bool declares() const noexcept { return declares_; }
+
+    /// The calling line, which the expected races refer to by `name`.
+    source_location at(const std::string& name, source_location line = source_location::current()) {
+        names_.emplace(line.line, name);
+        return line;
+    }
+    /// The name of an access in the expected races.
+    [[nodiscard]] std::string name_of(const race_access& access) const {
+        const auto noted = names_.find(access.line);
+        return noted == names_.end() ? "line " + std::to_string(access.line) : noted->second;
+    }
+
     void finish() {
         if (which_ == version::nobody) {  // a wait of Weir's would hang here
             if (held_) {
@@ -65,16 +103,37 @@ public:
 
 private:
     version which_;
+    bool declares_;
     ordering_scope ordering_;
     testing::gate gate_;
     std::shared_ptr<thread_queue::latch> latch_ = std::make_shared<thread_queue::latch>();
     producer::queue held_;
+    std::map<std::uint32_t, std::string> names_;
 };
 
+/// The names of the two accesses of a race, the one that was enqueued first before the other.
+using race_names = std::pair<std::string, std::string>;
+
+/// Expects that the races found are these, with both lines, which are lines of the file `file`, and with a wait that would mend each.
+inline void expect_races_of_sharing(const report& found, std::vector<race_names> races, const std::string& file,
+                                    const sharing_run& run) {
+    std::vector<race_names> named;
+    for (const race& one : found) {
+        named.emplace_back(run.name_of(one.first), run.name_of(one.second));
+        EXPECT_EQ(one.first.file, file);
+        EXPECT_EQ(one.second.file, file);
+        EXPECT_NE(one.mend.find(".wait(e)"), std::string::npos) << one.mend;
+    }
+    std::sort(named.begin(), named.end());
+    std::sort(races.begin(), races.end());
+    EXPECT_EQ(named, races) << found.to_string();
+}
+
 /// Runs all versions of `scenario(sharing_run&) -> result`, which enqueues, calls finish, and reads its result, on the device
-/// under test.
+/// under test. The races that check finds must be `races`, in lines of the file `file`.
 template <class Result, class Scenario>
-void expect_sharing_versions(const Result& right, Scenario&& scenario) {
+void expect_sharing_versions(const Result& right, const std::vector<race_names>& races, const std::string& file,
+                             Scenario&& scenario) {
     const auto run_as = [&](version which) {
         sharing_run run(which, here());
         return scenario(run);
@@ -87,13 +146,21 @@ void expect_sharing_versions(const Result& right, Scenario&& scenario) {
     EXPECT_NE(run_as(version::nobody), right) << "control: without ordering it must be wrong";
     {
         const check_scope check;
-        EXPECT_EQ(run_as(version::nobody_checked), right) << "check keeps the program safe";
+        sharing_run run(version::nobody_checked, here(), true);
+        EXPECT_EQ(scenario(run), right) << "check keeps the program safe";
+        expect_races_of_sharing(check.report(), races, file, run);
     }
     {
         const check_scope check;
         const added_waits added;
         EXPECT_EQ(run_as(version::program), right) << "ordered by hand";
         EXPECT_TRUE(check.report().empty()) << "ordered by hand\n" << check.report().to_string();
+    }
+    {
+        const check_scope check;
+        sharing_run run(version::program, here(), true);
+        EXPECT_EQ(scenario(run), right) << "ordered by hand, and declared";
+        EXPECT_TRUE(check.report().empty()) << "ordered by hand, and declared\n" << check.report().to_string();
     }
     const added_waits added;
     EXPECT_EQ(run_as(version::program), right) << "ordered by hand";

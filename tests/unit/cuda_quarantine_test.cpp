@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "runtime/lifetime/reaper.hpp"
 #include "support/effort.hpp"
 #include "support/messages.hpp"
+#include "support/stream_capture.hpp"
 #include "support/time_limit.hpp"
 #include "unit/cuda_support.hpp"
 #include "weir/borrow.hpp"
@@ -367,6 +369,78 @@ TEST_F(L5Cuda, ACaptureAllTheSameKeepsItInQuarantine) {
     EXPECT_NE(next_address(), where);
     safe_point();
     await_end();
+}
+
+TEST_F(L5Cuda, A15AConsumerThatReleasesWhileACaptureRunsDoesNotEndIt) {
+    unsigned long long safe_points = 0;
+    const auto release_during = [&](const std::function<bool(const std::function<void()>&)>& capture) {
+        array x = lent();
+        const void* where = nullptr;
+        fake_gate held(hidden_);
+        EXPECT_TRUE(capture([&] {
+            where = use_and_drop(std::move(x));
+            settle();
+            EXPECT_GE(quarantined(), elements * sizeof(double)) << "the statistics show it";
+            EXPECT_NE(next_address(), where);
+        })) << "the capture gave a graph";
+        EXPECT_GT(quarantined(), 0U);
+        EXPECT_EQ(marks(), safe_points);
+        safe_point();
+        EXPECT_EQ(marks(), ++safe_points);
+        EXPECT_GT(quarantined(), 0U) << "the consumer is at work still";
+        EXPECT_NE(next_address(), where);
+        held.open();
+        await_end();
+    };
+    for (const capture_mode mode : {capture_mode::global, capture_mode::of_thread, capture_mode::relaxed}) {
+        SCOPED_TRACE("mode " + std::to_string(static_cast<int>(mode)));
+        release_during([&](const std::function<void()>& release) {
+            stream_capture theirs(in_, mode);
+            release();
+            EXPECT_TRUE(theirs.goes_on());
+            return theirs.end();
+        });
+        release_during([&](const std::function<void()>& release) {
+            return while_another_thread_captures(in_, mode, gpu::stream_non_blocking,
+                                                 [&](stream_capture& /*theirs*/) { release(); });
+        });
+    }
+}
+
+TEST_F(L5Cuda, A15ControlWhereTheProgramSaysThatThereAreNoCapturesTheReleaseEndsIt) {
+    captures(capture_knowledge::none);
+    array x = lent();
+    {
+        stream_capture theirs(in_);
+        use_and_drop(std::move(x));
+        settle();
+        EXPECT_FALSE(theirs.goes_on());
+        EXPECT_FALSE(theirs.end());
+    }
+    EXPECT_GT(quarantined(), 0U) << "the event that would tell was refused";
+    safe_point();
+    await_end();
+}
+
+TEST_F(L5Cuda, A15AConsumerMayReleaseWhileItsOwnStreamIsCaptured) {
+    const stream theirs = stream::adopt(native_stream{hidden_}, cuda());
+    theirs.synchronize();
+    const std::size_t before = memory::stats(cuda()).live;
+    {
+        array x = make(s_, 1);
+        s_.synchronize();
+        exchange::dlpack_tensor of_consumer = exchange::to_dlpack(
+            std::exchange(x, array()), {std::make_shared<exchange::stream_package>(theirs)}, std::nullopt);
+        stream_capture capture(in_, hidden_);
+        of_consumer.reset();
+        settle();
+        EXPECT_GE(quarantined(), elements * sizeof(double));
+        EXPECT_TRUE(capture.goes_on());
+        EXPECT_TRUE(capture.end());
+    }
+    safe_point();
+    await_end();
+    EXPECT_EQ(memory::stats(cuda()).live, before) << "the memory came back";
 }
 
 TEST_F(L5Cuda, PinnedMemoryIsReachedByTheContextsAsWell) {

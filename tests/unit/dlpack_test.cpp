@@ -100,6 +100,29 @@ TEST(Dlpack, X1StridesMayBeNegativeMissingOrZero) {
     EXPECT_EQ(many.read<float>()[5], 1);
 }
 
+TEST(Dlpack, X1ElementsOfLessThanAByteTakeWholeBytesTogether) {
+    producer from;
+    from.shape = {9};
+    from.strides = {1};
+    from.describe();
+    from.managed.what.type = {0, 4, 1};
+    const array x = from_dlpack(from.tensor());
+    EXPECT_EQ(x.dtype(), dtype::int4);
+    EXPECT_EQ(x.buffer().bytes(), 5U);
+}
+
+TEST(Dlpack, X1AnImportWithoutElementsIsOnItsDevice) {
+    producer from;
+    from.shape = {0, 4};
+    from.describe();
+    from.managed.what.on = {dlpack::device_type::extension, 0};
+    from.managed.what.data = nullptr;
+    const array x = from_dlpack(from.tensor());
+    EXPECT_EQ(x.device(), sim(0));
+    EXPECT_EQ(x.size(), 0);
+    EXPECT_EQ(from.deleted, 1);
+}
+
 TEST(Dlpack, L4TheDeleterIsCalledOnceAfterTheLastAccess) {
     producer from;
     testing::gate held;

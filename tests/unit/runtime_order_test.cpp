@@ -2,10 +2,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "observe/observers.hpp"
+#include "runtime/streams/stream_state.hpp"
+#include "support/beside.hpp"
 #include "support/effort.hpp"
 #include "support/time_limit.hpp"
 #include "support/tracked.hpp"
@@ -305,6 +309,58 @@ TEST(D5, EventsHandedFromThreadToThreadOrderWork) {
     held.open();
     read.synchronize();
     EXPECT_EQ(seen, 7);
+}
+
+/// Notes what an event stands for, and what is waited for through it, in the order in which observers are told.
+class event_order final : public observe::observer {
+public:
+    event_order() { observe::observers::add(*this); }
+    ~event_order() override { observe::observers::remove(*this); }
+    event_order(const event_order&) = delete;
+    event_order& operator=(const event_order&) = delete;
+
+    void event_recorded(std::uint64_t event, const observe::stream_info& /*on*/, frontiers::point at,
+                        const source_location& /*where*/) override {
+        const std::lock_guard lock(mutex_);
+        if (event == of) {
+            stands_for_ = at;
+        }
+    }
+    void stream_waits(const observe::stream_info& /*on*/, frontiers::epoch /*at*/, frontiers::point target,
+                      std::uint64_t event, observe::wait_made /*how*/, const source_location& /*where*/) override {
+        const std::lock_guard lock(mutex_);
+        if (event == of) {
+            is_right = is_right && target == stands_for_;
+            ++waits;
+        }
+    }
+    std::uint64_t of = 0;
+    bool is_right = true;
+    int waits = 0;
+
+private:
+    std::mutex mutex_;
+    frontiers::point stands_for_;
+};
+
+TEST(D5, V4ObserversSeeAWaitThroughAnEventBeforeTheEventIsRecordedAgain) {
+    const time_limit limit(enough, "a stream waits for an event that another thread records");
+    const stream waits;
+    const stream records;
+    event shared;
+    event_order seen;
+    seen.of = shared.unique_id();
+    enqueue(records, {}, [] {});
+    std::unique_lock held(waits.state(detail::key).mutex);
+    test::beside waiter([&] { waits.wait(shared); });
+    ASSERT_TRUE(waiter.waits()) << "it has read what the event stands for";
+    test::beside recorder([&] { shared.record(records); });
+    static_cast<void>(recorder.waits());
+    held.unlock();
+    waiter.join();
+    recorder.join();
+    EXPECT_TRUE(seen.is_right) << "a log would say that the wait was for another moment than the event stands for";
+    EXPECT_EQ(seen.waits, 1);
 }
 
 }  // namespace

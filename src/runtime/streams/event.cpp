@@ -135,7 +135,9 @@ void event::wait(source_location where) const {
     }
 }
 
-void event::wait(const stream_ref& waiter, source_location where) const { waiter.wait(*this, where); }
+void event::wait(const stream_ref& waiter, source_location where) const {
+    runtime::wait_for(waiter.state(detail::key), *state_, where);
+}
 
 bool event::done(source_location where) const {
     const frontiers::point at = state_->get().at;

@@ -38,4 +38,9 @@ struct event_state {
     }
 };
 
+class stream_state;
+
+/// Device-side: `stream` continues once what the event holds now is complete. Does not block. Throws as stream_ref::wait.
+void wait_for(stream_state& stream, event_state& of, const source_location& where);
+
 }  // namespace weir::runtime

@@ -10,6 +10,7 @@
 #include "runtime/failures/failures.hpp"
 #include "runtime/host/fork.hpp"
 #include "runtime/host/host.hpp"
+#include "runtime/streams/event_state.hpp"
 #include "runtime/streams/stream_state.hpp"
 #include "weir/event.hpp"
 
@@ -17,12 +18,19 @@ namespace weir {
 
 namespace {
 
-/// Device-side: `stream` continues once `target` is complete. The wait takes an epoch of its own, so that a wait for the stream's
-/// tail covers it. `event` is the event's number, for observers; 0 if there is none.
-void wait_for(runtime::stream_state& stream, const order::mark& target, std::uint64_t event,
+/// Device-side: `stream` continues once `given` is complete, or what `of` holds, if that is not null. The wait takes an epoch of its own, so
+/// that a wait for the stream's tail covers it.
+void wait_for(runtime::stream_state& stream, const order::mark& given, runtime::event_state* of,
               const source_location& where) {
     runtime::fork_guard::expect_usable();
     stream.make_ready(where);
+    // Until observers know of the wait, so that they see no other record of the event between the moment that is waited for and the wait.
+    std::unique_lock<detail::mutex> event_lock;
+    if (of != nullptr) {
+        event_lock = std::unique_lock(of->mutex);
+    }
+    const order::mark target = of != nullptr ? of->recorded : given;
+    const std::uint64_t event = of != nullptr ? of->id : 0;
     const order::watermarks& completed = backend::timeline_table::instance();
     std::unique_lock lock(stream.mutex);
     stream.expect_open();
@@ -52,6 +60,9 @@ void wait_for(runtime::stream_state& stream, const order::mark& target, std::uin
     });
     const frontiers::point tail{stream.timeline(), stream.sequence.tail()};
     lock.unlock();
+    if (event_lock) {
+        event_lock.unlock();
+    }
     if (takes_epoch) {
         stream.queue->flush(tail);
     }
@@ -59,6 +70,10 @@ void wait_for(runtime::stream_state& stream, const order::mark& target, std::uin
 }
 
 }  // namespace
+
+void runtime::wait_for(stream_state& stream, event_state& of, const source_location& where) {
+    weir::wait_for(stream, {}, &of, where);
+}
 
 void stream_ref::synchronize(source_location where) const {
     const frontiers::point tail = state_->now(where).at;
@@ -68,19 +83,15 @@ void stream_ref::synchronize(source_location where) const {
 
 bool stream_ref::done(source_location where) const { return state_->idle(where); }
 
-void stream_ref::wait(const event& what, source_location where) const {
-    const completion recorded = what.recorded();
-    wait_for(*state_, {{recorded.timeline(detail::key), recorded.epoch(detail::key)}, recorded.known(detail::key)},
-             what.unique_id(), where);
-}
+void stream_ref::wait(const event& what, source_location where) const { what.wait(*this, where); }
 
 void stream_ref::wait(const stream_ref& other, source_location where) const {
     other.state_->expect_open();
-    wait_for(*state_, other.state_->now(where), 0, where);
+    wait_for(*state_, other.state_->now(where), nullptr, where);
 }
 
 void stream_ref::wait(const completion& what, source_location where) const {
-    wait_for(*state_, {{what.timeline(detail::key), what.epoch(detail::key)}, what.known(detail::key)}, 0, where);
+    wait_for(*state_, {{what.timeline(detail::key), what.epoch(detail::key)}, what.known(detail::key)}, nullptr, where);
 }
 
 event stream_ref::record(source_location where) const { return record(event_options{}, where); }
