@@ -7,7 +7,8 @@ import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,6 +40,15 @@ def at_once(work: Callable[[int], None]) -> None:
         one.join()
     if raised:
         raise raised[0]
+
+
+@pytest.fixture
+def switching() -> Iterator[None]:
+    """The threads take the lock from each other all the time."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
 
 
 def test_the_lock_stays_off_where_the_interpreter_has_none() -> None:
@@ -188,6 +198,21 @@ def test_a_check_is_entered_by_one() -> None:
     assert [len(texts) for texts in refused] == [THREADS - 1] * ROUNDS
     assert all("entered before" in text for texts in refused for text in texts)
     assert all(len(report) == 0 for report in reports)
+
+
+@pytest.mark.usefixtures("switching")
+def test_x7_a_pin_that_all_release_is_released_once() -> None:
+    x = weir.zeros(64)
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        pins = [x.pin() for _ in range(ROUNDS)]
+
+        def work(_number: int, pins: list[Any] = pins) -> None:
+            for one in pins:
+                one.release()
+
+        at_once(work)
+        assert all(one.released for one in pins)
 
 
 def test_a_launch_that_waits_for_room_in_the_drivers_queue_leaves_the_interpreter_to_others(cuda: weir.Device) -> None:
