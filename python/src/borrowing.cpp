@@ -13,6 +13,7 @@
 #include "devices.hpp"
 #include "exchange.hpp"
 #include "interpreter.hpp"
+#include "module_function.hpp"
 #include "scopes.hpp"
 #include "site.hpp"
 #include "weir/borrow.hpp"
@@ -62,9 +63,8 @@ public:
             scopes::enter(stream_, scope_kind::stream);
             is_current_ = true;
             if (on.device().kind() == device_kind::cuda) {
-                static const nb::handle switches =
-                    nb::object(nb::module_::import_("weir._borrow").attr("_made_current")).release();
-                packages_ = switches(stream_);
+                static constinit module_function switches("weir._borrow", "_made_current");
+                packages_ = switches.get()(stream_);
             }
         } catch (...) {
             leave(where);

@@ -215,6 +215,47 @@ def test_x7_a_pin_that_all_release_is_released_once() -> None:
         assert all(one.released for one in pins)
 
 
+FIRST_USES = {
+    "an export": "x.__dlpack__(stream=-1)",
+    "a borrow": "weir.borrow(x).__enter__()",
+    "an operation on what was exported": "weir.fill(x, 1)",
+}
+
+
+@pytest.mark.parametrize("use", FIRST_USES.values(), ids=FIRST_USES.keys())
+def test_two_threads_may_be_the_first_to_need_a_module(cuda: weir.Device, use: str) -> None:
+    """An import gives the interpreter's lock to the other thread, which then needs the same module."""
+    if not CudaDriver().is_fake:
+        pytest.skip("any driver shows it, and the fake one is there without a GPU")
+    done = run(
+        f"""
+        import builtins, faulthandler, sys, threading, time, types, weir
+        s = weir.Stream("cuda:0")
+        theirs = types.SimpleNamespace(get_current_stream=lambda: s)
+        x = weir.zeros(4, device="cuda:0")
+        if "fill" in {use!r}:
+            sys.modules["cupy"] = types.SimpleNamespace(cuda=theirs)
+            sys.modules["cupy.cuda"] = theirs
+            exported = x.__dlpack__(stream=-1)
+        imported = builtins.__import__
+
+        def slow(name, *given, **named):
+            time.sleep(0.02)
+            return imported(name, *given, **named)
+
+        builtins.__import__ = slow
+        threads = [threading.Thread(target=lambda: {use}) for _ in range(2)]
+        faulthandler.dump_traceback_later(20, exit=True)
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        print("both")
+        """
+    )
+    expect_clean(done, "both\n")
+
+
 def test_a_launch_that_waits_for_room_in_the_drivers_queue_leaves_the_interpreter_to_others(cuda: weir.Device) -> None:
     if not CudaDriver().is_fake:
         pytest.skip("only the fake driver has gates in its own streams")
