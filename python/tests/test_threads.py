@@ -215,6 +215,30 @@ def test_x7_a_pin_that_all_release_is_released_once() -> None:
         assert all(one.released for one in pins)
 
 
+@pytest.mark.usefixtures("switching")
+def test_x6_a_borrow_is_entered_and_left_by_one() -> None:
+    before = weir.current_stream()
+    for _ in range(100):
+        x, s = weir.zeros(64), weir.Stream()
+        lent = weir.borrow(x, write=[x], stream=s)
+        refused: list[str] = []
+        inside: list[int] = []
+
+        def work(number: int, lent: Any = lent, refused: list[str] = refused, inside: list[int] = inside) -> None:
+            try:
+                lent.__enter__()
+            except weir.StateError as why:
+                refused.append(str(why))
+                return
+            inside.append(number)
+            lent.__exit__(None, None, None)
+            assert weir.current_stream() == before
+
+        at_once(work)
+        assert (len(inside), len(refused)) == (1, THREADS - 1)
+        assert all("entered once" in text for text in refused)
+
+
 FIRST_USES = {
     "an export": "x.__dlpack__(stream=-1)",
     "a borrow": "weir.borrow(x).__enter__()",
