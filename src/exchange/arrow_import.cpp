@@ -175,7 +175,7 @@ weir::array from_arrow(arrow_array column, const arrow::schema& type, std::share
     auto* const at = static_cast<std::byte*>(const_cast<void*>(what.buffers[1])) + what.offset * item;
     const auto bytes = static_cast<std::size_t>(what.length * item);
     void* const written_event = written != nullptr ? *written : nullptr;
-    const buffer ours = exported_column_memory::found_at(at, bytes);
+    const buffer ours = exported_column_memory::found_at(*on, at, bytes);
     const buffer memory = ours ? ours
                                : import_live(at, bytes, *on, std::make_shared<arrow_producer>(std::move(from)),
                                              std::move(column), package_use::reads, import_access::read_only, where);
