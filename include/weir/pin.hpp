@@ -1,7 +1,7 @@
 // Memory that stays reserved for work that Weir never sees. Layer: exchange.
 #pragma once
 
-#include <memory>
+#include <atomic>
 
 #include "weir/buffer.hpp"
 #include "weir/export.hpp"
@@ -12,7 +12,7 @@ namespace weir::exchange {
 /// CUDA graph that another package captured (rule X7). It orders nothing: the program orders the replays with other work, or states them by
 /// `weir::used_on`.
 ///
-/// Any thread, one at a time.
+/// Any thread. Several threads may call `release` and `operator bool` at the same time; a move and the destructor are for one thread alone.
 class WEIR_EXPORT pin {
 public:
     /// An empty buffer has nothing to reserve. Throws std::bad_alloc.
@@ -29,12 +29,12 @@ public:
     /// device comes back as rule L5 says. Idempotent, never blocks.
     void release() noexcept;
     /// Whether it keeps memory reserved.
-    [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr; }
+    [[nodiscard]] explicit operator bool() const noexcept { return state_.load(std::memory_order_relaxed) != nullptr; }
 
 private:
     struct state;
-    void keep_for_ever() noexcept;
-    std::unique_ptr<state> state_;
+    static void keep_for_ever(state* one) noexcept;
+    std::atomic<state*> state_{nullptr};  ///< owned; the thread that exchanges it for null releases it
 };
 
 }  // namespace weir::exchange

@@ -1,5 +1,6 @@
 // weir.borrow: work of other packages on memory of Weir's (rule X6). python/weir/_borrow.py makes the stream current in them.
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "devices.hpp"
 #include "exchange.hpp"
 #include "interpreter.hpp"
+#include "module_function.hpp"
 #include "scopes.hpp"
 #include "site.hpp"
 #include "weir/borrow.hpp"
@@ -37,11 +39,37 @@ public:
     }
 
     nb::object enter() {
-        if (began_) {
+        if (began_.exchange(true)) {
             throw state_error("a borrow is entered once: call weir.borrow() again");
         }
-        period_ = weir::detail::shared_owner(std::make_unique<weir::detail::use_period>());
         const source_location where = here();
+        try {
+            begin(where);
+        } catch (...) {
+            views_.reset();  // nothing is held, and the views keep no memory
+            throw;
+        }
+        try {
+            make_current();
+        } catch (...) {
+            leave(where);
+            throw;
+        }
+        is_inside_ = true;
+        return views_;
+    }
+
+    void exit(const source_location& where) {
+        if (!is_inside_.exchange(false)) {
+            throw state_error("this borrow() is not entered: write `with weir.borrow(...) as (view,):`");
+        }
+        leave(where);
+    }
+
+private:
+    /// Makes the views, and begins the period in which the work may use the memory.
+    void begin(const source_location& where) {
+        period_ = weir::detail::shared_owner(std::make_unique<weir::detail::use_period>());
         views_ = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(nb::len(arrays_))));
         operands of = operands_of(where);
         if (stream_.is_none()) {
@@ -56,34 +84,20 @@ public:
             held_.emplace(on, std::move(of.reads), std::move(of.writes),
                           exchange::borrowed_tokens{std::move(of.read_tokens), std::move(of.written_tokens)}, where);
         });
-        began_ = true;
-        is_inside_ = true;
-        try {
-            scopes::enter(stream_, scope_kind::stream);
-            is_current_ = true;
-            if (on.device().kind() == device_kind::cuda) {
-                static const nb::handle switches =
-                    nb::object(nb::module_::import_("weir._borrow").attr("_made_current")).release();
-                packages_ = switches(stream_);
-            }
-        } catch (...) {
-            leave(where);
-            throw;
-        }
-        return views_;
     }
 
-    void exit(const source_location& where) {
-        if (!is_inside_) {
-            throw state_error("this borrow() is not entered: write `with weir.borrow(...) as (view,):`");
+    /// The stream becomes the current one of Weir, and of the packages that have one.
+    void make_current() {
+        scopes::enter(stream_, scope_kind::stream);
+        is_current_ = true;
+        if (kind() == device_kind::cuda) {
+            static constinit module_function switches("weir._borrow", "_made_current");
+            packages_ = switches.get()(stream_);
         }
-        leave(where);
     }
 
-private:
     /// Everything is left, whatever of it fails; the first failure is thrown.
     void leave(const source_location& where) {
-        is_inside_ = false;
         period_->end();  // each use of the views raises StateError from now on
         std::exception_ptr failed;
         const auto attempt = [&](auto&& step) {
@@ -231,8 +245,10 @@ private:
     bool are_all_own_ = true;  ///< whether Weir made all arrays
     bool is_current_ = false;
     weir::detail::shared_owner<weir::detail::use_period> period_;  ///< of the views
-    bool began_ = false;
-    bool is_inside_ = false;
+    // Both by an exchange: to enter and to leave runs code of packages and gives the GIL away, so that the same borrow may be entered or
+    // left meanwhile, by another thread or by that code.
+    std::atomic<bool> began_{false};
+    std::atomic<bool> is_inside_{false};
 };
 
 }  // namespace

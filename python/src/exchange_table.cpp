@@ -21,6 +21,7 @@
 #include "weir/exchange_table.hpp"
 #include "weir/explain.hpp"
 #include "weir/launch.hpp"
+#include "weir/memory_resource.hpp"
 #include "wording.hpp"
 
 namespace weir::python {
@@ -46,16 +47,18 @@ int for_c_caller(F&& fn) noexcept {
 }
 
 /// The tensor of an array for a consumer that works on the work stream. On the CPU there is none: it blocks until what
-/// conflicts is over.
-exchange::dlpack_tensor tensor_of(const array& x, const source_location& where) {
+/// conflicts is over. The tensor names the device `as`, for which `view_on` must have an array; without, the array's own.
+exchange::dlpack_tensor tensor_of(const array& x, const source_location& where,
+                                  const std::optional<dlpack::device>& as = std::nullopt) {
     if (x.device().kind() == device_kind::cuda) {
         const stream work = current_in_context(x.device());
         std::vector<std::shared_ptr<package>> others = packages_with_streams();
         exchange::dlpack_tensor made = released([&] { return exchange::to_dlpack(x, work, std::move(others), where); });
+        made->what.on = as.value_or(made->what.on);
         note_exchange(x.buffer(), {exchange_protocol::dlpack_table, true, false, false});
         return made;
     }
-    exchange::dlpack_tensor made = released([&] { return exchange::to_dlpack(x, {host_consumer()}); });
+    exchange::dlpack_tensor made = released([&] { return exchange::to_dlpack(x, {host_consumer()}, as); });
     await_for_host(x, {exchange_protocol::dlpack_table, true, false, false}, where);
     return made;
 }
@@ -95,15 +98,18 @@ int to_object(dlpack::managed_tensor_versioned* from, void** made) {
     });
 }
 
+[[noreturn]] void refuse_device(const dlpack::device& on) {
+    throw exchange_error("weir has no device of DLPack's type " + std::to_string(static_cast<std::int32_t>(on.type)) +
+                         " with the number " + std::to_string(on.id));
+}
+
 /// The stream that consumers of arrays on that device are to launch on; null where there are no streams.
 int current_work_stream(dlpack::device_type type, std::int32_t id, void** handle) {
     return for_c_caller([&] {
         *handle = nullptr;
         if (!is_on_cuda({type, id})) {
             if (!exchange::device_of({type, id})) {
-                throw exchange_error("weir has no device of DLPack's type " +
-                                     std::to_string(static_cast<std::int32_t>(type)) + " with the number " +
-                                     std::to_string(id));
+                refuse_device({type, id});
             }
             return;
         }
@@ -120,13 +126,12 @@ int current_work_stream(dlpack::device_type type, std::int32_t id, void** handle
     });
 }
 
-/// A new array of the prototype's shape and type, for a consumer that works on the work stream.
+/// A new array of the prototype's shape and type, in memory of the prototype's device (pinned and managed memory included), for a consumer that
+/// works on the work stream.
 array array_like(const dlpack::tensor& prototype) {
     const std::optional<device> on = released([&] { return exchange::device_of(prototype.on); });
     if (!on) {
-        throw exchange_error("weir has no device of DLPack's type " +
-                             std::to_string(static_cast<std::int32_t>(prototype.on.type)) + " with the number " +
-                             std::to_string(prototype.on.id));
+        refuse_device(prototype.on);
     }
     if (prototype.dimensions < 0 || (prototype.dimensions > 0 && prototype.shape == nullptr)) {
         throw exchange_error("a prototype has " + std::to_string(prototype.dimensions) + " dimensions" +
@@ -135,7 +140,19 @@ array array_like(const dlpack::tensor& prototype) {
     const shape extents(std::span<const std::int64_t>(prototype.shape, static_cast<std::size_t>(prototype.dimensions)));
     const dtype type = from_dlpack_dtype(prototype.type);
     const stream work = current_in_context(*on);
-    return released([&] { return empty(extents, type, work); });
+    const std::optional<array> made = released([&] {
+        std::optional<memory::use> scope;
+        if (prototype.on.type == dlpack::device_type::cuda_host) {
+            scope.emplace(memory::pinned(), *on);
+        } else if (prototype.on.type == dlpack::device_type::cuda_managed) {
+            scope.emplace(memory::managed(), *on);
+        }
+        return exchange::view_on(empty(extents, type, work), prototype.on);
+    });
+    if (!made) {
+        refuse_device(prototype.on);
+    }
+    return *made;
 }
 
 int allocate(dlpack::tensor* prototype, dlpack::managed_tensor_versioned** made, void* context,
@@ -151,7 +168,7 @@ int allocate(dlpack::tensor* prototype, dlpack::managed_tensor_versioned** made,
     }
     try {
         const nb::gil_scoped_acquire gil;
-        *made = tensor_of(array_like(*prototype), here()).release();
+        *made = tensor_of(array_like(*prototype), here(), prototype->on).release();
         return 0;
     } catch (const out_of_memory& error) {
         return refuse("MemoryError", in_words_of_python(error.what()));

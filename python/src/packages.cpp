@@ -17,6 +17,7 @@
 #include "devices.hpp"
 #include "exchange.hpp"
 #include "interpreter.hpp"
+#include "module_function.hpp"
 #include "numpy.hpp"
 #include "reference.hpp"
 #include "weir/borrow.hpp"
@@ -54,9 +55,8 @@ public:
             remember(of.id(), *by_number);
             return by_number;
         }
-        static const nb::handle ask =
-            nb::object(nb::module_::import_("weir._packages").attr("current_stream_of_package")).release();
-        const nb::object found = ask(name_, of.id());
+        static constinit module_function ask("weir._packages", "current_stream_of_package");
+        const nb::object found = ask.get()(name_, of.id());
         if (found.is_none()) {
             return std::nullopt;
         }
@@ -324,10 +324,9 @@ std::shared_ptr<const array_class> array_class_of(nb::handle object) {
 }
 
 std::vector<std::shared_ptr<package>> packages_with_streams() {
-    static const nb::handle names =
-        nb::object(nb::module_::import_("weir._packages").attr("names_with_streams")).release();
+    static constinit module_function names("weir._packages", "names_with_streams");
     std::vector<std::shared_ptr<package>> found;
-    for (const nb::handle name : names()) {
+    for (const nb::handle name : names.get()()) {
         found.push_back(package_named(nb::cast<std::string>(name)));
     }
     return found;

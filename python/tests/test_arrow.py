@@ -136,6 +136,21 @@ def test_a10_what_weir_writes_while_pyarrow_has_the_memory_is_over_when_the_call
     assert out.to_pylist() == [3, 3, 3, 3]
 
 
+def test_a10_two_buffers_with_one_address_are_both_known() -> None:
+    of = np.arange(1000.0)
+    all_of_it, part = weir.asarray(of), weir.asarray(of[:10])
+    column = pa.array(all_of_it)
+    shorter = pa.array(part)
+    weir.fill(weir.asarray(column), 1)  # memory of Weir's: pyarrow's own could not be written
+    assert (of == 1).all()
+    weir.fill(weir.asarray(shorter), 2)
+    assert (of == [2] * 10 + [1] * 990).all()
+    del column
+    gc.collect()
+    weir.fill(weir.asarray(shorter), 3)
+    assert (of == [3] * 10 + [1] * 990).all()
+
+
 def test_x4_an_export_holds_what_was_written_before() -> None:
     s = weir.Stream()
     x = weir.zeros(3, stream=s)

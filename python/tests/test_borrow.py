@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -168,6 +169,49 @@ def test_a_borrow_that_was_not_entered_cannot_be_left() -> None:
         pass
     with pytest.raises(weir.StateError, match="not entered"):
         lent.__exit__(None, None, None)
+
+
+class EntersAgain:
+    """An array that, when it is asked for its memory, enters the borrow that asks."""
+
+    def __init__(self) -> None:
+        self.of = np.zeros(4)
+        self.lent: Any = None
+        self.says = ""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.of.__dlpack_device__()
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        lent, self.lent = self.lent, None
+        try:
+            lent.__enter__()
+        except weir.StateError as why:
+            self.says = str(why)
+        return self.of.__dlpack__(**asked)
+
+
+def test_x6_a_borrow_is_not_entered_while_it_is_being_entered() -> None:
+    x, s, before = EntersAgain(), weir.Stream(), weir.current_stream()
+    x.lent = lent = weir.borrow(x, write=[x], stream=s)
+    with lent as (view,):
+        weir.fill(view, 3)
+        assert weir.current_stream() == s
+    assert "entered once" in x.says
+    assert weir.current_stream() == before
+    assert x.of.tolist() == [3, 3, 3, 3]
+
+
+def test_x6_what_fails_to_enter_leaves_nothing_behind() -> None:
+    x, s, before = weir.zeros(4), weir.Stream(), weir.current_stream()
+    lent = weir.borrow(x, [1.0], stream=s)
+    with pytest.raises(weir.CopyError):
+        lent.__enter__()
+    assert weir.current_stream() == before
+    with pytest.raises(weir.StateError, match="not entered"):
+        lent.__exit__(None, None, None)
+    with pytest.raises(weir.StateError, match="entered once"):
+        lent.__enter__()
 
 
 def test_a13_a_view_is_refused_after_an_exception_too() -> None:

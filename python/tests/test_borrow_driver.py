@@ -144,6 +144,24 @@ def test_a13_the_stream_is_the_packages_current_one_inside_alone(driver: CudaDri
     assert Stream.entered == [s.handle, s.handle]
 
 
+def test_x6_a_borrow_is_not_left_while_its_stream_is_made_current(
+    driver: CudaDriver, cupys: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, s = arrays(1)[0], weir.Stream("cuda:0")
+    lent: Any = weir.borrow(x, stream=s)
+    enters = Stream.__enter__
+
+    def leaves(self: Stream) -> Stream:
+        with pytest.raises(weir.StateError, match="not entered"):
+            lent.__exit__(None, None, None)
+        return enters(self)
+
+    monkeypatch.setattr(Stream, "__enter__", leaves)
+    with lent:
+        assert Stream.current.ptr == s.handle
+    assert Stream.current.ptr == cupys
+
+
 def test_a_borrow_is_entered_once() -> None:
     lent = weir.borrow(weir.zeros(3))
     with lent:

@@ -117,6 +117,48 @@ def test_a18_a_new_tensor_is_like_the_prototype() -> None:
         assert says in message.decode()
 
 
+def allocated_like(on: tuple[int, int], count: int = 4) -> tuple[Any, str]:
+    """A new tensor of that device, or null, and what the table says."""
+    shape = (ctypes.c_int64 * 1)(count)
+    prototype = Tensor()
+    (prototype.device_type, prototype.device_id), prototype.ndim = on, 1
+    prototype.code, prototype.bits, prototype.lanes = 2, 32, 1
+    prototype.shape = ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))
+    said: list[str] = []
+    set_error = SET_ERROR(lambda _context, _kind, message: said.append(message.decode()))
+    made = MANAGED()
+    assert OWN.allocate(ctypes.byref(prototype), ctypes.byref(made), None, set_error) == (-1 if said else 0)
+    return made, "".join(said)
+
+
+@pytest.mark.parametrize("count", [4, 0])
+@pytest.mark.parametrize("on", [(1, 0), (2, 0), (3, 0), (12, 0), (13, 0)])
+def test_a18_a_new_tensor_is_memory_of_the_prototypes_device(
+    driver: CudaDriver, cuda: weir.Device, on: tuple[int, int], count: int
+) -> None:
+    made, said = allocated_like(on, count)
+    assert said == ""
+    t = made.contents.tensor
+    assert (t.device_type, t.device_id) == on
+    out = P()
+    assert OWN.to_object(made, ctypes.byref(out)) == 0
+    x = ctypes.cast(out, ctypes.py_object).value
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(x))
+    assert x.shape == (count,)
+    if count != 0:
+        devices = {1: {"cpu"}, 2: {"cuda:0"}, 3: {"cpu", "cuda:0"}, 12: {"sim:0"}, 13: {"cpu", "cuda:0"}}[on[0]]
+        assert devices <= {one.name for one in x.devices}, "the memory itself, and not its name alone"
+
+
+@pytest.mark.parametrize("on", [(1, 1), (3, 1), (99, 0)])
+def test_a18_memory_that_weir_has_not_is_not_allocated(
+    driver: CudaDriver, cuda: weir.Device, on: tuple[int, int]
+) -> None:
+    made, said = allocated_like(on)
+    assert not made
+    assert f"type {on[0]} with the number {on[1]}" in said
+
+
 def test_a18_weir_takes_arrays_by_another_table() -> None:
     of = Producer()
     x = weir.asarray(of.cls())

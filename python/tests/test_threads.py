@@ -7,7 +7,8 @@ import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,6 +40,15 @@ def at_once(work: Callable[[int], None]) -> None:
         one.join()
     if raised:
         raise raised[0]
+
+
+@pytest.fixture
+def switching() -> Iterator[None]:
+    """The threads take the lock from each other all the time."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
 
 
 def test_the_lock_stays_off_where_the_interpreter_has_none() -> None:
@@ -188,6 +198,86 @@ def test_a_check_is_entered_by_one() -> None:
     assert [len(texts) for texts in refused] == [THREADS - 1] * ROUNDS
     assert all("entered before" in text for texts in refused for text in texts)
     assert all(len(report) == 0 for report in reports)
+
+
+@pytest.mark.usefixtures("switching")
+def test_x7_a_pin_that_all_release_is_released_once() -> None:
+    x = weir.zeros(64)
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        pins = [x.pin() for _ in range(ROUNDS)]
+
+        def work(_number: int, pins: list[Any] = pins) -> None:
+            for one in pins:
+                one.release()
+
+        at_once(work)
+        assert all(one.released for one in pins)
+
+
+@pytest.mark.usefixtures("switching")
+def test_x6_a_borrow_is_entered_and_left_by_one() -> None:
+    before = weir.current_stream()
+    for _ in range(100):
+        x, s = weir.zeros(64), weir.Stream()
+        lent = weir.borrow(x, write=[x], stream=s)
+        refused: list[str] = []
+        inside: list[int] = []
+
+        def work(number: int, lent: Any = lent, refused: list[str] = refused, inside: list[int] = inside) -> None:
+            try:
+                lent.__enter__()
+            except weir.StateError as why:
+                refused.append(str(why))
+                return
+            inside.append(number)
+            lent.__exit__(None, None, None)
+            assert weir.current_stream() == before
+
+        at_once(work)
+        assert (len(inside), len(refused)) == (1, THREADS - 1)
+        assert all("entered once" in text for text in refused)
+
+
+FIRST_USES = {
+    "an export": "x.__dlpack__(stream=-1)",
+    "a borrow": "weir.borrow(x).__enter__()",
+    "an operation on what was exported": "weir.fill(x, 1)",
+}
+
+
+@pytest.mark.parametrize("use", FIRST_USES.values(), ids=FIRST_USES.keys())
+def test_two_threads_may_be_the_first_to_need_a_module(cuda: weir.Device, use: str) -> None:
+    """An import gives the interpreter's lock to the other thread, which then needs the same module."""
+    if not CudaDriver().is_fake:
+        pytest.skip("any driver shows it, and the fake one is there without a GPU")
+    done = run(
+        f"""
+        import builtins, faulthandler, sys, threading, time, types, weir
+        s = weir.Stream("cuda:0")
+        theirs = types.SimpleNamespace(get_current_stream=lambda: s)
+        x = weir.zeros(4, device="cuda:0")
+        if "fill" in {use!r}:
+            sys.modules["cupy"] = types.SimpleNamespace(cuda=theirs)
+            sys.modules["cupy.cuda"] = theirs
+            exported = x.__dlpack__(stream=-1)
+        imported = builtins.__import__
+
+        def slow(name, *given, **named):
+            time.sleep(0.02)
+            return imported(name, *given, **named)
+
+        builtins.__import__ = slow
+        threads = [threading.Thread(target=lambda: {use}) for _ in range(2)]
+        faulthandler.dump_traceback_later(20, exit=True)
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        print("both")
+        """
+    )
+    expect_clean(done, "both\n")
 
 
 def test_a_launch_that_waits_for_room_in_the_drivers_queue_leaves_the_interpreter_to_others(cuda: weir.Device) -> None:

@@ -87,14 +87,30 @@ void expect_no_nulls(const arrow::array& what, bool host_reads) {
     }
 }
 
-/// offset + length, times the size of an element. Throws exchange_error if that exceeds the address space.
-std::int64_t bytes_up_to(std::int64_t elements, std::int64_t item) {
+/// Throws exchange_error unless the column's elements and its validity bitmap fit into the address space. Reads none of them.
+/// `item`: the size of an element; none: an element is a bit.
+void expect_possible_size(const arrow::array& what, std::optional<std::int64_t> item) {
     constexpr std::int64_t addresses = std::int64_t{1} << 57;  // size of a process's address space
+    std::int64_t count = 0;
+    if (__builtin_add_overflow(what.offset, what.length, &count)) {
+        refuse_column("says that it has more elements than can be counted");
+    }
+    if (what.length != 0 && what.buffers[1] == nullptr) {
+        refuse_column("has " + std::to_string(what.length) + " elements and no memory");
+    }
+    const std::int64_t bytes_of_bits = count / bits_in_a_byte + (count % bits_in_a_byte == 0 ? 0 : 1);
     std::int64_t bytes = 0;
-    if (__builtin_mul_overflow(elements, item, &bytes) || bytes > addresses) {
+    if (__builtin_mul_overflow(count, item.value_or(1), &bytes) || bytes > addresses) {
         refuse_column("says that its elements take more memory than there are addresses");
     }
-    return bytes;
+    const auto fits = [](const void* first, std::int64_t size) {
+        std::uintptr_t end = 0;
+        return !__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(first), static_cast<std::uintptr_t>(size),
+                                       &end);
+    };
+    if (!fits(what.buffers[1], item ? bytes : bytes_of_bits) || !fits(what.buffers[0], bytes_of_bits)) {
+        refuse_column("says that its elements take more memory than there are addresses");
+    }
 }
 
 /// Copies bits to bytes, since Weir stores a bool in a byte.
@@ -142,16 +158,10 @@ weir::array from_arrow(arrow_array column, const arrow::schema& type, std::share
         static_cast<dlpack::device_type>(column->device_type) != dlpack::device_type::cuda_host) {
         refuse_column("on " + std::string(on->name()) + " names an event, and there are none");
     }
+    const auto item = static_cast<std::int64_t>(size_of(elements));
+    expect_possible_size(what, elements == dtype::bool_ ? std::nullopt : std::optional(item));
     expect_no_nulls(what, host_reads && written == nullptr);
-    std::int64_t count = 0;
-    if (__builtin_add_overflow(what.offset, what.length, &count)) {
-        refuse_column("says that it has more elements than can be counted");
-    }
-    if (what.length != 0 && what.buffers[1] == nullptr) {
-        refuse_column("has " + std::to_string(what.length) + " elements and no memory");
-    }
     if (elements == dtype::bool_) {
-        static_cast<void>(bytes_up_to(count, 1));
         if (!host_reads || written != nullptr) {
             refuse_column(
                 "of bool has a bit for each element, and weir a byte: it can be copied on the CPU alone; cast "
@@ -159,20 +169,13 @@ weir::array from_arrow(arrow_array column, const arrow::schema& type, std::share
         }
         return unpacked(what);
     }
-    const auto item = static_cast<std::int64_t>(size_of(elements));
-    static_cast<void>(bytes_up_to(count, item));
     if (what.length == 0) {
-        return {buffer(), elements, shape({0})};
-    }
-    const auto first = reinterpret_cast<std::uintptr_t>(what.buffers[1]);
-    std::uintptr_t end = 0;
-    if (__builtin_add_overflow(first, static_cast<std::uintptr_t>(count * item), &end)) {
-        refuse_column("says that its elements take more memory than there are addresses");
+        return {weir::detail::key, elements, shape({0}), *on};
     }
     auto* const at = static_cast<std::byte*>(const_cast<void*>(what.buffers[1])) + what.offset * item;
     const auto bytes = static_cast<std::size_t>(what.length * item);
     void* const written_event = written != nullptr ? *written : nullptr;
-    const buffer ours = exported_column_memory::found_at(at, bytes);
+    const buffer ours = exported_column_memory::found_at(*on, at, bytes);
     const buffer memory = ours ? ours
                                : import_live(at, bytes, *on, std::make_shared<arrow_producer>(std::move(from)),
                                              std::move(column), package_use::reads, import_access::read_only, where);

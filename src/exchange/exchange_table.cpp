@@ -64,14 +64,19 @@ struct handed_out {
     }
     [[nodiscard]] std::vector<std::shared_ptr<worked_on>> alive_on(const device& on) {
         std::vector<std::shared_ptr<worked_on>> found;
-        const std::lock_guard lock(mutex);
-        forget_ended();
-        found.reserve(all.size());
-        for (const std::weak_ptr<worked_on>& each : all) {
-            if (std::shared_ptr<worked_on> one = each.lock(); one && one->device() == on) {
-                found.push_back(std::move(one));
+        {
+            const std::lock_guard lock(mutex);
+            forget_ended();
+            found.reserve(all.size());
+            for (const std::weak_ptr<worked_on>& each : all) {
+                if (std::shared_ptr<worked_on> one = each.lock()) {
+                    found.push_back(std::move(one));
+                }
             }
         }
+        // Under no lock: where the consumer has let go meanwhile, this drops the last reference, and the end of an export asks packages and
+        // calls the driver.
+        std::erase_if(found, [&](const std::shared_ptr<worked_on>& one) { return one->device() != on; });
         return found;
     }
 

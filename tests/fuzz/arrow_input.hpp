@@ -17,6 +17,13 @@
 
 namespace weir::fuzz {
 
+/// Whether a column says that it has more elements than there are addresses.
+inline bool has_impossible_size(const exchange::arrow::array& column) {
+    constexpr std::uint64_t addresses = std::uint64_t{1} << 57;
+    return column.length < 0 || column.offset < 0 ||
+           static_cast<std::uint64_t>(column.length) + static_cast<std::uint64_t>(column.offset) > addresses;
+}
+
 inline void arrow_input(std::span<const std::uint8_t> bytes, outcomes& seen) {
     namespace arrow = exchange::arrow;
     static std::array<std::uint64_t, 512> memory{};
@@ -55,7 +62,11 @@ inline void arrow_input(std::span<const std::uint8_t> bytes, outcomes& seen) {
     if (bits_fit && from.one_in(2)) {
         memory[0] = from.take<std::uint64_t>();
         buffers[0] = memory.data();
-    } else if (!bits_fit && type.format != nullptr && std::string_view(type.format) == "b") {
+    } else if (!bits_fit && has_impossible_size(column.array)) {
+        buffers[0] = memory.data();  // refused before any bit is read
+        column.array.null_count = from.one_in(2) ? -1 : column.array.null_count;
+    }
+    if (!bits_fit && type.format != nullptr && std::string_view(type.format) == "b") {
         buffers[1] = nullptr;
     }
     column.array.buffers = from.one_in(16) ? nullptr : buffers.data();

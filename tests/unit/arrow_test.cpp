@@ -136,6 +136,13 @@ TEST(Arrow, X4AnEmptyColumnNeedsNoMemory) {
     EXPECT_EQ(from_arrow(to_arrow(zeros({0}, dtype::float32, on)), *to_arrow_schema(dtype::float32)).size(), 0);
 }
 
+TEST(Arrow, X4AnEmptyColumnIsOnTheDeviceThatItNames) {
+    const stream on(sim(0));
+    const weir::array back = from_arrow(to_arrow(zeros({0}, dtype::float32, on)), *to_arrow_schema(dtype::float32));
+    EXPECT_EQ(back.device(), sim(0));
+    EXPECT_EQ(back.dtype(), dtype::float32);
+}
+
 TEST(Arrow, X4AnImportIsTheSameMemoryFromItsOffsetOn) {
     column_producer from;
     from.column.array.offset = 3;
@@ -270,6 +277,13 @@ TEST_P(HostileArrow, B10IsRefusedAndReleased) {
 }
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+/// The column has a validity bitmap whose nulls the reader has to count.
+void count_nulls(column_producer& of) {
+    of.column.array.null_count = -1;
+    of.buffers[0] = of.validity.data();
+}
+/// An address with so few bytes behind it that the elements of a test do not fit.
+const void* last_addresses() { return reinterpret_cast<const void*>(std::numeric_limits<std::uintptr_t>::max() - 63); }
 arrow::schema* no_children[1] = {nullptr};
 arrow::schema other_schema;
 arrow::array other_array;
@@ -282,6 +296,40 @@ INSTANTIATE_TEST_SUITE_P(
         hostile_column{"HugeLength", [](column_producer& p) { p.column.array.length = largest; }},
         hostile_column{"HugeOffset", [](column_producer& p) { p.column.array.offset = largest; }},
         hostile_column{"HugeBytes", [](column_producer& p) { p.column.array.length = largest / 4; }},
+        hostile_column{"HugeOffsetWithUncountedNulls",
+                       [](column_producer& p) {
+                           p.column.array.offset = largest - 1;
+                           p.column.array.length = 10;
+                           count_nulls(p);
+                       }},
+        hostile_column{"HugeBytesWithUncountedNulls",
+                       [](column_producer& p) {
+                           p.column.array.length = largest / 4;
+                           count_nulls(p);
+                       }},
+        hostile_column{"NoMemoryWithUncountedNulls",
+                       [](column_producer& p) {
+                           p.buffers[1] = nullptr;
+                           p.column.array.offset = largest / 8;
+                           count_nulls(p);
+                       }},
+        hostile_column{"ElementsBeyondTheAddresses",
+                       [](column_producer& p) {
+                           p.buffers[1] = last_addresses();
+                           p.column.array.length = 1 << 20;
+                       }},
+        hostile_column{"BitsBeyondTheAddresses",
+                       [](column_producer& p) {
+                           p.type.format = "b";
+                           p.buffers[1] = last_addresses();
+                           p.column.array.length = 1 << 20;
+                       }},
+        hostile_column{"ValidityBeyondTheAddresses",
+                       [](column_producer& p) {
+                           count_nulls(p);
+                           p.buffers[0] = last_addresses();
+                           p.column.array.length = 1 << 20;
+                       }},
         hostile_column{"MoreNullsThanElements", [](column_producer& p) { p.column.array.null_count = 9; }},
         hostile_column{"NullCountOfMinus2", [](column_producer& p) { p.column.array.null_count = -2; }},
         hostile_column{"OneBuffer", [](column_producer& p) { p.column.array.n_buffers = 1; }},

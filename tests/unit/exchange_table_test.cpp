@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -192,6 +194,37 @@ TEST(Pin, X7KeepsMemoryReservedUntilItIsReleased) {
     runtime::reaper::wait_until_empty();
     EXPECT_EQ(let_go, 1);
     EXPECT_FALSE(held);
+}
+
+TEST(Pin, X7TwoThreadsMayReleaseIt) {
+    std::atomic<int> let_go{0};
+    std::array<double, 4> memory{};
+    constexpr int rounds = 10;
+    for (int round = 0; round < rounds; ++round) {
+        std::vector<pin> held;
+        {
+            const buffer of = buffer::wrap(memory.data(), sizeof memory, cpu(), [&] { let_go.fetch_add(1); });
+            for (int i = 0; i < 100'000; ++i) {
+                held.emplace_back(of);
+            }
+        }
+        // The thread that is behind finds pins that are released, and is soon at the same pin as the other one.
+        std::atomic<int> begun{0};
+        const auto release_all = [&] {
+            ++begun;
+            while (begun != 2) {
+            }
+            for (pin& one : held) {
+                one.release();
+            }
+        };
+        std::thread other(release_all);
+        release_all();
+        other.join();
+        EXPECT_TRUE(std::none_of(held.begin(), held.end(), [](const pin& one) { return static_cast<bool>(one); }));
+    }
+    runtime::reaper::wait_until_empty();
+    EXPECT_EQ(let_go, rounds);
 }
 
 TEST(Pin, X7WhatIsNotReleasedIsKeptForGood) {
