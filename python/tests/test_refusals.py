@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import weir
+from cuda_driver import is_fake
 
 
 class Lender:
@@ -104,7 +105,10 @@ def test_x3_what_the_interface_has_no_type_for_has_no_interface(cuda: weir.Devic
 
 def test_x3_each_entry_that_is_wrong_names_the_package(cuda: weir.Device) -> None:
     of = weir.zeros(4, "float32", device=cuda)
-    for entry, value in (("stream", -1), ("stream", 12345), ("stream", 0), ("version", 0), ("version", "3")):
+    wrong: list[tuple[str, object]] = [("stream", -1), ("stream", 0), ("version", 0), ("version", "3")]
+    if is_fake():  # a real driver may crash
+        wrong.append(("stream", 12345))
+    for entry, value in wrong:
         error = str(refused(ByInterface(of, **{entry: value}), weir.asarray))
         assert "the __cuda_array_interface__ of a test_refusals array" in error
         assert entry in error
