@@ -328,7 +328,7 @@ array from_producer(nb::handle x, bool exclusive, std::optional<bool> copied, pl
     if (const dlpack::exchange_table* const table = header == nullptr ? nullptr : exchange::readable_table(header);
         table != nullptr && !by_method) {
         if (exchange::dlpack_tensor tensor = tensor_by(*table, x); tensor && !is_conjugate(x, is_torch, *tensor)) {
-            if (known == nullptr) {
+            if (known == nullptr && !is_view_of_another(x)) {
                 ask_by_table(name, *table);
             }
             return from_table(std::move(tensor), producer, exclusive, where);

@@ -147,6 +147,21 @@ private:
 
 }  // namespace
 
+namespace {
+
+/// The array of which an object is a view by cuda.core: its package's work counts, and not cuda.core's. No object if it is none.
+nb::object exporter_of(nb::handle object) {
+    static const attribute_name name_of_module("__module__");
+    static const attribute_name exporter("exporting_obj");
+    const nb::object module = attribute_of(object.type(), name_of_module);
+    const std::optional<std::string_view> name = module.is_valid() ? text_in(module) : std::nullopt;
+    return name && name->starts_with("cuda.core") ? attribute_of(object, exporter) : nb::object();
+}
+
+}  // namespace
+
+bool is_view_of_another(nb::handle object) { return exporter_of(object).is_valid(); }
+
 std::string package_name_of(nb::handle object) {
     if (numpy::is_array(object)) {
         return "numpy";
@@ -159,6 +174,9 @@ std::string package_name_of(nb::handle object) {
         if (std::find(std::begin(known), std::end(known), first) != std::end(known)) {
             return std::string(first);
         }
+    }
+    if (const nb::object of = exporter_of(object); of.is_valid()) {
+        return package_name_of(of);
     }
     const nb::object found(nb::module_::import_("weir._packages").attr("package_name_of")(object));
     return std::string(text_in(found).value_or("an unknown package"));
@@ -288,14 +306,16 @@ std::unique_ptr<array_class> described(nb::handle object) {
     made->name = package_name_of(object);
     made->of = package_named(made->name);
     made->table = table_header_of(object);
-    if (made->table != nullptr) {
+    const bool is_view = is_view_of_another(object);
+    if (made->table != nullptr && !is_view) {
         if (const exchange::dlpack::exchange_table* const table = exchange::readable_table(made->table)) {
             ask_by_table(made->name, *table);
         }
     }
     made->is_plain_numpy = made->table == nullptr && numpy::is_plain(type);
     made->type = Py_TYPE(object.ptr());
-    made->version = version_of(made->type);  // last: to be asked for an attribute gives a class its number
+    // Last: to be asked for an attribute gives a class its number. Views are of a package each.
+    made->version = is_view ? 0 : version_of(made->type);
     return made;
 }
 

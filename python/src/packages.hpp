@@ -51,6 +51,10 @@ void ask_by_table(const std::string& name, const exchange::dlpack::exchange_tabl
 /// A consumer on the CPU, whatever it is: it has no queues.
 [[nodiscard]] std::shared_ptr<package> host_consumer();
 
+/// Whether an object is a view by cuda.core of another package's array: it is of that package, and the exchange table of its class is not.
+/// Needs the GIL.
+[[nodiscard]] bool is_view_of_another(nanobind::handle object);
+
 /// The name of the package that an object is of: that of a known array class it is derived from, else the first part of the module of
 /// its type. Needs the GIL.
 [[nodiscard]] std::string package_name_of(nanobind::handle object);

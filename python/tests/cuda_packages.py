@@ -57,6 +57,7 @@ def held_on_device(handle: int) -> Iterator[None]:
     memory = cupy.cuda.alloc_pinned_memory(4)
     is_over = importlib.import_module("numpy").frombuffer(memory, "int32", 1)
     is_over[0] = 1
+    current = cupy.cuda.get_current_stream()  # which the end of a `with` does not always give back
     launched_on = cupy.cuda.ExternalStream(handle)
     with launched_on:
         kernel((1,), (1,), (memory.ptr, cupy.int64(0)))  # loads it
@@ -64,6 +65,7 @@ def held_on_device(handle: int) -> Iterator[None]:
     is_over[0] = 0
     with launched_on:
         kernel((1,), (1,), (memory.ptr, cupy.int64(5_000_000_000)))
+    current.use()
     try:
         yield
     finally:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import weir
 from cuda_packages import CYCLES, N, are_here, cupy, found, no_captures, torch  # noqa: F401
+from eventually import eventually
 
 pytestmark = [
     pytest.mark.skipif(
@@ -133,8 +134,8 @@ def test_x7_later_operations_come_after_the_consumers_work() -> None:
     assert x.numpy()[0] == 12
 
 
-def corrupted(share: Callable[[Any], Any], tries: int) -> int:
-    """How often a consumer on another stream sees what came after both sides released the memory."""
+def corrupted_in_torch(share: Callable[[Any], Any], tries: int) -> int:
+    """How often torch, on another stream, sees what came after both sides released an array of CuPy."""
     wrong = 0
     for i in range(tries):
         a = cupy.full(N, 1.0, dtype=cupy.float32)
@@ -153,12 +154,41 @@ def corrupted(share: Callable[[Any], Any], tries: int) -> int:
     return wrong
 
 
-def test_x8_neither_sides_memory_is_used_again_too_early() -> None:
+def corrupted_in_cupy(share: Callable[[Any], Any], tries: int) -> int:
+    """How often CuPy, on another stream, sees what came after both sides released a tensor of torch."""
+    wrong = 0
+    out = cupy.empty(N, dtype=cupy.float32)
+    cupy.add(out, 0, out=out)  # loads the kernel, which may wait for the device
+    delay_cupy()
+    torch.cuda.synchronize()
+    for i in range(tries):
+        a = torch.full((N,), 1.0, dtype=torch.float32, device="cuda")
+        c = cupy.from_dlpack(share(a))
+        s = cupy.cuda.Stream(non_blocking=True)
+        s.wait_event(cupy.cuda.get_current_stream().record())  # CuPy's current stream comes after torch's
+        with s:
+            spin()((1,), (1,), (cupy.int64(CYCLES // 4 + i * 1000),))
+            cupy.add(c, 0, out=out)
+        del a, c
+        b = torch.full((N,), 99.0, dtype=torch.float32, device="cuda")
+        torch.cuda.synchronize()
+        wrong += int((out != 1).any().item())
+        del b
+    return wrong
+
+
+BROKERED = [pytest.param(corrupted_in_torch, id="cupy to torch"), pytest.param(corrupted_in_cupy, id="torch to cupy")]
+
+
+@pytest.mark.parametrize("corrupted", BROKERED)
+def test_x8_neither_sides_memory_is_used_again_too_early(corrupted: Callable[[Callable[[Any], Any], int], int]) -> None:
     assert corrupted(weir.share, 40) == 0
 
 
-def test_x8_control_without_weir_it_is() -> None:
+@pytest.mark.parametrize("corrupted", BROKERED)
+def test_x8_control_without_weir_it_is(corrupted: Callable[[Callable[[Any], Any], int], int]) -> None:
     cupy.get_default_memory_pool().free_all_blocks()
+    torch.cuda.empty_cache()
     assert corrupted(lambda a: a, 40) == 40
 
 
@@ -170,6 +200,18 @@ def test_l5_shared_memory_comes_back() -> None:
     torch.cuda.synchronize()
     gc.collect()
     assert cupy.get_default_memory_pool().total_bytes() < 100 * 4 * N, "200 arrays of one size reuse memory"
+
+
+def test_l5_shared_memory_comes_back_to_torch() -> None:
+    torch.cuda.empty_cache()
+    before = torch.cuda.memory_reserved()
+    for _ in range(200):
+        c = cupy.from_dlpack(weir.share(torch.full((N,), 1.0, dtype=torch.float32, device="cuda")))
+        c += 1
+        del c
+    torch.cuda.synchronize()
+    gc.collect()
+    assert torch.cuda.memory_reserved() - before < 100 * 4 * N, "200 tensors of one size reuse memory"
 
 
 def test_x3_numba_arrays_by_the_cuda_array_interface() -> None:
@@ -294,3 +336,30 @@ def test_b2_minus_1_is_safe_in_a_capture_of_torch() -> None:
     graph.replay()
     torch.cuda.synchronize()
     assert t[0].item() == 1
+
+
+def test_a15_a_consumer_that_releases_in_a_capture_of_torchs_does_not_end_it() -> None:
+    """torch makes the stream that it captures its current one, which is the one that Weir asks for."""
+
+    def nothing_is_left() -> bool:
+        weir.safe_point()
+        return weir.memory.stats("cuda:0")["quarantined"] == 0
+
+    gc.collect()
+    weir.captures("unknown")
+    eventually(nothing_is_left)
+    x = weir.empty(N, "float32", device="cuda:0")
+    t = torch.from_dlpack(x)
+    y = torch_array()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y += 1
+        del t, x
+        eventually(lambda: weir.memory.stats("cuda:0")["quarantined"] >= 4 * N)
+        y += 1
+    graph.replay()
+    torch.cuda.synchronize()
+    assert y[[0, N - 1]].tolist() == [2, 2], "the capture has survived"
+    assert weir.memory.stats("cuda:0")["quarantined"] >= 4 * N
+    eventually(nothing_is_left)
