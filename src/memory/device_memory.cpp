@@ -16,6 +16,7 @@
 #include "runtime/diagnostics/standstill.hpp"
 #include "runtime/diagnostics/watchdog.hpp"
 #include "runtime/host/fork.hpp"
+#include "runtime/lifetime/reaper.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
@@ -113,6 +114,8 @@ bool is_complete(frontiers::point at) { return backend::timeline_table::instance
 block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, const source_location& where) {
     runtime::device_state& device = on.device();
     device.driver().look_at_all();
+    // What a consumer has released comes back by way of the reaper, at most twice: the export, and then its memory from quarantine.
+    int drains = 3;
     bool is_given_back = false;           // whether give_back_all was called since the last wait
     std::vector<frontiers::point> gated;  // points of pending memory that are behind a closed gate
     std::string gate;
@@ -129,6 +132,11 @@ block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, con
             }
             if (quarantined::await_one(from)) {
                 is_given_back = false;
+                continue;
+            }
+            if (drains != 0 && runtime::reaper::held() != 0) {
+                --drains;
+                runtime::reaper::drain();
                 continue;
             }
             const std::string why = from.explain_shortage(bytes) + where_memory_is(device, &from) +

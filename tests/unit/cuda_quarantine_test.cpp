@@ -21,6 +21,7 @@
 #include "memory/quarantine.hpp"
 #include "runtime/devices/device_state.hpp"
 #include "runtime/lifetime/reaper.hpp"
+#include "support/beside.hpp"
 #include "support/effort.hpp"
 #include "support/messages.hpp"
 #include "support/stream_capture.hpp"
@@ -278,6 +279,21 @@ TEST_F(L5Cuda, L6ARequestForTheMemoryWaitsForItsEndOrSaysWhatToDo) {
     std::thread later([&] { held.open(); });
     EXPECT_EQ(again(), where) << "it waits on the host";
     later.join();
+}
+
+TEST_F(L5Cuda, L6ARequestWaitsForWhatConsumersReleasedAndTheReaperHasNotHandled) {
+    const time_limit limit(sanitized ? 120 : 20, "who asks for memory that a consumer has released");
+    captures(capture_knowledge::none);
+    array x = lent_of_all_there_is();
+    const void* const where = x.device_data();
+    exchange::dlpack_tensor of_consumer = exchange::to_dlpack(std::exchange(x, array()));
+    std::atomic<bool> open = false;
+    runtime::reaper::push(*std::make_unique<busy_reaper>(open).release());
+    of_consumer.reset();
+    beside asks([&] { EXPECT_NO_THROW(EXPECT_EQ(empty({large}, dtype::uint8, s_).device_data(), where)); });
+    EXPECT_TRUE(asks.waits());
+    open = true;
+    asks.join();
 }
 
 TEST_F(L5Cuda, L6WhatLeavesQuarantineJustThenIsNotMissing) {
