@@ -86,6 +86,26 @@ struct deleter {
 /// A structure that this program owns until it passes it on: `release()` gives it to a consumer.
 using dlpack_tensor = std::unique_ptr<dlpack::managed_tensor_versioned, deleter>;
 
+/// @{
+/// The same for structures of before version 1.0.
+struct unversioned_deleter {
+    void operator()(dlpack::managed_tensor* one) const noexcept {
+        if (one->deleter != nullptr) {
+            one->deleter(one);
+        }
+    }
+};
+using dlpack_tensor_unversioned = std::unique_ptr<dlpack::managed_tensor, unversioned_deleter>;
+/// @}
+
+/// The tensor for a consumer that reads structures of before version 1.0 only. Takes `tensor`. Throws exchange_error if it is read-only,
+/// which such a structure cannot say; std::bad_alloc. DLPack 1.3, "DLManagedTensor".
+[[nodiscard]] WEIR_EXPORT dlpack_tensor_unversioned without_version(dlpack_tensor tensor);
+
+/// A tensor of before version 1.0, for `from_dlpack`. `flags`: what the structure cannot say, such as `dlpack::read_only` for memory of a
+/// package whose arrays never change. Takes `tensor`: its deleter is called once, also if this throws. Throws std::bad_alloc.
+[[nodiscard]] WEIR_EXPORT dlpack_tensor with_version(dlpack_tensor_unversioned tensor, std::uint64_t flags = 0);
+
 /// The array as memory of a DLPack device: with the same memory if that device reaches it (rule X9), and nothing if the elements have to
 /// be copied for it. Pinned memory is memory of the CPU, of each CUDA device, and of `cuda_host` with the number 0; managed memory is its
 /// CUDA device's, the CPU's, and `cuda_managed` with the CUDA device's number. The CPU has the number 0. Opens a CUDA device: throws as

@@ -63,5 +63,7 @@ WEIR_EXPORT void announce_work_stream(const stream& on, source_location where = 
 /// The array from which to_dlpack made a tensor, if its consumer has not changed the tensor's fields; nothing for other tensors. Does not
 /// take the tensor.
 [[nodiscard]] WEIR_EXPORT std::optional<array> exported_array(const dlpack::managed_tensor_versioned& of);
+/// The same of a tensor that `without_version` made.
+[[nodiscard]] WEIR_EXPORT std::optional<array> exported_array(const dlpack::managed_tensor& of);
 
 }  // namespace weir::exchange

@@ -48,26 +48,12 @@ nb::object capsule_with(exchange::dlpack_tensor tensor) {
     return nb::steal(made);
 }
 
-/// The structure of before version 1.0, which owns a versioned one.
-struct unversioned {
-    dlpack::managed_tensor managed;
-    exchange::dlpack_tensor of;
-
-    explicit unversioned(exchange::dlpack_tensor tensor) : of(std::move(tensor)) {
-        managed.what = of->what;
-        managed.context = this;
-        managed.deleter = let_go;
-    }
-    /// The deleter, by which a structure that was made here is known again.
-    static void let_go(dlpack::managed_tensor* self) { delete static_cast<unversioned*>(self->context); }
-};
-
 nb::object unversioned_capsule_with(exchange::dlpack_tensor tensor) {
-    auto made = std::make_unique<unversioned>(std::move(tensor));
-    PyObject* const capsule = PyCapsule_New(&made->managed, plain_name, [](PyObject* self) {
+    exchange::dlpack_tensor_unversioned made = exchange::without_version(std::move(tensor));
+    PyObject* const capsule = PyCapsule_New(made.get(), plain_name, [](PyObject* self) {
         if (PyCapsule_IsValid(self, plain_name) != 0) {
-            auto* const unused = static_cast<dlpack::managed_tensor*>(PyCapsule_GetPointer(self, plain_name));
-            unused->deleter(unused);
+            const exchange::dlpack_tensor_unversioned unused(
+                static_cast<dlpack::managed_tensor*>(PyCapsule_GetPointer(self, plain_name)));
         }
     });
     if (capsule == nullptr) {
@@ -162,12 +148,10 @@ std::optional<array> own_array_in(nb::handle capsule) {
         }
     } else if (PyCapsule_IsValid(capsule.ptr(), plain_name) != 0) {
         auto* const of = static_cast<dlpack::managed_tensor*>(PyCapsule_GetPointer(capsule.ptr(), plain_name));
-        if (of->deleter == unversioned::let_go) {
-            found = exchange::exported_array(*static_cast<unversioned*>(of->context)->of);
-        }
+        found = exchange::exported_array(*of);
         if (found) {
+            const exchange::dlpack_tensor_unversioned taken(of);
             PyCapsule_SetName(capsule.ptr(), used_plain_name);
-            of->deleter(of);
         }
     }
     return found;

@@ -86,12 +86,9 @@ exchange::dlpack_tensor taken_from(nb::handle capsule, const std::string& packag
     }
     if (PyCapsule_IsValid(capsule.ptr(), plain_name) != 0) {
         auto* const what = static_cast<dlpack::managed_tensor*>(PyCapsule_GetPointer(capsule.ptr(), plain_name));
-        dlpack::managed_tensor_versioned as;
-        as.what = what->what;
-        as.flags = is_immutable(package) ? dlpack::read_only : 0;
         PyCapsule_SetName(capsule.ptr(), used_plain_name);
-        nb::object owner = deleting(what);
-        return exchange::dlpack_tensor(&(new imported(as, std::move(owner)))->managed);
+        return exchange::with_version(exchange::dlpack_tensor_unversioned(what),
+                                      is_immutable(package) ? dlpack::read_only : 0);
     }
     const char* const name = PyCapsule_CheckExact(capsule.ptr()) != 0 ? PyCapsule_GetName(capsule.ptr()) : nullptr;
     PyErr_Clear();

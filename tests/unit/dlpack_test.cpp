@@ -111,6 +111,38 @@ TEST(Dlpack, X1ElementsOfLessThanAByteTakeWholeBytesTogether) {
     EXPECT_EQ(x.buffer().bytes(), 5U);
 }
 
+TEST(Dlpack, X1StructuresWithoutAVersionGoOutAndIn) {
+    array x = arange(8, dtype::float32);
+    dlpack_tensor_unversioned out = without_version(to_dlpack(x));
+    EXPECT_EQ(out->what.data, x.device_data());
+    EXPECT_TRUE(exported_array(*out)) << "it is known again";
+    const array y = from_dlpack(with_version(std::move(out)));
+    EXPECT_EQ(y.read<float>()[7], 7);
+
+    producer from;
+    dlpack::managed_tensor old;
+    old.what = from.managed.what;
+    old.context = &from;
+    old.deleter = [](dlpack::managed_tensor* self) { static_cast<producer*>(self->context)->deleted.fetch_add(1); };
+    EXPECT_FALSE(exported_array(old));
+    {
+        const array in = from_dlpack(with_version(dlpack_tensor_unversioned(&old)));
+        EXPECT_EQ(in.read<float>()[3], 3);
+        EXPECT_EQ(from.deleted, 0);
+    }
+    runtime::reaper::wait_until_empty();
+    EXPECT_EQ(from.deleted, 1);
+}
+
+TEST(Dlpack, X1WhatIsReadOnlyHasNoStructureWithoutAVersion) {
+    producer from;
+    from.managed.flags = dlpack::read_only;
+    EXPECT_THROW(static_cast<void>(without_version(from.tensor())), exchange_error);
+    EXPECT_EQ(from.deleted, 1);
+    EXPECT_THROW(static_cast<void>(without_version(nullptr)), argument_error);
+    EXPECT_THROW(static_cast<void>(with_version(nullptr)), argument_error);
+}
+
 TEST(Dlpack, X1AnImportWithoutElementsIsOnItsDevice) {
     producer from;
     from.shape = {0, 4};
