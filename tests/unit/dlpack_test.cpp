@@ -17,6 +17,7 @@
 #include "support/beside.hpp"
 #include "support/producer.hpp"
 #include "weir/error.hpp"
+#include "weir/exchange_table.hpp"
 #include "weir/launch.hpp"
 #include "weir/ordering.hpp"
 #include "weir/testing.hpp"
@@ -112,7 +113,7 @@ TEST(Dlpack, X1ElementsOfLessThanAByteTakeWholeBytesTogether) {
 }
 
 TEST(Dlpack, X1StructuresWithoutAVersionGoOutAndIn) {
-    array x = arange(8, dtype::float32);
+    array x = arange(0, 8, 1, dtype::float32);
     dlpack_tensor_unversioned out = without_version(to_dlpack(x));
     EXPECT_EQ(out->what.data, x.device_data());
     EXPECT_TRUE(exported_array(*out)) << "it is known again";
