@@ -15,6 +15,7 @@
 #include "weir/array.hpp"
 #include "weir/detail/passkey.hpp"
 #include "weir/event.hpp"
+#include "weir/package.hpp"
 #include "weir/token.hpp"
 
 namespace weir {

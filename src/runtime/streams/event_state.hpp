@@ -7,6 +7,7 @@
 
 #include "order/mark.hpp"
 #include "weir/detail/mutex.hpp"
+#include "weir/source_location.hpp"
 
 namespace weir::runtime {
 
