@@ -8,12 +8,14 @@ alone. Two rules:
 - what a file uses comes from a header that it includes, or from one that such a header includes: not by luck from further
   away, where it is gone as soon as somebody tidies up there.
 
-Prints each mistake, and exits with 1 if there is one; with 2 if the tool is missing or does not understand a file.
+Prints each mistake, and exits with 1 if there is one; with 2 if the tool is missing or does not understand a file. A file without a
+mistake is not asked about again until it, or a header of this project that comes with it, changes (found_clean.py).
 
 Usage: check_includes.py [--mend] [FILE...]
 """
 
 import argparse
+import functools
 import os
 import re
 import shutil
@@ -21,6 +23,8 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from found_clean import FoundClean, content_name
 
 # Headers that exist in order to include others: they may include what they do not use, and stand for it where they are
 # included.
@@ -31,6 +35,8 @@ LEFT_OUT = {"include/weir/detail/cuda_launch.hpp"}
 FARTHEST = 2
 
 TOOL = "include-what-you-use"
+OPTIONS = ["-std=c++20", "-DWEIR_VERSION=\"0\"", "-Iinclude", "-Isrc", "-isystem", "/usr/include/eigen3", "-isystem", "/usr/include/stb",
+           "-Xiwyu", "--no_fwd_decls", "-Xiwyu", "--no_comments"]
 FOLDERS = ["src", "include", "tools/verify"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<path>[^"]+)"', re.MULTILINE)
 VERDICT = re.compile(r"^(?P<file>\S+) should (?P<what>add|remove) these lines:\n(?P<lines>.*?)\n\n", re.MULTILINE | re.DOTALL)
@@ -82,9 +88,7 @@ def judge(said, root):
 
 def ask(file, root):
     """What the tool says of a file. Throws RuntimeError where it does not understand it."""
-    command = [TOOL, "-std=c++20", "-DWEIR_VERSION=\"0\"", "-Iinclude", "-Isrc", "-isystem", "/usr/include/eigen3",
-               "-isystem", "/usr/include/stb", "-Xiwyu", "--no_fwd_decls", "-Xiwyu", "--no_comments",
-               *(["-x", "c++"] if file.endswith(".hpp") else []), file]
+    command = [TOOL, *OPTIONS, *(["-x", "c++"] if file.endswith(".hpp") else []), file]
     result = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     errors = [line for line in result.stderr.splitlines() if re.search(r"\b(fatal )?error:", line)]
     if errors:
@@ -92,6 +96,35 @@ def ask(file, root):
     if "#include" not in result.stderr and "correct #includes" not in result.stderr:
         raise RuntimeError(f"{file}: {TOOL} says nothing:\n{result.stderr}")
     return result.stderr
+
+
+@functools.cache
+def settings():
+    """What a judgement depends on beside the sources: the tool's version, its options, and the rules of this file."""
+    version = subprocess.run([TOOL, "--version"], capture_output=True, check=False).stdout
+    return version + " ".join(OPTIONS).encode() + Path(__file__).read_bytes()
+
+
+def content(file, root):
+    """The name of what is judged with a file: of its text, and of all of this project that comes with it."""
+    texts, found = {}, [file, *[own for own in [Path(file).with_suffix(".hpp").as_posix()] if (root / own).is_file()]]
+    while found:
+        one = found.pop()
+        if one not in texts:
+            texts[one] = (root / one).read_bytes()
+            found += included_by(one, root)
+    return content_name(settings(), *(part for one in sorted(texts) for part in (one.encode(), texts[one])))
+
+
+def mistakes(file, root):
+    """What is wrong with a file, as judge() says it. Throws as ask() does."""
+    found_clean, name = FoundClean("includes"), content(file, root)
+    if name in found_clean:
+        return set()
+    wrong = judge(ask(file, root), root)
+    if not wrong:
+        found_clean.note(name)
+    return wrong
 
 
 def mend(file, what, text, root):
@@ -134,9 +167,9 @@ def main():
     files = options.files or sources(root)
     wrong, not_understood = set(), []
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
-        for file, answer in [(file, threads.submit(ask, file, root)) for file in files]:
+        for file, answer in [(file, threads.submit(mistakes, file, root)) for file in files]:
             try:
-                wrong |= judge(answer.result(), root)
+                wrong |= answer.result()
             except RuntimeError as error:
                 not_understood.append(f"{file}: {error}")
     for file, what, text in sorted(wrong):

@@ -6,8 +6,7 @@ one that includes them: what they have in common is looked at once. Where someth
 other's way, fewer are checked at a time, so that what is printed is true of one source. Checks that look at nothing but the
 main file see each source that they can say something about alone, too.
 
-What was found clean is remembered by its preprocessed text, in WEIR_TIDY_CACHE (~/.cache/weir-tidy): another clone of the same sources
-asks the tool nothing.
+What was found clean is remembered by its preprocessed text (found_clean.py): another clone of the same sources asks the tool nothing.
 
 Usage: tidy.py CLANG_TIDY BUILD_FOLDER      (with its compile_commands.json)
 """
@@ -25,6 +24,8 @@ import re
 import shlex
 import subprocess
 import sys
+
+from found_clean import FoundClean
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MOST = 12  # sources at a time: enough to have the headers for little, and few enough to keep all processors busy
@@ -44,12 +45,6 @@ def sources(build: pathlib.Path) -> dict[tuple[str, ...], list[pathlib.Path]]:
         options = [word for word in words[:place] + words[place + 2 :] if word not in ("-c", one["file"])]
         grouped.setdefault((str(file.parent), *options), []).append(file)
     return grouped
-
-
-def cache_folder() -> pathlib.Path:
-    """Where the names of clean texts are kept."""
-    named = os.environ.get("WEIR_TIDY_CACHE")
-    return pathlib.Path(named) if named else pathlib.Path.home() / ".cache/weir-tidy"
 
 
 @functools.cache
@@ -80,14 +75,13 @@ def content(tool: str, file: pathlib.Path, options: tuple[str, ...], *more: str)
 def tidy(tool: str, file: pathlib.Path, options: tuple[str, ...], *more: str) -> tuple[bool, str]:
     """Whether nothing was found, and what was said."""
     name = content(tool, file, options, *more)
-    clean = cache_folder() / name if name else None
-    if clean and clean.exists():
+    found_clean = FoundClean("tidy")
+    if name in found_clean:
         return True, ""
     command = [tool, "--quiet", *more, str(file), "--", *options]
     done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=False)
-    if clean and done.returncode == 0 and not done.stdout.strip():
-        clean.parent.mkdir(parents=True, exist_ok=True)
-        clean.touch()
+    if name and done.returncode == 0 and not done.stdout.strip():
+        found_clean.note(name)
     return done.returncode == 0, done.stdout
 
 

@@ -4,10 +4,12 @@
 The tool's words are given here; where the tool is installed, it is asked about planted files as well.
 """
 
+import os
 import shutil
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -66,6 +68,41 @@ class CheckIncludes(unittest.TestCase):
         check_includes.mend("src/use/use.cpp", "remove", "weir/mid.hpp", self.root)
         self.assertEqual((self.root / "src/use/use.cpp").read_text(),
                          '#include "use/use.hpp"\n\n#include <map>\n\n#include "weir/near.hpp"\n')
+
+    def asked(self, answer=None):
+        """How often the tool is asked when src/use/use.cpp is looked at."""
+        said = answer or words("src/use/use.cpp")
+        with (unittest.mock.patch.dict(os.environ, {"WEIR_LINT_CACHE": str(self.root / "cache")}),
+              unittest.mock.patch.object(check_includes, "ask", return_value=said) as ask):
+            self.found = check_includes.mistakes("src/use/use.cpp", self.root)
+        return ask.call_count
+
+    def test_what_was_clean_is_not_asked_about_again(self):
+        self.write("src/use/use.cpp", '#include "use/use.hpp"\n#include "weir/near.hpp"\n')
+        self.assertEqual([self.asked(), self.asked()], [1, 0])
+        self.write("include/weir/weir.hpp", "#pragma once\n")  # is not included
+        self.assertEqual(self.asked(), 0)
+
+    def test_a_change_of_what_comes_with_a_file_is_asked_about(self):
+        self.write("src/use/use.cpp", '#include "weir/near.hpp"\n')
+        self.asked()
+        changes = {
+            "src/use/use.cpp": '#include "weir/near.hpp"\n// more\n',
+            "src/use/use.hpp": "#pragma once\nint use(int);\n",  # its own header is judged with it, included or not
+            "include/weir/far.hpp": "#pragma once\nstruct far {};\n",
+            "src/weir/near.hpp": "#pragma once\n",  # is before the one in include/
+        }
+        for file, text in changes.items():
+            self.write(file, text)
+            self.assertEqual([self.asked(), self.asked()], [1, 0], file)
+        with unittest.mock.patch.object(check_includes, "settings", return_value=b"another version of the tool"):
+            self.assertEqual(self.asked(), 1)
+
+    def test_a_mistake_is_asked_about_again(self):
+        self.write("src/use/use.cpp", '#include "weir/near.hpp"\n')
+        for _ in range(2):
+            self.assertEqual(self.asked(words("src/use/use.cpp", add=['#include "weir/far.hpp"'])), 1)
+            self.assertEqual(self.found, {("src/use/use.cpp", "add", "weir/far.hpp")})
 
     def test_the_tool(self):
         if shutil.which(check_includes.TOOL) is None:

@@ -29,7 +29,7 @@ class Tidy(unittest.TestCase):
         self.tool = self.folder / "clang-tidy"
         self.tool.write_text(TOOL)
         self.tool.chmod(0o755)
-        os.environ["WEIR_TIDY_CACHE"] = str(self.folder / "cache")
+        os.environ["WEIR_LINT_CACHE"] = str(self.folder / "cache")
 
     def check(self, *texts):
         files = []
