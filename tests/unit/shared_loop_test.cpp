@@ -5,10 +5,12 @@
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "backend/cpu/workers.hpp"
@@ -62,6 +64,46 @@ TEST(SharedLoop, AnExceptionIsThrownAtTheCallerAndPartsThatHadNotBegunAreLeftOut
     std::atomic<std::size_t> later{0};
     share_loop(100, [&](std::size_t /*part*/) { later.fetch_add(1); });
     EXPECT_EQ(later.load(), 100U) << "the workers are as they were";
+}
+
+TEST(SharedLoop, AWorkerThatComesLateKeepsNoException) {
+    const std::size_t workers = loop_threads();
+    if (workers < 2) {
+        GTEST_SKIP() << "there is one worker only: see WEIR_CPU_THREADS";
+    }
+    // Two loops take all workers, and the two threads that run them.
+    std::atomic<std::size_t> begun{0};
+    std::atomic<bool> is_over{false};
+    const auto loop = [&] {
+        share_loop(2 * workers + 2, [&](std::size_t /*part*/) {
+            begun.fetch_add(1);
+            while (!is_over.load()) {
+                std::this_thread::yield();
+            }
+        });
+    };
+    std::thread first(loop);
+    std::thread second(loop);
+    while (begun.load() < workers + 2) {
+        std::this_thread::yield();
+    }
+    struct holding : std::runtime_error {
+        explicit holding(std::shared_ptr<int> what) : std::runtime_error("part"), held(std::move(what)) {}
+        std::shared_ptr<int> held;
+    };
+    std::weak_ptr<int> seen;
+    try {
+        auto made = std::make_shared<int>(1);
+        seen = made;
+        share_loop(2, [&](std::size_t /*part*/) { throw holding(made); });
+        ADD_FAILURE() << "nothing was thrown";
+    } catch (const holding&) {
+        EXPECT_FALSE(seen.expired());
+    }
+    EXPECT_TRUE(seen.expired()) << "a worker will look for parts later, and the loop's exception waits for it";
+    is_over = true;
+    first.join();
+    second.join();
 }
 
 TEST(SharedLoop, NestedLoopsEnd) {

@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "backend/cpu/workers.hpp"
 #include "weir/error.hpp"
@@ -46,10 +47,11 @@ public:
         }
     }
 
-    /// Call after `wait`. Rethrows the exception of the first part that failed.
-    void rethrow() const {
+    /// Call once, after `wait`. Rethrows the exception of the first part that failed. It is the caller's then: a worker that comes late
+    /// neither keeps nor destroys it.
+    void rethrow() {
         if (failure_ != nullptr) {
-            std::rethrow_exception(failure_);
+            std::rethrow_exception(std::exchange(failure_, nullptr));
         }
     }
 
