@@ -110,18 +110,22 @@ public:
             launch(s1, empty_kernel, {1, 32}, inout<double>(x));
         }
     }
-    void by_hand(bool has_events) {
+    /// With so many events in turn; 0: without any.
+    void by_hand(std::size_t events) {
+        while (over_.size() < events) {
+            over_.push_back(std::make_unique<raw_event>(*in));
+        }
         for (std::size_t i = 0; i < launches; ++i) {
             r1.launch(empty_kernel, {&address});
-            if (has_events) {
-                over_.record(r1);
+            if (events != 0) {
+                over_[i % events]->record(r1);
             }
         }
     }
     void settle() { synchronize(); }
 
 private:
-    raw_event over_{*in};
+    std::vector<std::unique_ptr<raw_event>> over_;
 };
 
 template <class Turn>
@@ -138,8 +142,10 @@ const contest event_price("cuda/over_wait/launch",
                           comparison::with_first,
                           {launching_as("Weir, never waited for", false, [](launching& with) { with.tracked(); }),
                            launching_as("Weir, waited for once", true, [](launching& with) { with.tracked(); }),
-                           launching_as("driver, no events", false, [](launching& with) { with.by_hand(false); }),
-                           launching_as("driver, an event each", false, [](launching& with) { with.by_hand(true); })});
+                           launching_as("driver, no events", false, [](launching& with) { with.by_hand(0); }),
+                           launching_as("driver, the same event each", false, [](launching& with) { with.by_hand(1); }),
+                           launching_as("driver, an event of its own each", false,
+                                        [](launching& with) { with.by_hand(launches); })});
 
 }  // namespace
 

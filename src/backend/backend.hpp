@@ -172,8 +172,8 @@ public:
     /// `flush` returns, which blocks for that if it must (rule O9), and has its own point there. Under the stream's lock;
     /// `await_shared` must follow, under no lock.
     virtual void share() noexcept {}
-    /// Blocks until everything up to `upto` is in the device's queue, and so is what Weir records there for it: other code may put work
-    /// into the queue from then on. In code of a stream it does not block, since the queue may wait for that code.
+    /// Blocks until everything up to `upto` is in the device's queue, and so is what Weir records there for it, or until the thread's
+    /// interruptible ends the wait. Then other code may put work there. In a stream's code it does not block: the queue may wait for that.
     virtual void await_shared(point /*upto*/) noexcept {}
     /// The priority that the device uses; empty where it knows none.
     [[nodiscard]] virtual std::optional<int> priority() const noexcept { return std::nullopt; }

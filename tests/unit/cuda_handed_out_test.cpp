@@ -3,17 +3,25 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "support/fake_cuda.hpp"
 #include "support/stream_capture.hpp"
 #include "unit/cuda_support.hpp"
+#include "weir/detail/interruption.hpp"
+#include "weir/watchdog.hpp"
 
 namespace weir::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 /// Runs `call` on a thread of its own, and stops it inside the driver's function `name`.
 class stopped_call {
@@ -157,6 +165,45 @@ TEST_F(CudaHandedOut, O7WorkOfOthersEntersWhenAnEventThatIsUsedAgainIsRecorded) 
             s, [&](native_stream to, std::span<double>) { later.hold(static_cast<gpu::stream_handle>(to.handle)); },
             inout<double>(x));
     });
+}
+
+struct interrupted {};
+
+// The driver's queue is full, perhaps behind what only this thread would let go on.
+TEST_F(CudaHandedOut, O7AThreadThatWaitsForTheHandleWhileAnEventIsRecordedCanBeInterrupted) {
+    cuda().synchronize();
+    fake_gate held(handle_of(s));
+    step_in_place(s, z);
+    stopped_call waits("cuEventRecord", [&] { step(b, y, z); });
+    ASSERT_FALSE(waits.is_over()) << "no event was recorded";
+    {
+        const detail::interruptible answers([] { throw interrupted(); });
+        EXPECT_THROW(static_cast<void>(s.handle()), interrupted);
+    }
+    EXPECT_FALSE(waits.is_over());
+    waits.end();
+    EXPECT_NE(s.handle(), nullptr) << "asked for once more";
+    held.open();
+    b.synchronize();
+    EXPECT_THAT(values_of<double>(y), Each(111));
+}
+
+TEST_F(CudaHandedOut, O7AThreadThatWaitsForTheHandleWhileAnEventIsRecordedIsReportedByTheWatchdog) {
+    cuda().synchronize();
+    fake_gate held(handle_of(s));
+    step_in_place(on(s).label("holds"), z);
+    stopped_call waits("cuEventRecord", [&] { step(b, y, z); });
+    ASSERT_FALSE(waits.is_over()) << "no event was recorded";
+    std::vector<std::string> reports;
+    set_watchdog(std::chrono::milliseconds(4), [&](const std::string& text) {
+        reports.push_back(text);
+        fake_cuda::go_on();
+    });
+    static_cast<void>(s.handle());
+    set_watchdog(std::chrono::seconds(60));
+    EXPECT_THAT(reports, ElementsAre(AllOf(HasSubstr("for the handle of a stream, for which another thread"),
+                                           HasSubstr("\"holds\""))));
+    waits.end();
 }
 
 // The host task holds up what is behind it in Weir's own queue, which the program's work must not overtake either (rule O9).

@@ -21,8 +21,8 @@ class CudaWatchdog : public ::testing::Test {
 protected:
     void SetUp() override { WEIR_NEEDS_FAKE(); }
     void TearDown() override { set_watchdog(std::chrono::seconds(60)); }
-    void watch(fake_gate& held) {
-        set_watchdog(std::chrono::milliseconds(4), [this, &held](const std::string& text) {
+    void watch(fake_gate& held, std::chrono::milliseconds patience = std::chrono::milliseconds(4)) {
+        set_watchdog(patience, [this, &held](const std::string& text) {
             told.push_back(text);
             held.open();
         });
@@ -53,7 +53,7 @@ TEST_F(CudaWatchdog, TellsTheWayFromTheHostToWhatTheDeviceDoesNotEnd) {
 
 TEST_F(CudaWatchdog, ControlWhatGetsOverIsNotReported) {
     fake_gate held(handle_of(a));
-    watch(held);
+    watch(held, std::chrono::minutes(1));  // on a busy machine the wait can take a while
     step_in_place(b, y).synchronize();
     EXPECT_THAT(told, ElementsAre());
 }

@@ -41,10 +41,14 @@ enum class at : std::uint8_t {
     // driver_stream::give_up in an earlier version: it reported to the owner before advance
     begin_to_tell,
     end_to_tell,
-    // driver_stream::advance
+    // driver_stream::give_up
+    raise_lost,
+    // driver_stream::advance, driver_stream::complete
     raise,
     compare,
-    take,  ///< completing_.exchange
+    compare_lost,  ///< the second half of end()
+    take,          ///< completing_.exchange
+    read_lost,
     read,
     tell,  ///< what the section does with the owner: let_go, tell_times, lost
     complete,
@@ -60,7 +64,7 @@ enum class at : std::uint8_t {
     over
 };
 
-enum variable : std::size_t { last, submitted, is_busy, reached, completing, completed, variables };
+enum variable : std::size_t { last, submitted, is_busy, reached, lost, completing, completed, variables };
 
 struct lane_state {
     buffered_memory<threads, variables> memory;
@@ -69,12 +73,17 @@ struct lane_state {
     std::array<std::uint8_t, threads> upto{};   ///< the epoch that advance or leave_if_idle handles
     std::array<std::uint8_t, threads> done{};   ///< `over` in advance
     std::array<std::uint8_t, threads> first{};  ///< in give_up
+    std::array<std::uint8_t, threads> sound{};  ///< in complete
+    std::array<std::uint8_t, threads> bound{};  ///< `lost` in complete
     std::uint8_t enqueued = 0;
     std::uint8_t ended = 0;  ///< completed_
     std::uint8_t owners = 1;
     std::array<std::uint8_t, operations> told{};  ///< how often each operation was reported to the owner
+    std::array<bool, operations>
+        was_known{};  ///< whether each operation was known to be complete when it was found lost
     bool was_used_when_gone = false;
     bool went_too_early = false;
+    bool was_lost_though_known = false;
     auto operator<=>(const lane_state&) const = default;
 };
 
@@ -89,6 +98,7 @@ enum class lane_fault : std::uint8_t {
     marks_before_busy,  ///< stay sets is_busy_ before it asks the owner to stay
     stays_for_nothing,  ///< stay_until does not check whether the operation is complete by now
     tells_outside,      ///< give_up reports to the owner before it enters the section, as an earlier version did
+    reads_lost_last,    ///< complete reads how far the stream is before it reads how far the loss goes
 };
 
 struct lane_model {
@@ -96,6 +106,9 @@ struct lane_model {
     bool is_plain = true;  ///< the fast path (enters, entered), else the slow one (enqueued, submitted)
     bool looks_once =
         false;  ///< one thread sees each operation complete, and does not look again (driver_stream::finished)
+    /// A thread that looks may find the context broken (driver_stream::give_up). The owner stays: without its steps, whose number
+    /// would be multiplied.
+    bool may_break = false;
 
     [[nodiscard]] lane_state first() const {
         lane_state begin;
@@ -123,6 +136,13 @@ struct lane_model {
                 never.where[i] = at::over;
                 possible.add(i, "does not look", never);
             }
+            const std::uint8_t all = now.memory.load(i, submitted);
+            if (may_break && now.where[i] == at::see && all > now.memory.load(i, completed)) {
+                lane_state broken = now;
+                broken.upto[i] = all;
+                broken.where[i] = at::raise_lost;
+                possible.add(i, "looks: the context is broken", broken);
+            }
         }
     }
 
@@ -132,6 +152,11 @@ struct lane_model {
         switch (where) {
             case at::enter:
                 ++next.enqueued;
+                if (may_break) {
+                    next.memory.store_at_once(enqueuer, submitted, next.enqueued);
+                    where = after_an_operation(next);
+                    return "submitted";
+                }
                 if (is_plain) {
                     next.memory.store(enqueuer, last, next.enqueued);
                     where = at::submit;
@@ -169,7 +194,9 @@ struct lane_model {
                 return "stay_until: is it over?";
             case at::drop:
                 next.memory.fence(enqueuer);
-                drop_owner(next);
+                if (!may_break) {
+                    drop_owner(next);
+                }
                 where = at::over;
                 return "the program drops the stream";
             default:
@@ -229,24 +256,43 @@ struct lane_model {
         switch (where) {
             case at::raise:
                 memory.store_at_once(i, reached, std::max(memory.load(i, reached), next.upto[i]));
-                where = fault == lane_fault::raises_too_late ? at::read : at::compare;
+                where = fault == lane_fault::raises_too_late ? first_read() : at::compare;
                 return "advance: raises reached";
+            case at::raise_lost:
+                find_lost(next, next.upto[i]);
+                memory.store_at_once(i, lost, std::max(memory.load(i, lost), next.upto[i]));
+                where = at::compare;
+                return "give_up: raises lost";
             case at::compare:
-                where = memory.load(i, completed) < memory.load(i, reached) ? at::take : end_of_advance(next, i);
+                if (memory.load(i, completed) < memory.load(i, reached)) {
+                    where = at::take;
+                } else {
+                    where = may_break ? at::compare_lost : end_of_advance(next, i);
+                }
                 return "advance: is anything to complete?";
+            case at::compare_lost:
+                where = memory.load(i, completed) < memory.load(i, lost) ? at::take : end_of_advance(next, i);
+                return "advance: is anything lost?";
             case at::take:
                 if (memory.exchange(i, completing, 1) != 0 && fault != lane_fault::all_may_complete) {
                     where = end_of_advance(next, i);
                     return "advance: another one completes";
                 }
-                where = fault == lane_fault::raises_too_late ? at::raise : at::read;
+                where = fault == lane_fault::raises_too_late ? at::raise : first_read();
                 return "advance: completes";
+            case at::read_lost:
+                next.bound[i] = memory.load(i, lost);
+                where = fault == lane_fault::reads_lost_last ? have_read(next, i) : at::read;
+                return "advance: how far is it lost?";
             case at::read:
-                next.upto[i] = memory.load(i, reached);
-                where = next.upto[i] > next.ended ? at::tell : at::clear;
+                next.sound[i] = std::max(memory.load(i, reached), next.ended);
+                where = may_break && fault == lane_fault::reads_lost_last ? at::read_lost : have_read(next, i);
                 return "advance: how far?";
             case at::tell:
                 use_owner(next);
+                lose(next, next.sound[i], next.bound[i]);
+                next.sound[i] = 0;
+                next.bound[i] = 0;
                 if (fault != lane_fault::tells_outside) {
                     tell(next, static_cast<std::uint8_t>(next.ended + 1), next.upto[i]);
                 }
@@ -267,12 +313,25 @@ struct lane_model {
         }
     }
 
+    [[nodiscard]] at first_read() const {
+        return may_break && fault != lane_fault::reads_lost_last ? at::read_lost : at::read;
+    }
+    [[nodiscard]] static at have_read(lane_state& next, std::size_t i) {
+        next.upto[i] = std::max(next.sound[i], next.bound[i]);
+        if (next.upto[i] > next.ended) {
+            return at::tell;
+        }
+        next.sound[i] = 0;
+        next.bound[i] = 0;
+        return at::clear;
+    }
+
     [[nodiscard]] at end_of_advance(lane_state& next, std::size_t i) const {
         const std::uint8_t done = std::exchange(next.done[i], std::uint8_t{0});
         next.then[i] = i == watcher && !looks_once ? at::see : at::over;
         next.upto[i] = done;
         next.first[i] = 0;
-        return done != 0 ? at::is_last : next.then[i];
+        return done != 0 && !may_break ? at::is_last : left(next, i);
     }
 
     [[nodiscard]] at begin_to_stay() const { return fault == lane_fault::marks_before_busy ? at::mark_busy : at::busy; }
@@ -343,6 +402,19 @@ struct lane_model {
             ++next.told[one - 1U];
         }
     }
+    /// A thread finds the operations up to `upto` lost, which were not found lost before.
+    static void find_lost(lane_state& next, std::uint8_t upto) {
+        const std::uint8_t known = next.memory.in_memory(reached);
+        for (std::size_t one = next.memory.in_memory(lost); one < upto; ++one) {
+            next.was_known[one] = one < known;
+        }
+    }
+    /// Reports the operations behind `sound` as lost.
+    static void lose(lane_state& next, std::uint8_t sound, std::uint8_t upto) {
+        for (std::size_t one = sound; one < upto; ++one) {
+            next.was_lost_though_known = next.was_lost_though_known || next.was_known[one];
+        }
+    }
     static void use_owner(lane_state& next) { next.was_used_when_gone = next.was_used_when_gone || next.owners == 0; }
     static void drop_owner(lane_state& next) {
         use_owner(next);
@@ -358,6 +430,9 @@ struct lane_model {
         if (now.was_used_when_gone) {
             return "the owner is used when it is gone";
         }
+        if (now.was_lost_though_known) {
+            return "an operation is lost that was known to be complete";
+        }
         const bool is_told_twice =
             std::any_of(now.told.begin(), now.told.end(), [](std::uint8_t times) { return times > 1; });
         return is_told_twice ? "an operation is told of twice" : nullptr;
@@ -370,7 +445,7 @@ struct lane_model {
         if (std::any_of(now.told.begin(), now.told.end(), [](std::uint8_t times) { return times != 1; })) {
             return "an operation is not told of";
         }
-        return now.owners != 0 ? "the owner stays for ever" : nullptr;
+        return now.owners != 0 && !may_break ? "the owner stays for ever" : nullptr;
     }
 };
 
@@ -382,6 +457,14 @@ TEST(DriverStreamModel, EachOperationIsCompletedOnceAndTheOwnerStaysAsLongAsTher
             EXPECT_GT(found.states, 500U);
         }
     }
+}
+
+TEST(DriverStreamModel, WhatIsKnownToBeCompleteIsNotLostWhenTheContextBreaks) {
+    const verdict found = check(lane_model{.may_break = true});
+    EXPECT_EQ(found.wrong, "") << found.way;
+    EXPECT_GT(found.states, 500U);
+    const verdict control = check(lane_model{.fault = lane_fault::reads_lost_last, .may_break = true});
+    EXPECT_EQ(control.wrong, "an operation is lost that was known to be complete") << control.way;
 }
 
 TEST(DriverStreamModel, ControlEachStepIsNeeded) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "backend/cuda/memory/transfer.hpp"
@@ -22,6 +23,9 @@ namespace {
 /// How long a waiting thread itself looks for completion before it sleeps and leaves that to the watcher. About as long as the
 /// driver's own waits spin: a sleep and a wake cost tens of microseconds.
 constexpr std::chrono::milliseconds looks_itself{20};
+/// After this number of looks it yields the processor before each further one: another thread may need the processor for the awaited
+/// work. To sleep instead would end the wait a tenth of a millisecond later.
+constexpr int looks_at_full_speed = 256;
 
 std::size_t memory_of(const context& device) {
     std::size_t bytes = 0;
@@ -207,7 +211,11 @@ bool cuda_driver::await(point wanted) const noexcept {
         if (looks % 16 == 15 && std::chrono::steady_clock::now() >= end) {
             return false;
         }
-        relax();
+        if (looks < looks_at_full_speed - 1) {
+            relax();
+        } else {
+            std::this_thread::yield();
+        }
     }
     return theirs->line().completed() >= wanted.at;
 }

@@ -7,6 +7,7 @@
 
 #include "backend/cuda/streams/watcher.hpp"
 #include "backend/spin.hpp"
+#include "backend/watched_poll.hpp"
 #include "observe/acting.hpp"
 
 namespace weir::backend::cuda {
@@ -154,10 +155,15 @@ void driver_stream::await_records(epoch upto) noexcept {
         const std::lock_guard lock(mutex_);
         return !events_.has_unrecorded(upto);
     };
-    while (observe::acting_for::current().at == 0 && !are_made()) {
-        if (!spin_until(are_made, true)) {
-            std::this_thread::yield();
+    if (observe::acting_for::current().at != 0 || are_made()) {
+        return;
+    }
+    watched_poll poll({line_->number(), upto});
+    while (!spin_until(are_made, true)) {
+        if (!poll.may_go_on()) {
+            return;  // the program's call throws at its end
         }
+        std::this_thread::yield();
     }
 }
 
@@ -169,6 +175,11 @@ void driver_stream::await_records(epoch upto) noexcept {
         const std::lock_guard lock(mutex_.within_section());
         again = events_.next(covered, is_pinned);
     }
+    record_end(covered, again, is_pinned);
+}
+
+/// Records `again`, which `events_.next` returned for `covered`, or a new event if it is null. Under no lock.
+[[gnu::hot]] void driver_stream::record_end(epoch covered, pooled_event* again, bool is_pinned) {
     if (again == nullptr) [[unlikely]] {
         event_ref fresh = in_->events.take();
         record(fresh.handle());
@@ -219,12 +230,17 @@ epoch driver_stream::last_event() noexcept {
 
 /// In a fork_section, by the submitting thread.
 [[gnu::hot, gnu::noinline]] void driver_stream::record_asked_event() noexcept {
+    const epoch covered = submitted();
+    pooled_event* again = nullptr;
     bool is_missing = false;
     bool is_tight = false;
     {
         const std::lock_guard lock(mutex_.within_section());
-        is_missing = std::max(events_.last_epoch(), line_->completed()) < submitted();
+        is_missing = std::max(events_.last_epoch(), line_->completed()) < covered;
         is_tight = !events_.has_room_for(between_operations);
+        if (is_missing && !is_tight) [[likely]] {
+            again = events_.next(covered, false);
+        }
     }
     if (is_tight && gives_events()) [[unlikely]] {
         make_room();
@@ -233,7 +249,11 @@ epoch driver_stream::last_event() noexcept {
         return;
     }
     try {
-        record_fresh_end(false);
+        if (is_tight) [[unlikely]] {
+            record_fresh_end(false);
+        } else {
+            record_end(covered, again, false);
+        }
     } catch (...) {
         // The next operation gets one.
     }

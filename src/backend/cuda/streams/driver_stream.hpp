@@ -107,8 +107,8 @@ public:
     void share() noexcept;
     /// `pin_event` on any thread, once other code may put work into the stream. Throws what pin_event throws.
     void pin_event_for_others();
-    /// Blocks until no other thread is about to record an event for an operation up to `upto`. After `pin_event`, or for a shared stream,
-    /// no thread begins to record a new one: what the caller puts into the stream next comes behind all these events (rule O7).
+    /// Blocks until no other thread is about to record an event up to `upto`, or until the thread's interruptible ends the wait. After
+    /// `pin_event`, or for a shared stream, none begins to: what the caller puts there next comes behind all these events (rule O7).
     void await_records(epoch upto) noexcept;
     /// Everything up to this epoch is in the stream, and so is the event behind it, if one must come before work of other code. A call
     /// that put it there may return to a program that puts work of its own into the stream.
@@ -305,6 +305,7 @@ private:
     void add_end(epoch covered, event_ref&& event) noexcept;
     void forget(const pooled_event& one) noexcept;
     void record_fresh_end(bool is_pinned);
+    void record_end(epoch covered, pooled_event* again, bool is_pinned);
     void record_asked_event() noexcept;
     void make_room() noexcept;
     void note_wait(epoch at, epoch behind) const noexcept;

@@ -216,11 +216,13 @@ void driver_stream::complete() noexcept {
         if (completing_.exchange(true, std::memory_order_seq_cst)) {
             break;
         }
+        // The bound of the loss first: an operation that was known to be complete when the loss was found is not lost.
+        const epoch lost = lost_.load(std::memory_order_seq_cst);
         const epoch sound = std::max(reached_.load(std::memory_order_seq_cst), completed_);
-        const epoch upto = end();
+        const epoch upto = std::max(lost, sound);
         if (upto > completed_) {
-            if (lost_.load(std::memory_order_seq_cst) > sound) {
-                owner_->lost(sound + 1, upto, std::make_exception_ptr(device_error(in_->why_broken())));
+            if (lost > sound) {
+                owner_->lost(sound + 1, lost, std::make_exception_ptr(device_error(in_->why_broken())));
             }
             report_times(upto);
             let_go(upto);

@@ -388,6 +388,7 @@ bool submission_queue::is_body(const operation& what) const noexcept {
     }
     if (type.nature == detail::task_nature::foreign) {
         driver_stream_->pin_event();
+        // If the program ends this wait, waits for what is in the stream may last longer than they need to.
         driver_stream_->await_records(driver_stream_->submitted());
     }
     driver_stream::times its_times;
