@@ -51,6 +51,17 @@ TEST(L1, ManualOrderingObeysTheDeathFrontier) {
     EXPECT_EQ(block.needed(whole, access_mode::write, false).size(), 1U);
 }
 
+// What a read gives a meaning to is a write of the new owner, which came after the former owner's use.
+TEST(L1, UnderManualOrderingAReadOfTheNewOwnerLeavesFormerOwnersAlone) {
+    tracked block;
+    block.record(block.memory, whole, access_mode::write, mark_at(1, 1));
+    block.memory.die(size, block.completed);
+    block.record(block.memory, some, access_mode::write, mark_at(2, 1, {{1, 1}}));
+    EXPECT_TRUE(block.needed(some, access_mode::read, false).empty());
+    EXPECT_EQ(block.needed(some, access_mode::read, true).size(), 1U) << "control: automatic ordering";
+    EXPECT_EQ(block.needed(some, access_mode::write, false).size(), 1U) << "control: a write";
+}
+
 TEST(L1, TheDeathFrontierIsReducedToWhatNothingElseImplies) {
     tracked block;
     block.record(block.memory, {0, 10}, access_mode::write, mark_at(1, 1));
@@ -86,7 +97,7 @@ TEST(L1, AnOwnerThatDoesNothingPassesTheDeathFrontierOn) {
     block.record(block.memory, whole, access_mode::write, mark_at(1, 1));
     block.memory.die(size, block.completed);
     block.memory.die(size, block.completed);
-    EXPECT_EQ(block.needed(some, access_mode::read, false).size(), 1U);
+    EXPECT_EQ(block.needed(some, access_mode::write, false).size(), 1U);
 }
 
 TEST(L1, MergedBlocksCarryBothDeathFrontiers) {

@@ -1,11 +1,14 @@
 #include "runtime/failures/failures.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <iterator>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -33,6 +36,46 @@ struct entry {
 };
 using entries = reserved_map<key, entry>::map;
 
+/// Unreported failures that had to make room for others. Takes no memory: the first ones are kept, the rest is counted.
+class displaced_failures {
+public:
+    void add(const failure_ptr& what) noexcept {
+        const auto end = kept_.begin() + static_cast<std::ptrdiff_t>(count_);
+        if (std::any_of(kept_.begin(), end, [&](const failure_ptr& one) { return is_reported_with(*one, *what); })) {
+            return;
+        }
+        if (count_ == kept_.size()) {
+            ++not_kept_;
+            return;
+        }
+        kept_[count_++] = what;
+    }
+    /// The oldest; null if there is none.
+    [[nodiscard]] const failure_ptr& first() const noexcept { return kept_.front(); }
+    [[nodiscard]] std::span<const failure_ptr> all() const noexcept { return {kept_.data(), count_}; }
+    /// How many were not kept. Not 0 only if there is a first one.
+    [[nodiscard]] std::uint64_t not_kept() const noexcept { return not_kept_; }
+    /// `first` was reported, and that `not_kept` more failed. Another thread may have reported it, too.
+    void was_reported(const failure_ptr& first, std::uint64_t not_kept) noexcept {
+        if (kept_.front() != first) {
+            return;
+        }
+        std::move(kept_.begin() + 1, kept_.end(), kept_.begin());
+        kept_[--count_] = nullptr;
+        not_kept_ -= not_kept;
+    }
+
+private:
+    /// As elsewhere, a report of one failure of a timeline stands for all that have the same reason.
+    [[nodiscard]] static bool is_reported_with(const failure& one, const failure& other) noexcept {
+        return one.at.timeline == other.at.timeline && &one.root() == &other.root();
+    }
+
+    std::array<failure_ptr, 16> kept_;
+    std::size_t count_ = 0;
+    std::uint64_t not_kept_ = 0;
+};
+
 struct failure_store {
     detail::mutex mutex;  ///< guards what follows; a leaf in the lock order
     reserved_map<key, entry> list;
@@ -41,7 +84,7 @@ struct failure_store {
     entry* first_awaited = nullptr;  ///< a list of its own, because few among thousands are awaited
     std::uint64_t cleaned = 0;       ///< the serial at the last search for old entries
     std::uint64_t unreported = 0;    ///< entries that are not reported
-    failure_ptr displaced;           ///< an unreported failure that had to make room
+    displaced_failures displaced;
 };
 
 /// At most so many failures are kept on which no operation depends: the oldest are dropped first.
@@ -102,8 +145,8 @@ entry* displace(failure_store& in, const key& at) noexcept {
         return nullptr;
     }
     entry& former = old->second;
-    if (!former.reported && !in.displaced) {
-        in.displaced = std::move(former.what);
+    if (!former.reported) {
+        in.displaced.add(former.what);
     }
     await_no_longer(in, former);
     mark_reported(in, former);
@@ -165,6 +208,7 @@ public:
             first_ = one;
         }
     }
+    void add_unknown(std::size_t more) noexcept { count_ += more; }
     /// Must be called under no lock.
     void log(const char* until) const noexcept {
         if (count_ == 0 || !has_debug_log()) {
@@ -195,6 +239,10 @@ void log_unreported_at_exit() noexcept {
                 rest.add(one.what);
             }
         }
+        for (const failure_ptr& one : kept.displaced.all()) {
+            rest.add(one);
+        }
+        rest.add_unknown(kept.displaced.not_kept());
     }
     rest.log("the exit of the process");
 }
@@ -213,24 +261,36 @@ void log_unreported_at_exit() noexcept {
     throw to_report;  // NOLINT(misc-throw-by-value-catch-by-reference): constructed before anything is marked as reported
 }
 
+/// The exception for a failure that had to make room, and for `not_kept` more. Throws std::bad_alloc.
+operation_error displaced_error(const failure& first, std::uint64_t not_kept) {
+    operation_error its_own = first.error();
+    if (not_kept == 0) {
+        return its_own;
+    }
+    const std::string others = not_kept == 1 ? "1 more operation" : std::to_string(not_kept) + " more operations";
+    return {
+        std::string(its_own.what()) + " And " + others + " failed, on any streams: there was no memory to keep which.",
+        its_own.label(), its_own.where(), its_own.reason()};
+}
+
 /// Reports a failure that had to make room at the next question that has no other answer, about whichever stream: that is better
 /// than never.
 void throw_displaced() {
     failure_store& kept = all_failures();
     failure_ptr found;
+    std::uint64_t not_kept = 0;
     {
         const std::lock_guard lock(kept.mutex);
-        found = kept.displaced;
+        found = kept.displaced.first();
+        not_kept = kept.displaced.not_kept();
     }
     if (!found) {
         return;
     }
-    operation_error to_report = found->error();  // if this throws, the failure stays unreported
+    operation_error to_report = displaced_error(*found, not_kept);  // if this throws, the failure stays unreported
     {
         const std::lock_guard lock(kept.mutex);
-        if (kept.displaced == found) {
-            kept.displaced = nullptr;
-        }
+        kept.displaced.was_reported(found, not_kept);
     }
     throw to_report;  // NOLINT(misc-throw-by-value-catch-by-reference): constructed before it is marked as reported
 }
@@ -252,7 +312,7 @@ void failures::note(frontiers::point at, const failure_ptr& what) noexcept {
         one = displace(kept, key_of(at));
     }
     if (one == nullptr) {
-        kept.displaced = what;
+        kept.displaced.add(what);
         return;
     }
     // An entry that was noted before, and is not reported, is counted already.

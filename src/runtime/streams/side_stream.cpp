@@ -1,6 +1,8 @@
 #include "runtime/streams/side_stream.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <new>
@@ -31,6 +33,7 @@ public:
         }
         std::optional<stream> taken(std::move(found->joined));
         idle_.erase(found);
+        note_count();
         return taken;
     }
     /// Adds a stream; if there are too many, drops the oldest. Dropping a stream never blocks.
@@ -46,9 +49,29 @@ public:
             oldest.emplace(idle_.front().joined);
             idle_.erase(idle_.begin());
         }
+        note_count();
+    }
+    /// Drops the streams of an owner that is gone. Dropping a stream never blocks.
+    void forget(std::uint64_t owner) noexcept {
+        // Every stream that ends comes here, and most programs have no side streams. If this owner has one here, the count is not 0: what
+        // gave it back had a reference to the owner, so that it comes before the owner's end.
+        while (count_.load(std::memory_order_relaxed) != 0) {
+            std::optional<stream> dropped;  // destroyed after the lock is released
+            const std::lock_guard lock(mutex_);
+            const auto found =
+                std::find_if(idle_.begin(), idle_.end(), [&](const entry& one) { return one.owner == owner; });
+            if (found == idle_.end()) {
+                return;
+            }
+            dropped.emplace(found->joined);
+            idle_.erase(found);
+            note_count();
+        }
     }
 
 private:
+    void note_count() noexcept { count_.store(idle_.size(), std::memory_order_relaxed); }
+
     static constexpr std::size_t most = 64;
     struct entry {
         std::uint64_t owner;
@@ -56,6 +79,7 @@ private:
     };
     detail::mutex mutex_;  ///< guards what follows; a leaf in the lock order
     std::vector<entry> idle_;
+    std::atomic<std::size_t> count_{0};  ///< the size of `idle_`; written under the lock, read without it
 };
 
 // At static initialization, so that no fork finds it half constructed.
@@ -81,6 +105,8 @@ void side_streams::give_back(const stream_ref& owner, const stream& one) noexcep
         stream_pool::instance().give(owner.unique_id(), one);
     }
 }
+
+void side_streams::forget(std::uint64_t owner) noexcept { stream_pool::instance().forget(owner); }
 
 side_stream::side_stream(const stream_ref& owner, const weir::device& on, const source_location& where)
     : owner_(owner), where_(where), stream_(side_streams::take(owner, on, "steps")) {

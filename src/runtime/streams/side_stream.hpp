@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "weir/device.hpp"
@@ -17,6 +18,8 @@ public:
     [[nodiscard]] static stream take(const stream_ref& owner, const weir::device& on, const char* suffix);
     /// Gives `one` back. The owner must already wait for all its work.
     static void give_back(const stream_ref& owner, const stream& one) noexcept;
+    /// Drops the streams that were given back, as the stream with the unique id `owner` is gone. Called under no lock.
+    static void forget(std::uint64_t owner) noexcept;
 };
 
 /// A stream for steps of one call that must run on another device than the call's stream (rule O5). It starts after everything that

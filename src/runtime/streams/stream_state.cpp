@@ -15,8 +15,10 @@
 #include "runtime/host/host.hpp"
 #include "runtime/streams/adopted_queue.hpp"
 #include "runtime/streams/adopted_streams.hpp"
+#include "runtime/streams/side_stream.hpp"
 #include "runtime/streams/stream_registry.hpp"
 #include "weir/completion.hpp"
+#include "weir/detail/interruption.hpp"
 #include "weir/detail/passkey.hpp"
 #include "weir/error.hpp"
 
@@ -171,7 +173,13 @@ void* stream_state::hand_out() {
         }
         end = {timeline(), sequence.tail()};
     }
-    queue->await_shared(end);  // also if another thread is sharing the stream at this moment
+    // Also if another thread is sharing the stream at this moment.
+    const watchdog::waits_in here(
+        {}, "the handle of a stream, for which another thread is giving the driver an operation or an event");
+    queue->await_shared(end);
+    if (const auto* const answers = detail::interruptible::current()) {
+        answers->expect_not_ended();  // the program must not put work into the stream yet
+    }
     return handle;
 }
 
@@ -181,6 +189,7 @@ void stream_state::last_owner_gone() noexcept {
     }
     // Nothing is pending: while the queue had work, it was an owner. From here on another stream may get the timeline.
     const frontiers::timeline_id timeline = info_.timeline;
+    const std::uint64_t id = info_.id;
     std::unique_ptr<retired_owner> owner = std::move(native_owner_);
     if (is_listed_) {
         adopted_streams::remove(*this);
@@ -191,6 +200,7 @@ void stream_state::last_owner_gone() noexcept {
     failures::forget_unreported(timeline);
     delete this;
     backend::timeline_table::instance().release(timeline);
+    side_streams::forget(id);
     if (owner) {
         retired_owner::retire(std::move(owner));
     }
