@@ -33,6 +33,7 @@
 #include "weir/kernel.hpp"
 #include "weir/kernel_argument.hpp"
 #include "weir/scalar.hpp"
+#include "weir/token.hpp"
 #include "work.hpp"
 
 namespace weir::python {
@@ -228,7 +229,12 @@ private:
             add_number(dtype::int64, number);
         } else if (array* const x = object_of<array>(given)) {
             add_array(*x, std::nullopt);
+        } else if (nb::isinstance<token>(given)) {
+            refuse_token(given);
         } else if (const declared_use* const wrapped = object_of<declared_use>(given)) {
+            if (nb::isinstance<token>(wrapped->of)) {
+                refuse_token(given);
+            }
             add_array(*object_of<array>(wrapped->of), wrapped->use);
         } else if (PyFloat_Check(object) != 0) {  // numpy.float64 is one
             add_number(dtype::float64, PyFloat_AsDouble(object));
@@ -248,6 +254,13 @@ private:
                                       ": pass a weir.Array, an array of another package, or a number; weir.array(x) "
                                       "makes an array of a list");
         }
+    }
+
+    [[noreturn]] void refuse_token(nb::handle given) const {
+        throw argument_type_error(start(all_.size()) + nb::repr(given).c_str() +
+                                  ", a token, which has no elements for a body: pass an array or a number there, and "
+                                  "order the launch by an event of what it comes after: f[weir.Range(n), stream, event]"
+                                  "(...)");
     }
 
     void add_number(dtype type, const scalar& number) {

@@ -1,6 +1,5 @@
 #include "calls.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,7 +9,6 @@
 #include "exchange.hpp"
 #include "numpy.hpp"
 #include "packages.hpp"
-#include "weir/detail/internal_memory.hpp"
 #include "weir/error.hpp"
 #include "weir/sharing.hpp"
 
@@ -110,7 +108,7 @@ call_operand::call_operand(nb::handle a, const char* function, const source_loca
     }
     if (numpy::is_array(a)) {
         is_numpy_ = true;
-        array_ = detail::internal(numpy::taken(a, where));
+        array_ = numpy::taken(a, where);
     } else if (const nb::object shared = shared_array(a, where); shared.is_valid()) {
         array_ = nb::cast<const array&>(shared);
     } else {
@@ -144,21 +142,7 @@ stream call_operand::stream_for(const execution_target& execution, nb::handle on
     return computing_stream(execution, array_.device(), on);
 }
 
-void call_operand::copy_again(const source_location& where) {
-    const array now = numpy::taken(theirs_, where);
-    if (now.shape() != array_.shape() || now.dtype() != array_.dtype()) {
-        throw argument_error("the operand has become " + now.to_string() + ", and was " + array_.to_string() +
-                             ": call reset_operand() with one like that");
-    }
-    if (now.size() == 0) {
-        return;
-    }
-    waiting([&] {
-        const host_access changes(detail::key, array_.buffer(), array_.used(detail::key), order::access_mode::write,
-                                  where);
-        std::copy_n(now.data(), now.nbytes(), array_.data());
-    });
-}
+void call_operand::copy_again(const source_location& where) { numpy::take_again(theirs_, array_, where); }
 
 void call_operand::expect_target(nb::handle out) const {
     if (!numpy::is_array(out)) {

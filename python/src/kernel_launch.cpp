@@ -94,7 +94,12 @@ launch_config config_from(const py_kernel& of, nb::handle grid, nb::handle block
     }
     const launch_config config{dimensions_from(grid, "grid"), dimensions_from(block, "block"),
                                static_cast<std::size_t>(bytes)};
-    static_cast<void>(detail::checked_shape(of.code, config));
+    const auto check = [&] { static_cast<void>(detail::checked_shape(of.code, config)); };
+    if (detail::allows_shared_bytes(of.code, config.shared_bytes)) {
+        check();
+    } else {
+        released(check);  // asks the driver, which may block (rule S1)
+    }
     return config;
 }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
-#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,8 +18,14 @@
 #include "dtypes.hpp"
 #include "interpreter.hpp"
 #include "reference.hpp"
+#include "weir/array.hpp"
+#include "weir/buffer.hpp"
+#include "weir/detail/fork_section.hpp"
+#include "weir/detail/internal_memory.hpp"
+#include "weir/detail/passkey.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
+#include "weir/stream.hpp"
 
 namespace weir::python::numpy {
 
@@ -257,25 +262,67 @@ array copied(nb::handle object, const stream& on_stream, const source_location& 
     });
 }
 
-array taken(nb::handle object, const source_location& where) {
-    const weir::dtype type = from_dtype(object.attr("dtype"));
-    const lent_buffer source = memory_of(packed(object), type);
-    const shape extents = source.extents();
-    std::vector<std::byte> together;
-    std::span<const std::byte> bytes = source.bytes();
-    if (!has_whole_bytes(type)) {
-        together = packed_bits(type, bytes);
-        bytes = together;
+namespace {
+
+/// The elements of an array of NumPy's as they are now, in C order, as Weir stores them. Needs the GIL to be made and destroyed.
+class host_elements {
+public:
+    explicit host_elements(nb::handle object)
+        : type_(from_dtype(object.attr("dtype"))),
+          source_(memory_of(packed(object), type_)),
+          extents_(source_.extents()) {
+        if (!has_whole_bytes(type_)) {
+            packed_ = packed_bits(type_, source_.bytes());
+        }
     }
+    [[nodiscard]] weir::dtype type() const noexcept { return type_; }
+    [[nodiscard]] const shape& extents() const noexcept { return extents_; }
+    /// Waits until no operation uses the memory of `to`, an array of the CPU in C order with the same type and shape, and writes it.
+    /// Called without the GIL.
+    void write(const array& to, const source_location& where) const {
+        if (to.size() == 0) {
+            return;
+        }
+        const std::span<const std::byte> bytes = has_whole_bytes(type_) ? source_.bytes() : packed_;
+        const host_access changes(detail::key, to.buffer(), to.used(detail::key), order::access_mode::write, where);
+        std::copy(bytes.begin(), bytes.end(), to.data());
+    }
+
+private:
+    weir::dtype type_;
+    lent_buffer source_;
+    shape extents_;
+    std::vector<std::byte> packed_;  ///< only of elements that are not whole bytes
+};
+
+/// The stream whose memory copies of operands are. It gets no work, so the pool does not give it memory that others still use as long
+/// as there is other memory: the calling thread would wait for that use. Lives for ever.
+const stream& stream_of_copies() {
+    // Without it, the child of a fork could wait for a thread that makes the stream, and that the child does not have.
+    const weir::detail::fork_section whole;
+    static const auto* const one = new stream(cpu(), {.name = "copies of NumPy's arrays"});
+    return *one;
+}
+
+}  // namespace
+
+array taken(nb::handle object, const source_location& where) {
+    const host_elements elements(object);
     return released([&] {
-        constexpr std::align_val_t alignment{256};  // as memory of the pool has
-        const auto free = [](std::byte* memory) { ::operator delete(memory, alignment); };
-        std::unique_ptr<std::byte, decltype(free)> kept(
-            static_cast<std::byte*>(::operator new(bytes.size(), alignment)), free);
-        std::byte* const first = kept.get();
-        std::copy(bytes.begin(), bytes.end(), first);
-        return array(buffer::wrap(first, bytes.size(), cpu(), std::move(kept), where), type, extents);
+        array made = weir::detail::internal(empty(elements.extents(), elements.type(), stream_of_copies(), where));
+        elements.write(made, where);
+        return made;
     });
+}
+
+void take_again(nb::handle object, const array& into, const source_location& where) {
+    const host_elements elements(object);
+    if (elements.extents() != into.shape() || elements.type() != into.dtype()) {
+        throw argument_error("the operand has become " + name_of(elements.type()) + " " +
+                             elements.extents().to_string() + ", and was " + name_of(into.dtype()) + " " +
+                             into.shape().to_string() + ": call reset_operand() with one like that");
+    }
+    waiting([&] { elements.write(into, where); });
 }
 
 scalar number(nb::handle object) {

@@ -40,8 +40,11 @@ void unpack(dtype type, const std::byte* from, std::size_t count, std::byte* to)
 
 /// A copy of an array or a scalar of NumPy's, as it is now, made on `on`. Throws argument_type_error for its elements.
 [[nodiscard]] array copied(nanobind::handle object, const stream& on, const source_location& where);
-/// The same on the CPU, copied by the calling thread before this returns, so that there is nothing to order.
+/// The same on the CPU, in internal memory, copied by the calling thread before this returns.
 [[nodiscard]] array taken(nanobind::handle object, const source_location& where);
+/// Copies the elements as they are now into `into`, which `taken` has made, once no operation uses it. Throws argument_error unless
+/// shape and type are the same.
+void take_again(nanobind::handle object, const array& into, const source_location& where);
 /// The elements of a scalar or an array of one element of NumPy's, on the host.
 [[nodiscard]] scalar number(nanobind::handle object);
 /// Whether a class is NumPy's array, or derived from it without changing how its arrays hand over their memory.

@@ -11,6 +11,7 @@
 #include "calls.hpp"
 #include "labelling.hpp"
 #include "weir/array.hpp"
+#include "weir/detail/passkey.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
 #include "work.hpp"
@@ -171,16 +172,20 @@ public:
         const labelled named(label);
         const one_at_a_time alone(mutex_);
         const source_location where = here();
-        take_matrix_again(where);
+        static_cast<void>(alive());
         const stream to = chosen(on_);
+        alive().expect_plans_on(detail::key, to);  // before the solver drops its factorization
+        take_matrix_again(where);
         waiting([&] { alive().plan(on(to, where)); });
     }
     void factorize(nb::handle on_, nb::handle label) {
         const labelled named(label);
         const one_at_a_time alone(mutex_);
         const source_location where = here();
-        take_matrix_again(where);
+        static_cast<void>(alive());
         const stream to = chosen(on_);
+        alive().expect_factorizes_on(detail::key, to);  // before the solver drops its factorization
+        take_matrix_again(where);
         waiting([&] { alive().factorize(on(to, where)); });
     }
     nb::object solve(nb::handle on_, nb::handle label) {
@@ -188,10 +193,10 @@ public:
         const one_at_a_time alone(mutex_);
         const source_location where = here();
         static_cast<void>(alive());
+        const stream to = chosen(on_);
         if (right_ && right_->is_numpy()) {  // as it is now, not as it was when it was given
             right_->copy_again(where);
         }
-        const stream to = chosen(on_);
         array x = waiting([&] { return alive().solve(on(to, where)); });
         return right_->result(std::move(x), nb::none(), where);
     }
@@ -274,7 +279,6 @@ private:
     }
     /// Takes the elements of arrays of NumPy's as they are now.
     void take_matrix_again(const source_location& where) {
-        static_cast<void>(alive());
         if (matrix_ && is_numpy_) {
             const given_matrix::arrays now = matrix_->taken("DirectSolver", where);
             released([&] { alive().reset_operands(now.parts); });

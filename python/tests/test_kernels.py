@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import weir
+from cuda_driver import CudaDriver
 from weir.testing import Gate
 
 AXPY = """
@@ -67,6 +68,36 @@ def test_the_forms_of_a_launch_are_the_same(axpy: weir.Kernel) -> None:
     axpy[4, 32, None, 64](x, y, 1, 100)
     axpy.launch((4,), [32], weir.In(x), weir.InOut(y), 1, 100, stream=s, after=[x.device and s.record()], shared=16)
     assert y.numpy().tolist() == [5.0] * 100
+
+
+SHARED = """
+import ctypes, os, threading, weir
+fake = ctypes.CDLL(os.environ["WEIR_CUDA_DRIVER"])
+source = 'extern "C" __global__ void fill(int* y, int value) { y[0] = value; }'
+fill = weir.Kernel(source, "fill", "out int* y, int value")
+y = weir.zeros(1, "int32", device="cuda:0")
+weir.Device("cuda:0").synchronize()
+fake.weir_fake_stop_any(b"cuFuncSetAttribute")
+thread = threading.Thread(target=lambda: LAUNCH)
+thread.start()
+while not fake.weir_fake_is_stopped():
+    pass
+fake.weir_fake_go_on(None)
+thread.join()
+assert y.tolist() == [7]
+"""
+
+
+@pytest.mark.parametrize(
+    "launch",
+    ["fill.launch(1, 1, y, 7, shared=100 << 10)", "fill[1, 1, None, 100 << 10](y, 7)"],
+    ids=["launch", "index"],
+)
+def test_s1_a_launch_that_asks_the_driver_for_shared_memory_lets_other_threads_run(
+    driver: CudaDriver, launch: str
+) -> None:
+    """Another process, which would hang: the driver is stopped until another thread of Python has seen that."""
+    subprocess.run([sys.executable, "-c", SHARED.replace("LAUNCH", launch)], check=True, timeout=120)
 
 
 def test_d2_waiting_and_not_waiting_give_the_same(fill: weir.Kernel) -> None:

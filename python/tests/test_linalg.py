@@ -270,6 +270,27 @@ def test_p1_tuning(device: weir.Device) -> None:
             plan.autotune(candidates=0)
 
 
+def test_operands_of_numpy_are_memory_of_the_pool() -> None:
+    """L6: limits, resources and statistics see the copies that calls make of arrays of NumPy."""
+    a = np.ones((64, 64))
+    counted = weir.memory.counting()
+    before = weir.memory.stats("cpu")["live"]
+    with weir.memory.use(counted):
+        plan = Matmul(a, a)
+    assert counted.counts()["live"] == {"count": 2, "bytes": 2 * a.nbytes}
+    assert weir.memory.stats("cpu")["live"] >= before + 2 * a.nbytes
+    plan.plan()
+    a += 1
+    with weir.memory.use(weir.memory.limiting(0)), pytest.raises(weir.OutOfMemory):
+        plan.execute()  # the result has no room; the operands need no more
+    assert (plan.execute() == 4 * 64).all()
+    plan.free()
+    eventually(lambda: counted.counts()["live"] == {"count": 0, "bytes": 0})
+    for call in (lambda: Matmul(a, a), lambda: weir.fft.fft(a), lambda: weir.linalg.matmul(a, a)):
+        with weir.memory.use(weir.memory.limiting(a.nbytes - 1)), pytest.raises(weir.OutOfMemory, match="limit"):
+            call()
+
+
 def test_e6_released_operands_are_let_go_of() -> None:
     weir.synchronize()
     before = weir.memory.stats("cpu")["live"]

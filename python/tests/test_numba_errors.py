@@ -113,6 +113,21 @@ WRONG: dict[str, tuple[Callable[[weir.Array, weir.Array], object], type[Exceptio
         weir.ArgumentTypeError,
         "the argument y is .*: pass a weir.Array",
     ),
+    "a token": (
+        lambda x, y: double[weir.Range(N)](weir.Token("slot"), y),
+        weir.ArgumentTypeError,
+        r"the argument x is <weir.Token \"slot\">, a token, which has no elements.*: pass an array or a number",
+    ),
+    "a token that is read": (
+        lambda x, y: double[weir.Range(N)](weir.In(weir.Token("slot")), y),
+        weir.ArgumentTypeError,
+        r"the argument x is weir.In\(<weir.Token \"slot\">\), a token, which has no elements",
+    ),
+    "a token that is written": (
+        lambda x, y: double[weir.Range(N)](x, weir.InOut(weir.Token("slot"))),
+        weir.ArgumentTypeError,
+        r"the argument y is .*order the launch by an event",
+    ),
     "a text": (
         lambda x, y: double[weir.Range(N)]("x", y),
         weir.ArgumentTypeError,

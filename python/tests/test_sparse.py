@@ -437,6 +437,22 @@ def test_streams_of_other_devices_are_refused() -> None:
         DirectSolver(given, right, stream="nonsense")  # at once, not in the first phase
 
 
+@pytest.mark.parametrize("which", ["no stream", "another device", "closed"])
+def test_a_phase_that_refuses_its_stream_leaves_the_solver_as_it_was(which: str) -> None:
+    """Of arrays of NumPy, whose elements a phase takes again."""
+    a, b = sparse.csr_matrix(matrix()), right_hand_side()
+    closed = weir.Stream()
+    closed.close()
+    wrong: Any = {"no stream": "nonsense", "another device": weir.Stream("sim:0"), "closed": closed}[which]
+    with DirectSolver(a, b) as solver:
+        solver.plan()
+        solver.factorize()
+        for phase in (solver.plan, solver.factorize, solver.solve):
+            with pytest.raises(weir.Error, match=r"no stream|pass a stream of cpu|is closed"):
+                phase(stream=wrong)
+            assert close(solver.solve(), a.toarray(), b)
+
+
 def test_s9_solvers_print_what_they_are() -> None:
     solver = DirectSolver(on_device(matrix(n=6)), weir.array(right_hand_side(n=6)))
     assert repr(solver) == "<weir.sparse.DirectSolver of float64 (6, 6) and float64 (6,) on cpu>"

@@ -249,6 +249,10 @@ fit store_argument(dtype type, const scalar& number, std::byte* to) {
     return found;
 }
 
+bool allows_shared_bytes(const kernel& what, std::size_t bytes) noexcept {
+    return what.code().allows_shared_bytes(bytes);
+}
+
 void expect_argument_count(const kernel& what, std::size_t count) {
     if (const std::size_t has = parameters_of(what).size(); has != count) {
         kernels::refuse_count(what, count, has);

@@ -59,6 +59,10 @@ public:
         return is_row && grid.x - 1 < most_blocks_[0] && block.x - 1 < most_in_row_ &&
                config.shared_bytes <= shared_.load(std::memory_order_relaxed);
     }
+    /// Whether a launch may request so much without a call of the driver.
+    [[nodiscard]] bool allows_shared_bytes(std::size_t bytes) const noexcept {
+        return bytes <= shared_.load(std::memory_order_relaxed);
+    }
     /// The shape of a configuration that can be launched.
     [[nodiscard, gnu::always_inline]] static launch_shape numbers_of(const launch_config& config) noexcept {
         const auto narrow = [](std::size_t number) { return static_cast<unsigned>(number); };

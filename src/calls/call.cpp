@@ -437,10 +437,7 @@ void refuse_device(const char* call, const device& on) {
 
 array make_result(const library_call& call, const on& where, std::span<const array> inputs) {
     const device home = device_of(leading_input(inputs), where.stream().device());
-    if (home == where.stream().device()) {
-        return empty(call.result_shape(), call.result_type(), where.stream(), where.site(detail::key).where);
-    }
-    return empty(call.result_shape(), call.result_type(), current_stream(home), where.site(detail::key).where);
+    return operation::empty_for(where, call.result_shape(), call.result_type(), home);
 }
 
 void prepare(const library_call& call, const call_terms& terms, const on& where, std::span<const array> inputs,

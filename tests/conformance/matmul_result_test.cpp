@@ -376,6 +376,18 @@ WEIR_CONFORMANCE(E10, NumbersThatAreNone) {
             EXPECT_EQ(test::exact_values<T>(matmul(on, a, b, {.c = spoilt, .beta = 0})),
                       std::vector<precise>(static_cast<std::size_t>(4 * n), 5.0L))
                 << "with beta 0, c is not read";
+            const array no_a = full({4, 5}, nan, dtype_of<T>, on);
+            const array no_b = full({5, n}, std::numeric_limits<double>::infinity(), dtype_of<T>, on);
+            EXPECT_EQ(test::exact_values<T>(matmul(on, no_a, no_b, {.alpha = 0})),
+                      std::vector<precise>(static_cast<std::size_t>(4 * n), 0.0L))
+                << "with alpha 0, a and b are not read";
+            EXPECT_EQ(test::exact_values<T>(matmul(on, no_a, no_b, {.alpha = 0, .c = spoilt, .beta = 0})),
+                      std::vector<precise>(static_cast<std::size_t>(4 * n), 0.0L))
+                << "with alpha 0 and beta 0, nothing is read";
+            const array c = full({4, n}, 4.0, dtype_of<T>, on);
+            EXPECT_EQ(test::exact_values<T>(matmul(on, no_a, no_b, {.alpha = 0, .c = c, .beta = 0.5})),
+                      std::vector<precise>(static_cast<std::size_t>(4 * n), 2.0L))
+                << "with alpha 0, the result is c times beta";
             fill(on, a[{slice{1, 2}, slice{2, 3}}], nan);
             const std::vector<precise> got = test::exact_values<T>(matmul(on, a, b));
             for (std::size_t i = 0; i < got.size(); ++i) {

@@ -1,6 +1,6 @@
 // The fake cuBLASLt: multiplies matrices in columns, sum by sum, as work in the fake driver's streams (cuBLAS documentation 13.1, "Using
 // the cuBLASLt API"). What the real library leaves open, this one does in the worst way: the result is no number while it is computed,
-// and the workspace is written at the beginning and looked at in the end. It has epilogues for real elements alone, and its GELU of
+// a and b are read where alpha is 0, and the workspace is written at the beginning and looked at in the end. It has epilogues for real elements alone, and its GELU of
 // float64 has a coefficient of float32, as the real one's seems to have.
 #include <dlfcn.h>
 
@@ -319,7 +319,7 @@ private:
         for (std::int64_t column = 0; column < d.columns; ++column) {
             for (std::int64_t row = 0; row < d.rows; ++row) {
                 number sum = 0;
-                for (std::int64_t k = 0; k < depth && alpha != number(0); ++k) {
+                for (std::int64_t k = 0; k < depth; ++k) {
                     const std::int64_t left = what.turns_a != 0 ? row * a.leading + k : k * a.leading + row;
                     const std::int64_t right = what.turns_b != 0 ? k * b.leading + column : column * b.leading + k;
                     sum += element(a_memory, a.type, a_first + left) * element(b_memory, b.type, b_first + right);

@@ -61,6 +61,9 @@ enum class fit : std::uint8_t {
 /// The conversion that kernel::launch makes of numbers: stores `number` as a value of `type`, if it fits. `to` has 16 bytes.
 [[nodiscard]] WEIR_EXPORT fit store_argument(dtype type, const scalar& number, std::byte* to);
 
+/// Whether checked_shape calls no driver: launches of the kernel may already request so much shared memory. Never blocks.
+[[nodiscard]] WEIR_EXPORT bool allows_shared_bytes(const kernel& what, std::size_t bytes) noexcept;
+
 /// @{
 /// Throw what kernel::launch throws, for an argument from which a binding cannot make a kernel_argument. `got` says what was given. The
 /// message names the kernel, the parameter and what to pass.

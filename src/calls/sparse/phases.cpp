@@ -167,12 +167,12 @@ void expect_right_hand_side(const char* name, const sparse_system& system, const
     expect_on(name, "right-hand side", b, home);
 }
 
-void sparse_phases::expect_same_device(const on& where) const {
-    const device here = where.stream().device();
+void sparse_phases::expect_same_device(const stream_ref& of) const {
+    const device here = of.device();
     if (!(here == computing_) && !share_memory(here, computing_)) {
         throw argument_error(std::string(name_) + ": the system was analyzed on " + computing_.name() +
-                             ", and the stream \"" + std::string(where.stream().name()) + "\" is one of " +
-                             here.name() + "; pass a stream of " + computing_.name() + ", or call plan again");
+                             ", and the stream \"" + std::string(of.name()) + "\" is one of " + here.name() +
+                             "; pass a stream of " + computing_.name() + ", or call plan again");
     }
 }
 
@@ -263,7 +263,7 @@ completion sparse_phases::analyze(const on& where, const csr_matrix& a) {
 }
 
 completion sparse_phases::factorize(const on& where, const csr_matrix& a) {
-    expect_same_device(where);
+    expect_same_device(where.stream());
     if (system_.n == 0) {
         return {};
     }
@@ -286,7 +286,7 @@ completion sparse_phases::factorize(const on& where, const csr_matrix& a) {
 }
 
 completion sparse_phases::solve(const on& where, const array& b, const array& x) {
-    expect_same_device(where);
+    expect_same_device(where.stream());
     const std::string call = std::string(name_) + ": ";
     if (!(x.shape() == b.shape())) {
         throw argument_error(call + "the solution has shape " + b.shape().to_string() + ", the array for it " +

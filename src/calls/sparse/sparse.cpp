@@ -8,9 +8,11 @@
 #include <string>
 #include <utility>
 
+#include "array/operation.hpp"
 #include "calls/call.hpp"
 #include "calls/execution.hpp"
 #include "calls/sparse/phases.hpp"
+#include "runtime/streams/stream_state.hpp"
 #include "weir/device.hpp"
 #include "weir/error.hpp"
 #include "weir/stream.hpp"
@@ -21,13 +23,10 @@ namespace {
 
 constexpr const char* solver_name = "direct_solver";
 
-/// The stream for which the memory of a solution is allocated: that of the call, else the current one of the device of b.
+/// Memory for a solution, on the device of b.
 array make_solution(const on& where, const array& b) {
     const device home = calls::device_of(b, where.stream().device());
-    if (home == where.stream().device()) {
-        return empty(b.shape(), b.dtype(), where.stream(), where.site(detail::key).where);
-    }
-    return empty(b.shape(), b.dtype(), current_stream(home), where.site(detail::key).where);
+    return operation::empty_for(where, b.shape(), b.dtype(), home);
 }
 
 /// Blocks if the call has to.
@@ -228,6 +227,20 @@ explanation explain(const direct_solver& what) {
                      {}};
     said.phases = s.phases ? s.phases->explained() : std::vector<std::string>{"not planned: call plan first"};
     return said;
+}
+
+void direct_solver::expect_plans_on(detail::passkey /*key*/, const stream_ref& to) const {
+    const state& s = expect_alive();
+    static_cast<void>(calls::computing_device(solver_name, s.how.execution, s.matrix("plan").row_offsets, to));
+    to.state(detail::key).expect_open();
+}
+
+void direct_solver::expect_factorizes_on(detail::passkey /*key*/, const stream_ref& to) const {
+    const state& s = expect_alive();
+    if (s.phases) {
+        s.phases->expect_same_device(to);
+    }
+    to.state(detail::key).expect_open();
 }
 
 void direct_solver::free() noexcept { state_.reset(); }
