@@ -98,9 +98,15 @@ BENCHMARK_CAPTURE(reserved, cuda, "cuda:0")
     ->Iterations(1)
     ->UseRealTime();
 
-/// One stream makes an array with temporaries and, if it is `busy`, then runs a kernel of 300 ms and a transform. Another one, under
-/// manual ordering and with nothing to wait for, transforms: how long until it is done.
-void beside(benchmark::State& state, bool is_busy) {
+enum class transformed : std::uint8_t {
+    own_array_beside_an_idle_stream,
+    own_array_beside_a_busy_stream,
+    array_of_a_busy_stream,  ///< behind an event that the other stream recorded before it was busy
+};
+
+/// One stream makes an array with temporaries and, if it is busy, then runs a kernel of 300 ms and a transform. Another one, under manual
+/// ordering and with nothing of that to wait for, transforms: how long until it is done.
+void beside(benchmark::State& state, transformed what) {
     constexpr long long duration = 300'000'000;  // ns
     try {
         const device on = cuda_device();
@@ -117,15 +123,20 @@ void beside(benchmark::State& state, bool is_busy) {
             const ordering_scope manual(ordering_mode::manual);
             array x = add(first, random(count, 1, dtype::float64, first),
                           multiply(first, random(count, 2, dtype::float64, first), std::complex<double>(0, 1)));
+            const event made = first.record();
+            const bool is_busy = what != transformed::own_array_beside_an_idle_stream;
             if (is_busy) {
                 launch(first, spin, {1, 1}, inout<double>(word), duration);
             }
-            array transformed = fft::fft(first, x);
+            const array result = fft::fft(first, x);
             if (!is_busy) {
                 first.synchronize();
             }
             const auto start = std::chrono::steady_clock::now();
-            array back = fft::ifft(second, y);
+            if (what == transformed::array_of_a_busy_stream) {
+                second.wait(made);
+            }
+            const array back = fft::ifft(second, what == transformed::array_of_a_busy_stream ? x : y);
             second.synchronize();
             state.SetIterationTime(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
         }
@@ -134,7 +145,7 @@ void beside(benchmark::State& state, bool is_busy) {
         state.SkipWithError(why.what());
     }
 }
-BENCHMARK_CAPTURE(beside, idle_stream, false)
+BENCHMARK_CAPTURE(beside, idle_stream, transformed::own_array_beside_an_idle_stream)
     ->ArgName("elements")
     ->Arg(1 << 12)
     ->Arg(1 << 16)
@@ -142,7 +153,15 @@ BENCHMARK_CAPTURE(beside, idle_stream, false)
     ->Iterations(5)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(beside, busy_stream, true)
+BENCHMARK_CAPTURE(beside, busy_stream, transformed::own_array_beside_a_busy_stream)
+    ->ArgName("elements")
+    ->Arg(1 << 12)
+    ->Arg(1 << 16)
+    ->Arg(1 << 18)
+    ->Iterations(5)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(beside, array_of_a_busy_stream, transformed::array_of_a_busy_stream)
     ->ArgName("elements")
     ->Arg(1 << 12)
     ->Arg(1 << 16)

@@ -123,6 +123,10 @@ public:
     /// The device's address of the first byte, for code that runs in a stream. What uses it must be declared in another way.
     [[nodiscard]] std::byte* device_data() const noexcept;
 
+    /// As `buffer(bytes, on)`, for memory that `first`, a stream of any device, uses first: what that stream can use without a wait comes
+    /// first.
+    buffer(detail::passkey /*key*/, std::size_t bytes, const stream_ref& on, const stream_ref& first,
+           const source_location& where);
     /// `memory` may be null.
     buffer(detail::passkey /*key*/, detail::owner<memory::block> memory) noexcept;
     /// Null if there is no memory.

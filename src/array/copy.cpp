@@ -108,6 +108,16 @@ void operation::expect_on_device_of(const on& where, const array& x) {
     }
 }
 
+array operation::empty_for(const on& where, const shape& extents, dtype type, const device& home) {
+    const source_location& from = where.site(detail::key).where;
+    if (home == where.stream().device()) {
+        return empty(extents, type, where.stream(), from);
+    }
+    const std::size_t bytes = bytes_for(type, static_cast<std::size_t>(extents.elements()));
+    return bytes == 0 ? array(detail::key, type, extents, home)
+                      : array(buffer(detail::key, bytes, current_stream(home), where.stream(), from), type, extents);
+}
+
 namespace {
 
 /// Temporary memory for a step at `where`.
@@ -276,9 +286,7 @@ array copy(const on& where, const array& x) { return astype(where, x, x.dtype())
 
 array to(const on& where, const array& x, device target, dtype type) {
     detail::expect_convertible(x.dtype(), type);
-    const stream current = current_stream(target);
-    const stream_ref suits = where.stream().device() == target ? where.stream() : current;
-    array made = empty(x.shape(), type, suits, where.site(detail::key).where);
+    array made = operation::empty_for(where, x.shape(), type, target);
     copy_as_asked(where, made, x);
     return made;
 }

@@ -92,6 +92,11 @@ private:
 /// Whether code on a device can use the memory of `x`.
 [[nodiscard]] bool reaches(const device& from, const array& x) noexcept;
 
+/// An uninitialized array on `home` that the call's stream, which may be one of another device, uses first: what that stream can use without
+/// a wait comes first. Its memory is allocated on the call's stream, or on the current stream of `home` if that is another device. Errors
+/// as `empty`.
+[[nodiscard]] array empty_for(const on& where, const shape& extents, dtype type, const device& home);
+
 /// Throws argument_error if the stream's device cannot use the memory of `x`.
 void expect_on_device_of(const on& where, const array& x);
 

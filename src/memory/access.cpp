@@ -112,7 +112,8 @@ void wait_for_conflicts(runtime::resource& of, const order::footprint& where, or
         // caller does not wait for it.
         const std::lock_guard lock(of.mutex);
         of.history.conflicts(where, mode, [&](const order::past_access& past, order::reason) {
-            if ((hazards || past.former_owner) && !backend::timeline_table::instance().is_complete(past.when.at)) {
+            if ((hazards || order::is_always_ordered(past, mode)) &&
+                !backend::timeline_table::instance().is_complete(past.when.at)) {
                 pending.push_back(past.when.at);
             }
         });

@@ -15,7 +15,11 @@
 
 namespace weir {
 
-buffer::buffer(std::size_t bytes, const stream_ref& on, source_location where) {
+buffer::buffer(std::size_t bytes, const stream_ref& on, source_location where)
+    : buffer(detail::key, bytes, on, on, where) {}
+
+buffer::buffer(detail::passkey /*key*/, std::size_t bytes, const stream_ref& on, const stream_ref& first,
+               const source_location& where) {
     if (bytes == 0) {
         return;
     }
@@ -23,7 +27,7 @@ buffer::buffer(std::size_t bytes, const stream_ref& on, source_location where) {
         *this = memory_resource::allocate_from(scope->resource(detail::key), bytes, memory_resource::default_alignment,
                                                on, where);
     } else {
-        block_ = memory::allocate(bytes, on.state(detail::key), where);
+        block_ = memory::allocate(bytes, on.state(detail::key), first.state(detail::key), where);
     }
 }
 

@@ -111,8 +111,8 @@ namespace {
 
 bool is_complete(frontiers::point at) { return backend::timeline_table::instance().is_complete(at); }
 
-block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, const source_location& where) {
-    runtime::device_state& device = on.device();
+block& take_slowly(pool& from, std::size_t bytes, runtime::device_state& device, runtime::stream_state& first,
+                   const source_location& where) {
     device.driver().look_at_all();
     // What a consumer has released comes back by way of the reaper, at most twice: the export, and then its memory from quarantine.
     int drains = 3;
@@ -120,7 +120,7 @@ block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, con
     std::vector<frontiers::point> gated;  // points of pending memory that are behind a closed gate
     std::string gate;
     for (;;) {
-        const pool::answer answer = from.take(bytes, {on.timeline(), on.tail().known}, gated);
+        const pool::answer answer = from.take(bytes, {first.timeline(), first.tail().known}, gated);
         if (answer.taken != nullptr) {
             return *answer.taken;
         }
@@ -166,10 +166,6 @@ block& take_slowly(pool& from, std::size_t bytes, runtime::stream_state& on, con
 
 }  // namespace
 
-detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, const source_location& where) {
-    return allocate(pool_of(on.device()), bytes, on, where);
-}
-
 namespace {
 
 /// An owner of a block that was taken out of a pool; notifies observers of the allocation.
@@ -193,7 +189,22 @@ block* take_at_hand(pool& from, std::size_t bytes, const runtime::stream_state& 
 detail::owner<block> allocate(pool& from, std::size_t bytes, runtime::stream_state& on, const source_location& where) {
     block* taken = take_at_hand(from, bytes, on);
     if (taken == nullptr) {
-        taken = &take_slowly(from, bytes, on, where);
+        taken = &take_slowly(from, bytes, on.device(), on, where);
+    }
+    return given_out(*taken, on, where);
+}
+
+detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, const source_location& where) {
+    return allocate(pool_of(on.device()), bytes, on, where);
+}
+
+detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, runtime::stream_state& first,
+                              const source_location& where) {
+    on.expect_open();
+    pool& from = pool_of(on.device());
+    block* taken = take_at_hand(from, bytes, first);
+    if (taken == nullptr) {
+        taken = &take_slowly(from, bytes, on.device(), first, where);
     }
     return given_out(*taken, on, where);
 }

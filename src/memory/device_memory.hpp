@@ -31,6 +31,9 @@ void expect_alignment(std::size_t alignment);
 /// only where pool::take says so, and for memory that is on its way back to the driver. Throws out_of_memory, device_error, state_error
 /// (closed stream), std::bad_alloc.
 [[nodiscard]] detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, const source_location& where);
+/// The same, but memory comes first that `first`, a stream of any device, can use without a wait: it uses the memory before `on` does.
+[[nodiscard]] detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, runtime::stream_state& first,
+                                            const source_location& where);
 /// The same from another pool of the device.
 [[nodiscard]] detail::owner<block> allocate(pool& from, std::size_t bytes, runtime::stream_state& on,
                                             const source_location& where);

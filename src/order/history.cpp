@@ -22,8 +22,10 @@ reason history::why(const past_access& past, access_mode mode) noexcept {
 [[gnu::hot, gnu::flatten]] void history::require(plan& into, const footprint& where, access_mode mode,
                                                  bool hazards) const {
     conflicts_among(
-        [&](const past_access& past) { return (hazards || past.former_owner) && into.concerns(past.when.at); }, where,
-        mode, [&](const past_access& past, reason because) { into.need_concerned(past.when, because); });
+        [&](const past_access& past) {
+            return (hazards || is_always_ordered(past, mode)) && into.concerns(past.when.at);
+        },
+        where, mode, [&](const past_access& past, reason because) { into.need_concerned(past.when, because); });
 }
 
 /// Records one of few reads: it replaces an earlier read of its timeline that it covers, or is added.

@@ -32,6 +32,13 @@ struct alignas(64) past_access {
 };
 static_assert(sizeof(past_access) == 64);
 
+/// Whether an access comes after `past` even where the program orders its accesses itself (rule O5, `manual`): a new owner's write never
+/// overlaps with a former owner's use of the memory (rule L1). A read has a meaning only behind a write of the new owner, which came
+/// after the former owner's use, and the program orders the read behind that write.
+[[nodiscard]] inline bool is_always_ordered(const past_access& past, access_mode mode) noexcept {
+    return past.former_owner && mode == access_mode::write;
+}
+
 /// The pending accesses of one resource: for each range the last write and the reads since.
 ///
 /// An access is dropped when a later access that is *ordered after it* covers it: a write covers reads and writes, a read covers reads
@@ -47,8 +54,8 @@ public:
     /// The number of accesses kept exactly. At most this many are kept, plus a write and a read for each timeline.
     static constexpr std::size_t bound = 64;
 
-    /// Adds to `into` what an access to `where` must come after: everything that conflicts (`hazards`), or only the accesses of a former
-    /// owner of the memory (rule O5: reuse is never left to the program). May throw std::bad_alloc.
+    /// Adds to `into` what an access to `where` must come after: everything that conflicts (`hazards`), or, for a write, only the accesses
+    /// of a former owner of the memory (rule O5: reuse is never left to the program). May throw std::bad_alloc.
     void require(plan& into, const footprint& where, access_mode mode, bool hazards) const;
 
     /// Calls `visit(past_access, reason)` for each kept access that conflicts with one to `where`.

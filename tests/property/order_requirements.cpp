@@ -98,7 +98,7 @@ private:
     }
 
     // Rules O1 and L1: an operation comes after earlier ones whose accesses conflict with its own, if Weir orders them; and
-    // in any case after the accesses of former owners of the memory.
+    // what writes comes in any case after the accesses of former owners of the memory.
     void read_accesses(int self, const step& at) {
         for (const touch& t : at.touches) {
             node& it = made_.nodes[static_cast<std::size_t>(self)];
@@ -112,6 +112,9 @@ private:
             const bool weir = by_weir(t, at);
             for (const past& earlier : accesses_) {
                 if (was(t.buffer, earlier.what.buffer)) {
+                    if (!weir && !t.write) {
+                        continue;  // what it reads was written later, by the new owner, and the program orders that
+                    }
                     require(earlier.self, self, reuse);
                 } else if (weir && earlier.what.buffer == t.buffer && conflict(earlier.what, t)) {
                     require(earlier.self, self, kind_of(earlier.what, t));

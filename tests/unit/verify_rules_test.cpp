@@ -185,6 +185,17 @@ TEST(Verify, L1_memory_is_reused_after_its_former_owner) {
     };
     EXPECT_THAT(reuse(1000, {}, writes(8)), ElementsAre(Pair("reuse", 1)));
     EXPECT_THAT(reuse(1000, {}, manual(writes(8))), ElementsAre(Pair("reuse", 1))) << "not left to the program";
+    EXPECT_THAT(reuse(1000, {}, reads(8)), ElementsAre(Pair("reuse", 1)));
+    EXPECT_THAT(reuse(1000, {}, manual(reads(8))), ElementsAre(Pair("manual", 1)))
+        << "the program orders its reads behind the new owner's writes, which are not left to it";
+    const auto reuse_by_host = [](access first) {
+        story told = two_streams().allocate(7, 1000).operation({1, 1}, {writes(7)}).drop(7);
+        return told.allocate(8, 1000).host_access(first).audit();
+    };
+    EXPECT_THAT(reuse_by_host(writes(8)), ElementsAre(Pair("reuse", 1)));
+    EXPECT_THAT(reuse_by_host(manual(writes(8))), ElementsAre(Pair("reuse", 1)));
+    EXPECT_THAT(reuse_by_host(reads(8)), ElementsAre(Pair("reuse", 1)));
+    EXPECT_THAT(reuse_by_host(manual(reads(8))), ElementsAre(Pair("manual", 1)));
     EXPECT_THAT(reuse(1000, {{1, 1}}, writes(8)), IsEmpty());
     EXPECT_THAT(reuse(1063, {}, writes(8)), ElementsAre(Pair("reuse", 1)));
     EXPECT_THAT(reuse(937, {}, writes(8)), ElementsAre(Pair("reuse", 1)));

@@ -261,8 +261,10 @@ void auditor::audit(const host_access_record& one) {
             return;
         }
         ++sum_.conflicts;
-        // Weir states that it made the host wait. Accesses that the program orders itself are ordered only by the host's own waits.
-        const bool is_waited_for = !one.what.manual || is_former;
+        // Weir states that it made the host wait. Accesses that the program orders itself are ordered only by the host's own waits, except
+        // that Weir has the host's writes to reused memory wait in any case (rules L1, O5).
+        const bool is_guarded = is_former && one.what.writes;
+        const bool is_waited_for = !one.what.manual || is_guarded;
         if (order_.is_known_to_host(earlier.when) ||
             (is_waited_for ? order_.is_over(earlier.when) : counts_as_over(earlier.when))) {
             if (!one.what.manual) {
@@ -270,8 +272,11 @@ void auditor::audit(const host_access_record& one) {
             }
             return;
         }
-        finding wrong{left_to_program && !is_former ? severity::information : severity::violation,
-                      left_to_program && !is_former ? "manual" : "host",
+        const bool is_left = left_to_program && !is_guarded;
+        finding wrong{is_left ? severity::information : severity::violation,
+                      is_left     ? "manual"
+                      : is_former ? "reuse"
+                                  : "host",
                       std::string("the host ") + (one.what.writes ? "changes " : "reads ") + to_string(one.what.where) +
                           " of memory " + std::to_string(one.what.resource) +
                           ", which an operation that may not be over " + (earlier.writes ? "writes" : "reads"),

@@ -57,8 +57,8 @@ void auditor::check_pair(const party& here, agent who, const access& one, const 
         ++sum_.by_completion;
         return;
     }
-    // Weir orders reuse of memory in any case (rules L1, O5).
-    const bool is_left = one.manual && !options_.as_automatic && !is_former;
+    // Weir orders the first write to reused memory in any case (rules L1, O5), and the program its reads behind such a write.
+    const bool is_left = one.manual && !options_.as_automatic && !(is_former && one.writes);
     std::string what =
         std::string(one.writes ? "it writes " : "it reads ") + to_string(one.where) + " of memory " +
         std::to_string(one.resource) + ", which an earlier operation " + (earlier.writes ? "writes" : "reads") +
