@@ -73,30 +73,15 @@ void reserved(benchmark::State& state, const std::string& name) {
     state.counters["MiB_live_and_pending"] = static_cast<double>(most_used) / mib;
     state.counters["over_waited"] = static_cast<double>(memory::stats(*on).over_waited);
 }
-BENCHMARK_CAPTURE(reserved, cpu, "cpu")
-    ->ArgName("streams")
-    ->Arg(1)
-    ->Arg(2)
-    ->Arg(4)
-    ->Arg(8)
-    ->Iterations(1)
-    ->UseRealTime();
-BENCHMARK_CAPTURE(reserved, sim, "sim:0")
-    ->ArgName("streams")
-    ->Arg(1)
-    ->Arg(2)
-    ->Arg(4)
-    ->Arg(8)
-    ->Iterations(1)
-    ->UseRealTime();
-BENCHMARK_CAPTURE(reserved, cuda, "cuda:0")
-    ->ArgName("streams")
-    ->Arg(1)
-    ->Arg(2)
-    ->Arg(4)
-    ->Arg(8)
-    ->Iterations(1)
-    ->UseRealTime();
+void by_streams(benchmark::internal::Benchmark* one) {
+    one->ArgName("streams")->Iterations(1)->UseRealTime();
+    for (const int streams : {1, 2, 4, 8}) {
+        one->Arg(streams);
+    }
+}
+BENCHMARK_CAPTURE(reserved, cpu, "cpu")->Apply(by_streams);
+BENCHMARK_CAPTURE(reserved, sim, "sim:0")->Apply(by_streams);
+BENCHMARK_CAPTURE(reserved, cuda, "cuda:0")->Apply(by_streams);
 
 enum class transformed : std::uint8_t {
     own_array_beside_an_idle_stream,
@@ -145,30 +130,15 @@ void beside(benchmark::State& state, transformed what) {
         state.SkipWithError(why.what());
     }
 }
-BENCHMARK_CAPTURE(beside, idle_stream, transformed::own_array_beside_an_idle_stream)
-    ->ArgName("elements")
-    ->Arg(1 << 12)
-    ->Arg(1 << 16)
-    ->Arg(1 << 18)
-    ->Iterations(5)
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(beside, busy_stream, transformed::own_array_beside_a_busy_stream)
-    ->ArgName("elements")
-    ->Arg(1 << 12)
-    ->Arg(1 << 16)
-    ->Arg(1 << 18)
-    ->Iterations(5)
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(beside, array_of_a_busy_stream, transformed::array_of_a_busy_stream)
-    ->ArgName("elements")
-    ->Arg(1 << 12)
-    ->Arg(1 << 16)
-    ->Arg(1 << 18)
-    ->Iterations(5)
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
+void by_elements(benchmark::internal::Benchmark* one) {
+    one->ArgName("elements")->Iterations(5)->UseManualTime()->Unit(benchmark::kMillisecond);
+    for (const int elements : {1 << 12, 1 << 16, 1 << 18}) {
+        one->Arg(elements);
+    }
+}
+BENCHMARK_CAPTURE(beside, idle_stream, transformed::own_array_beside_an_idle_stream)->Apply(by_elements);
+BENCHMARK_CAPTURE(beside, busy_stream, transformed::own_array_beside_a_busy_stream)->Apply(by_elements);
+BENCHMARK_CAPTURE(beside, array_of_a_busy_stream, transformed::array_of_a_busy_stream)->Apply(by_elements);
 
 }  // namespace
 }  // namespace weir::bench

@@ -11,9 +11,13 @@ import statistics
 import sys
 import time
 
-import numba
 import numpy as np
 import weir
+
+try:
+    import numba
+except ImportError:
+    numba = None
 
 
 def axpy(i, a, x, y):
@@ -70,6 +74,9 @@ def ratio(call, beside, times):
 
 
 def main():
+    if numba is None:
+        print("left out: kernels of Python bodies (Numba, which compiles them, is not installed)")
+        return
     largest = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
     print(f"{'':>8} {'indices':>10} {'cpu:inline / njit':>18} {'cpu / prange':>14}   (1: as long as Numba)")
     for body in (axpy, wave, orbit):

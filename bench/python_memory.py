@@ -12,7 +12,8 @@ from __future__ import annotations
 import importlib
 import random
 from collections.abc import Callable
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Protocol, cast
 
 import weir
 
@@ -47,7 +48,34 @@ def kept_by_weir(streams: int, device: weir.Device) -> float:
     return most / MIB
 
 
-def kept_by_torch(streams: int, torch: Any) -> float:
+class TorchTensor(Protocol):
+    """What is used of torch.Tensor."""
+
+    def fill_(self, value: float) -> object: ...
+
+
+class TorchCuda(Protocol):
+    """What is used of torch.cuda."""
+
+    def is_available(self) -> bool: ...
+    def synchronize(self) -> None: ...
+    def empty_cache(self) -> None: ...
+    def memory_reserved(self) -> int: ...
+    def Stream(self) -> object: ...
+    def stream(self, by: object, /) -> AbstractContextManager[object]: ...
+
+
+class Torch(Protocol):
+    """What is used of the module torch."""
+
+    @property
+    def cuda(self) -> TorchCuda: ...
+    @property
+    def float64(self) -> object: ...
+    def empty(self, count: int, /, *, dtype: object, device: str) -> TorchTensor: ...
+
+
+def kept_by_torch(streams: int, torch: Torch) -> float:
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
     made = [torch.cuda.Stream() for _ in range(streams)]
@@ -74,7 +102,7 @@ def main() -> None:
     print(f"MiB kept on {device.name}, by streams\n{'':<8}" + "".join(f"{streams:>9}" for streams in STREAMS))
     print_row("weir", lambda streams: kept_by_weir(streams, device))
     try:
-        torch = importlib.import_module("torch")
+        torch = cast(Torch, importlib.import_module("torch"))
     except ImportError as reason:
         print(f"left out: torch ({reason})")
         return

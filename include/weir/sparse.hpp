@@ -158,13 +158,6 @@ public:
     /// Drops operands, analysis and factorization; does not affect pending work. Idempotent.
     void free() noexcept;
 
-    /// @{
-    /// Throws what `plan` or `factorize` throws for a stream that it refuses: argument_error for one of another device, state_error for a
-    /// closed one. Changes nothing.
-    void expect_plans_on(detail::passkey /*key*/, const stream_ref& to) const;
-    void expect_factorizes_on(detail::passkey /*key*/, const stream_ref& to) const;
-    /// @}
-
 private:
     friend explanation explain(const direct_solver& what);
     struct state;

@@ -1,53 +1,34 @@
 // Kernels whose bodies are functions of Python: what weir.kernel launches. weir/_kernels.py has their interface, weir/_numba.py
 // compiles them.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "accesses.hpp"
-#include "arguments.hpp"
-#include "arithmetic.hpp"
+#include "body_arguments.hpp"
 #include "devices.hpp"
 #include "dtypes.hpp"
 #include "events.hpp"
-#include "exchange.hpp"
 #include "failures.hpp"
 #include "interpreter.hpp"
-#include "numpy.hpp"
 #include "reference.hpp"
 #include "site.hpp"
 #include "weir/detail/launch_arguments.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/dtype.hpp"
-#include "weir/error.hpp"
 #include "weir/index_function.hpp"
 #include "weir/kernel.hpp"
 #include "weir/kernel_argument.hpp"
-#include "weir/scalar.hpp"
-#include "weir/token.hpp"
 #include "work.hpp"
 
 namespace weir::python {
 
 namespace {
-
-/// What the compiler found out of how a body uses one of its arrays; weir/_numba_uses.py has the same numbers.
-enum found_use : unsigned {
-    reads = 1,    ///< it reads elements
-    writes = 2,   ///< it writes elements
-    unclear = 4,  ///< it may do anything
-    covers = 8,   ///< each index writes the element of its own place
-    whole = 16,   ///< it writes every element: a C function declares that
-};
 
 /// A function of Numba's: its calling convention has where the result goes, where an exception goes, and the arguments.
 using native_loop = std::int32_t (*)(void** result, void** raised, std::int64_t begin, std::int64_t end, void* words);
@@ -64,298 +45,10 @@ struct compiled_body {
     std::vector<unsigned> uses;       ///< of each argument
 };
 
-/// Words before those of the arguments: the extents, and those of a group.
-constexpr std::size_t header_words = 6;
-
-/// Index spaces have up to so many dimensions.
-constexpr std::size_t most_dimensions = 3;
-
-/// An index space; extents of dimensions that it has not are 1.
-struct index_space {
-    std::size_t dimensions = 0;
-    std::array<std::int64_t, most_dimensions> extents{1, 1, 1};
-    std::array<std::int64_t, most_dimensions> local{1, 1, 1};
-    bool has_groups = false;
-
-    index_space(nb::handle global, nb::handle of_group) : dimensions(nb::len(global)) {
-        for (std::size_t d = 0; d < dimensions; ++d) {
-            extents[d] = nb::cast<std::int64_t>(global[d]);
-        }
-        if (!of_group.is_none()) {
-            has_groups = true;
-            for (std::size_t d = 0; d < dimensions; ++d) {
-                local[d] = nb::cast<std::int64_t>(of_group[d]);
-            }
-        }
-    }
-    /// Along one dimension.
-    [[nodiscard]] std::int64_t groups(std::size_t d) const noexcept { return extents[d] / local[d]; }
-    /// What the loop of the host counts: indices, or groups.
-    [[nodiscard]] std::int64_t count() const noexcept { return groups(0) * groups(1) * groups(2); }
-};
-
 /// A Python body with what was compiled of it so far.
 struct body_kernel {
-    const char* label;
-    std::vector<std::string> names;              ///< of its parameters behind the index
-    std::vector<std::optional<dtype>> declared;  ///< of a C function: the types of its numbers; nothing for an array
-    nb::dict compiled;                           ///< by types and device: a compiled_body
-};
-
-std::string start_of(const body_kernel& what) { return std::string("the kernel ") + what.label + ": "; }
-
-/// The arguments of one launch.
-class body_arguments {
-public:
-    body_arguments(const body_kernel& of, nb::handle given) : of_(of), count_(nb::len(given)) {
-        if (count_ != of.names.size()) {
-            std::string names;
-            for (const std::string& one : of.names) {
-                names += (names.empty() ? "" : ", ") + one;
-            }
-            throw argument_error(start_of(of) + "it takes " + std::to_string(of.names.size()) +
-                                 (of.names.size() == 1 ? " argument" : " arguments") + " behind the index (" + names +
-                                 "), and got " + std::to_string(count_) + ": pass an array or a number for each");
-        }
-        all_.reserve(count_);
-        for (std::size_t k = 0; k < count_; ++k) {
-            add(nb::handle(PyTuple_GET_ITEM(given.ptr(), static_cast<Py_ssize_t>(k))));
-        }
-    }
-
-    /// Where the first array is.
-    [[nodiscard]] std::optional<device> place() const {
-        for (const argument& one : all_) {
-            if (one.of_array != nullptr) {
-                return one.of_array->device();
-            }
-        }
-        return std::nullopt;
-    }
-
-    /// What code depends on.
-    void add_to_key(std::string& text) const {
-        for (const argument& one : all_) {
-            const std::uint32_t type = one.type.key();
-            text.push_back(one.of_array != nullptr ? one.layout : 'n');
-            text.push_back(static_cast<char>(one.of_array != nullptr ? one.of_array->dimensions() : 0));
-            text.append(reinterpret_cast<const char*>(&type), sizeof type);
-        }
-    }
-    /// The same in words: for each argument its element type, its dimensions and their layout ("C", "F", "A"); a number has none.
-    [[nodiscard]] nb::object description() const {
-        nb::list all;
-        for (const argument& one : all_) {
-            if (one.of_array != nullptr) {
-                all.append(nb::make_tuple(name_of(one.type), one.of_array->dimensions(), std::string(1, one.layout)));
-            } else {
-                all.append(nb::make_tuple(name_of(one.type), nb::none(), nb::none()));
-            }
-        }
-        return nb::tuple(all);
-    }
-
-    /// What the body gets: for an array its address, extents and strides, for a number one or two words.
-    void add_words(std::vector<std::uint64_t>& words) const {
-        for (const argument& one : all_) {
-            if (one.of_array == nullptr) {
-                words.insert(words.end(), one.value.begin(), one.value.begin() + (size_of(one.type) > 8 ? 2 : 1));
-                continue;
-            }
-            const array& x = *one.of_array;
-            words.push_back(reinterpret_cast<std::uintptr_t>(x.device_data()));
-            for (const std::int64_t extent : x.shape().extents()) {
-                words.push_back(static_cast<std::uint64_t>(extent));
-            }
-            for (const std::int64_t stride : x.strides()) {
-                words.push_back(static_cast<std::uint64_t>(stride));
-            }
-        }
-    }
-
-    /// Which of the words each argument begins with.
-    [[nodiscard]] std::vector<std::size_t> places() const {
-        std::vector<std::size_t> all;
-        std::size_t next = header_words;
-        for (const argument& one : all_) {
-            all.push_back(next);
-            next += one.of_array != nullptr ? 1 + 2 * one.of_array->dimensions() : size_of(one.type) > 8 ? 2 : 1;
-        }
-        return all;
-    }
-
-    /// What the launch reads and writes: as the program declares it, else as the compiler found it.
-    [[nodiscard]] std::vector<runtime::access_request> accesses(const compiled_body& of,
-                                                                const index_space& space) const {
-        std::vector<runtime::access_request> found;
-        for (std::size_t k = 0; k < count_; ++k) {
-            if (const array* const x = all_[k].of_array; x != nullptr) {
-                found.push_back(access_of(*x, use_of(k, of.uses[k], space)));
-            }
-        }
-        // What overlaps another operand may be read there: results of a failed operation do not become right by this one.
-        for (runtime::access_request& one : found) {
-            const auto same = [&](const auto& other) { return other.target == one.target; };
-            one.overwrites = one.overwrites && std::count_if(found.begin(), found.end(), same) == 1;
-        }
-        return found;
-    }
-
-private:
-    struct argument {
-        array* of_array = nullptr;
-        std::optional<operand_use> declared;
-        char layout = 'C';
-        dtype type = dtype::float64;
-        std::array<std::uint64_t, 2> value{};
-    };
-
-    [[nodiscard]] std::string start(std::size_t position) const {
-        return start_of(of_) + "the argument " + of_.names[position] + " is ";
-    }
-
-    void add(nb::handle given) {
-        PyObject* const object = given.ptr();
-        if (PyFloat_CheckExact(object) != 0) {
-            add_number(dtype::float64, PyFloat_AS_DOUBLE(object));
-        } else if (PyBool_Check(object) != 0) {
-            add_number(dtype::bool_, object == Py_True);
-        } else if (PyLong_Check(object) != 0) {
-            const scalar number = *number_from(given, true);
-            if (of_.declared.empty() && !std::holds_alternative<std::int64_t>(number.value())) {
-                throw argument_error(start(all_.size()) + nb::repr(given).c_str() +
-                                     ", which is out of the range of int64: pass numpy.uint64(x), or a float");
-            }
-            add_number(dtype::int64, number);
-        } else if (array* const x = object_of<array>(given)) {
-            add_array(*x, std::nullopt);
-        } else if (nb::isinstance<token>(given)) {
-            refuse_token(given);
-        } else if (const declared_use* const wrapped = object_of<declared_use>(given)) {
-            if (nb::isinstance<token>(wrapped->of)) {
-                refuse_token(given);
-            }
-            add_array(*object_of<array>(wrapped->of), wrapped->use);
-        } else if (PyFloat_Check(object) != 0) {  // numpy.float64 is one
-            add_number(dtype::float64, PyFloat_AsDouble(object));
-        } else if (PyComplex_Check(object) != 0) {
-            add_number(dtype::complex128, {PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)});
-        } else if (numpy::is_scalar(given)) {
-            const dtype type = numpy::from_dtype(given.attr("dtype"));
-            if (of_.declared.empty()) {
-                expect_known(type);
-            }
-            add_number(type, numpy::number(given));
-        } else if (nb::object shared = shared_array(given, here(), false); shared.is_valid()) {
-            imported_.push_back(std::move(shared));
-            add_array(*object_of<array>(imported_.back()), std::nullopt);
-        } else {
-            throw argument_type_error(start(all_.size()) + nb::repr(given).c_str() +
-                                      ": pass a weir.Array, an array of another package, or a number; weir.array(x) "
-                                      "makes an array of a list");
-        }
-    }
-
-    [[noreturn]] void refuse_token(nb::handle given) const {
-        throw argument_type_error(start(all_.size()) + nb::repr(given).c_str() +
-                                  ", a token, which has no elements for a body: pass an array or a number there, and "
-                                  "order the launch by an event of what it comes after: f[weir.Range(n), stream, event]"
-                                  "(...)");
-    }
-
-    void add_number(dtype type, const scalar& number) {
-        argument one;
-        one.type = type;
-        auto* const to = reinterpret_cast<std::byte*>(one.value.data());
-        if (of_.declared.empty()) {
-            number.store(type, to);
-        } else {
-            one.type = declared_type(number);
-            store_declared(number, one.type, to);
-        }
-        all_.push_back(one);
-    }
-
-    /// The type of the C function's parameter, which the number is converted to.
-    [[nodiscard]] dtype declared_type(const scalar& number) const {
-        const std::optional<dtype>& type = of_.declared[all_.size()];
-        if (!type) {
-            throw argument_type_error(start(all_.size()) + number.to_string() +
-                                      ", and the signature declares an array: pass a weir.Array");
-        }
-        return *type;
-    }
-    void store_declared(const scalar& number, dtype type, std::byte* to) const {
-        const std::string name(name_of(type));
-        switch (weir::detail::store_argument(type, number, to)) {
-            case weir::detail::fit::fits:
-                break;
-            case weir::detail::fit::other_kind:
-                throw argument_type_error(start(all_.size()) + number.to_string() + ", and the signature declares " +
-                                          name + ": pass a number of its kind");
-            case weir::detail::fit::out_of_range:
-                throw argument_error(
-                    start(all_.size()) + number.to_string() + ", which is out of range of the " + name +
-                    " that the signature declares: pass a number in its range, or declare a wider type");
-        }
-    }
-
-    void add_array(array& x, std::optional<operand_use> declared) {
-        if (of_.declared.empty()) {
-            expect_known(x.dtype());
-        }
-        argument one;
-        one.of_array = &x;
-        one.declared = declared;
-        one.layout = x.is_contiguous() ? 'C' : x.dimensions() > 1 && x.t().is_contiguous() ? 'F' : 'A';
-        one.type = x.dtype();
-        all_.push_back(one);
-    }
-
-    void expect_known(dtype type) const {
-        for (const dtype one :
-             {dtype::bool_, dtype::int8, dtype::int16, dtype::int32, dtype::int64, dtype::uint8, dtype::uint16,
-              dtype::uint32, dtype::uint64, dtype::float32, dtype::float64, dtype::complex64, dtype::complex128}) {
-            if (type == one) {
-                return;
-            }
-        }
-        const std::string name(name_of(type));
-        throw argument_type_error(start(all_.size()) + "of " + name +
-                                  ", which Numba cannot compute with: pass x.astype(\"float32\"), or write the kernel "
-                                  "with weir.elementwise, which takes float16 and bfloat16");
-    }
-
-    [[nodiscard]] operand_use use_of(std::size_t k, unsigned found, const index_space& space) const {
-        const argument& one = all_[k];
-        if (!one.declared) {
-            if ((found & (writes | unclear)) == 0) {
-                return operand_use::in;
-            }
-            const auto& extents = one.of_array->shape().extents();
-            if ((found & whole) != 0) {
-                return operand_use::out;
-            }
-            const bool is_whole = (found & covers) != 0 && (found & (reads | unclear)) == 0 &&
-                                  std::equal(extents.begin(), extents.end(), space.extents.begin(),
-                                             space.extents.begin() + static_cast<std::ptrdiff_t>(space.dimensions));
-            return is_whole ? operand_use::out : operand_use::inout;
-        }
-        if (*one.declared == operand_use::in && (found & writes) != 0) {
-            throw argument_error(start(k) + "declared weir.In, and the body writes it: pass weir.InOut(" +
-                                 of_.names[k] + "), or the array alone");
-        }
-        if (*one.declared == operand_use::out && (found & reads) != 0) {
-            throw argument_error(start(k) + "declared weir.Out, and the body reads it: pass weir.InOut(" +
-                                 of_.names[k] + "), or the array alone");
-        }
-        return *one.declared;
-    }
-
-    const body_kernel& of_;
-    std::size_t count_;
-    std::vector<argument> all_;
-    std::vector<nb::object> imported_;  ///< arrays of other packages
+    body_signature signature;
+    nb::dict compiled;  ///< by types and device: a compiled_body
 };
 
 /// One launch on the host, on a thread of Weir's. Needs the GIL only if the body raises.
@@ -497,13 +190,13 @@ nb::object body_for(body_kernel& self, nb::handle compile, const index_space& sp
 nb::object launch(body_kernel& self, nb::handle compile, nb::handle global, nb::handle local, nb::handle on,
                   nb::handle after, nb::handle given) {
     const source_location where = here();
-    const body_arguments arguments(self, given);
+    const body_arguments arguments(self.signature, given);
     const index_space space(global, local);
     const stream to = stream_from(on, on.is_none() ? arguments.place() : std::nullopt);
     const std::vector<completion> dependencies = completions_from(after);
     const nb::object kept = body_for(self, compile, space, arguments, to.device());
     const auto& body = *nb::inst_ptr<compiled_body>(kept);
-    const std::vector<runtime::access_request> accesses = arguments.accesses(body, space);
+    const std::vector<runtime::access_request> accesses = arguments.accesses(body.uses, space);
 
     std::vector<std::uint64_t> words;
     for (const auto& extents : {space.extents, space.local}) {
@@ -512,7 +205,7 @@ nb::object launch(body_kernel& self, nb::handle compile, nb::handle global, nb::
         }
     }
     arguments.add_words(words);
-    const runtime::site site{self.label, where};
+    const runtime::site site{self.signature.label, where};
     if (body.on_device) {
         const completion done = weir::detail::launch_words(*body.on_device, to, config_of(*body.on_device, space),
                                                            words, accesses, {dependencies, site}, submit_released);
@@ -534,7 +227,7 @@ nb::object launch(body_kernel& self, nb::handle compile, nb::handle global, nb::
 
 void prepare(body_kernel& self, nb::handle compile, nb::handle global, nb::handle local, nb::handle on,
              nb::handle given) {
-    const body_arguments arguments(self, given);
+    const body_arguments arguments(self.signature, given);
     const stream to = stream_from(on, on.is_none() ? arguments.place() : std::nullopt);
     static_cast<void>(body_for(self, compile, index_space(global, local), arguments, to.device()));
 }
@@ -610,7 +303,7 @@ void bind_body_kernels(nb::module_& m) {
                 for (const nb::handle one : declared) {
                     types.push_back(one.is_none() ? std::nullopt : std::optional(dtype_from(one)));
                 }
-                new (self) body_kernel{interned(label), names, std::move(types), nb::dict()};
+                new (self) body_kernel{{interned(label), names, std::move(types)}, nb::dict()};
             },
             nb::arg("label"), nb::arg("names"), nb::arg("declared") = nb::make_tuple(),
             nb::sig(

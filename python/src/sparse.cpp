@@ -11,7 +11,6 @@
 #include "calls.hpp"
 #include "labelling.hpp"
 #include "weir/array.hpp"
-#include "weir/detail/passkey.hpp"
 #include "weir/error.hpp"
 #include "weir/launch.hpp"
 #include "work.hpp"
@@ -104,20 +103,37 @@ struct given_matrix {
                                   " as the matrix: pass a matrix in compressed sparse rows of SciPy, CuPy or PyTorch, "
                                   "or (data, indices, indptr, shape)");
     }
+};
 
-    struct arrays {
-        csr_matrix parts;
-        bool blocks;    ///< see call_operand::blocks
-        bool is_numpy;  ///< whether a part is a copy
-    };
-    [[nodiscard]] arrays taken(const char* function, const source_location& where) const {
-        const call_operand offsets(row_offsets, function, where);
-        const call_operand columns(column_indices, function, where);
-        const call_operand elements(values, function, where);
-        return {{offsets.get(), columns.get(), elements.get(), shape_from(shape)},
-                offsets.blocks() || columns.blocks() || elements.blocks(),
-                offsets.is_numpy() || columns.is_numpy() || elements.is_numpy()};
+/// A sparse matrix as the operand of calls.
+class matrix_operand {
+public:
+    matrix_operand(nb::handle a, const char* function, const source_location& where)
+        : matrix_operand(given_matrix(a, function), function, where) {}
+
+    [[nodiscard]] csr_matrix get() const { return {offsets_.get(), columns_.get(), elements_.get(), shape_}; }
+    /// See call_operand::blocks.
+    [[nodiscard]] bool blocks() const noexcept { return offsets_.blocks() || columns_.blocks() || elements_.blocks(); }
+    /// Takes the elements of arrays of NumPy's as they are now.
+    void copy_again(const source_location& where) {
+        for (call_operand* const part : {&offsets_, &columns_, &elements_}) {
+            if (part->is_numpy()) {
+                part->copy_again(where);
+            }
+        }
     }
+
+private:
+    matrix_operand(const given_matrix& a, const char* function, const source_location& where)
+        : offsets_(a.row_offsets, function, where),
+          columns_(a.column_indices, function, where),
+          elements_(a.values, function, where),
+          shape_(shape_from(a.shape)) {}
+
+    call_operand offsets_;
+    call_operand columns_;
+    call_operand elements_;
+    shape shape_;
 };
 
 /// What all calls take, as Python gives it.
@@ -136,13 +152,13 @@ solve_options options_from(const solve_arguments& given) {
 nb::object call_solve(nb::handle a, nb::handle b, const solve_arguments& given, nb::handle on_) {
     const source_location where = here();
     solve_options how = options_from(given);
-    const given_matrix::arrays left = given_matrix(a, "solve").taken("solve", where);
+    const matrix_operand left(a, "solve", where);
     const call_operand right(b, "solve", where);
-    if (left.blocks || right.blocks()) {
+    if (left.blocks() || right.blocks()) {
         how.blocking = call_blocking::always;
     }
     const stream to = right.stream_for(how.execution, on_);
-    array x = waiting([&] { return weir::solve(on(to, where), left.parts, right.get(), how); });
+    array x = waiting([&] { return weir::solve(on(to, where), left.get(), right.get(), how); });
     return right.result(std::move(x), nb::none(), where);
 }
 
@@ -152,16 +168,15 @@ public:
     py_direct_solver(nb::handle a, nb::handle b, const solve_arguments& given, nb::handle on_)
         : how_(options_from(given)), stream_(nb::borrow(on_)) {
         const source_location where = here();
-        matrix_.emplace(a, "DirectSolver");
-        const given_matrix::arrays left = matrix_->taken("DirectSolver", where);
+        matrix_.emplace(a, "DirectSolver", where);
         right_.emplace(b, "DirectSolver", where);
-        if (left.blocks || right_->blocks()) {
+        if (matrix_->blocks() || right_->blocks()) {
             how_.blocking = call_blocking::always;
         }
-        is_numpy_ = left.is_numpy;
-        solver_.emplace(left.parts, right_->get(), how_);
+        const csr_matrix left = matrix_->get();
+        solver_.emplace(left, right_->get(), how_);
         home_ = right_->get().device();
-        described_ = std::string(name_of(left.parts.values.dtype())) + " " + left.parts.shape.to_string() + " and " +
+        described_ = std::string(name_of(left.values.dtype())) + " " + left.shape.to_string() + " and " +
                      elements_in_words(right_->get()) + " on " + home_.name();
         if (!on_.is_none()) {
             static_cast<void>(chosen(on_));  // refuses at once what is no stream
@@ -174,8 +189,9 @@ public:
         const source_location where = here();
         static_cast<void>(alive());
         const stream to = chosen(on_);
-        alive().expect_plans_on(detail::key, to);  // before the solver drops its factorization
-        take_matrix_again(where);
+        if (matrix_) {
+            matrix_->copy_again(where);
+        }
         waiting([&] { alive().plan(on(to, where)); });
     }
     void factorize(nb::handle on_, nb::handle label) {
@@ -184,8 +200,9 @@ public:
         const source_location where = here();
         static_cast<void>(alive());
         const stream to = chosen(on_);
-        alive().expect_factorizes_on(detail::key, to);  // before the solver drops its factorization
-        take_matrix_again(where);
+        if (matrix_) {
+            matrix_->copy_again(where);
+        }
         waiting([&] { alive().factorize(on(to, where)); });
     }
     nb::object solve(nb::handle on_, nb::handle label) {
@@ -207,17 +224,15 @@ public:
         if (!on_.is_none()) {
             static_cast<void>(stream_from(on_));  // the operands are read by the phases alone, on their streams
         }
-        std::optional<given_matrix> matrix;
-        std::optional<given_matrix::arrays> left;
+        std::optional<matrix_operand> left;
         std::optional<call_operand> right;
         if (!a.is_none()) {
-            matrix.emplace(a, "reset_operands");
-            left = matrix->taken("reset_operands", where);
+            left.emplace(a, "reset_operands", where);
         }
         if (!b.is_none()) {
             right.emplace(b, "reset_operands", where);
         }
-        const bool blocks = (left && left->blocks) || (right && right->blocks());
+        const bool blocks = (left && left->blocks()) || (right && right->blocks());
         if (blocks && how_.blocking != call_blocking::always) {
             throw argument_type_error(
                 "reset_operands() got arrays of NumPy or of another package on the CPU, whose calls block, and the "
@@ -225,16 +240,15 @@ public:
         }
         released([&] {
             if (left && right) {
-                alive().reset_operands(left->parts, right->get());
+                alive().reset_operands(left->get(), right->get());
             } else if (left) {
-                alive().reset_operands(left->parts);
+                alive().reset_operands(left->get());
             } else if (right) {
                 alive().reset_operands(right->get());
             }
         });
-        if (matrix) {
-            matrix_ = std::move(matrix);
-            is_numpy_ = left->is_numpy;
+        if (left) {
+            matrix_ = std::move(left);
         }
         if (right) {
             right_ = std::move(right);
@@ -277,13 +291,6 @@ private:
         }
         return *solver_;
     }
-    /// Takes the elements of arrays of NumPy's as they are now.
-    void take_matrix_again(const source_location& where) {
-        if (matrix_ && is_numpy_) {
-            const given_matrix::arrays now = matrix_->taken("DirectSolver", where);
-            released([&] { alive().reset_operands(now.parts); });
-        }
-    }
     /// The stream that the call names, else the one that the solver was made with, else the current one.
     [[nodiscard]] stream chosen(nb::handle on_) {
         const nb::handle named = on_.is_none() ? nb::handle(stream_) : on_;
@@ -293,8 +300,7 @@ private:
     solve_options how_;
     nb::object stream_;
     std::optional<direct_solver> solver_;
-    std::optional<given_matrix> matrix_;
-    bool is_numpy_ = false;  ///< whether a part of the matrix is
+    std::optional<matrix_operand> matrix_;
     std::optional<call_operand> right_;
     device home_ = cpu();    ///< where operands lie, or lay
     std::string described_;  ///< the operands, for repr()

@@ -273,7 +273,7 @@ class PythonKernel:
         return _numba.compiled(self._function, self._options, arguments, dimensions, has_groups, device)
 
 
-_READS, _WRITES, _ALL = 1, 2, 16  # as body_kernels.cpp has them
+_READS, _WRITES, _ALL = 1, 2, 16  # as body_arguments.cpp has them
 
 
 class _CKernel(PythonKernel):

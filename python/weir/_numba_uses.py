@@ -9,7 +9,7 @@ from typing import Any
 from weir._numba_modules import ir, types
 from weir._weir import ArgumentError
 
-# How a body uses an array: body_kernels.cpp has the same numbers.
+# How a body uses an array: body_arguments.cpp has the same numbers.
 READS, WRITES, UNCLEAR, COVERS = 1, 2, 4, 8
 
 

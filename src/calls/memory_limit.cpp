@@ -52,12 +52,15 @@ std::string plain(std::string_view text) {
 
 }  // namespace
 
-memory_limit::memory_limit(double part) : part_(part) {
+memory_limit memory_limit::from_part(double part) {
     if (!(part > 0 && part <= 1)) {
         throw argument_error("the memory limit " + std::to_string(part) +
                              " is no part of the device's memory: give a part of more than 0 and at most 1, a whole "
                              "number of bytes, or text such as \"1.5 GiB\"");
     }
+    memory_limit made;
+    made.part_ = part;
+    return made;
 }
 
 memory_limit::memory_limit(std::string_view text) {

@@ -27,7 +27,8 @@ buffer::buffer(detail::passkey /*key*/, std::size_t bytes, const stream_ref& on,
         *this = memory_resource::allocate_from(scope->resource(detail::key), bytes, memory_resource::default_alignment,
                                                on, where);
     } else {
-        block_ = memory::allocate(bytes, on.state(detail::key), first.state(detail::key), where);
+        block_ = memory::allocate(memory::pool_of(on.state(detail::key).device()), bytes, on.state(detail::key),
+                                  first.state(detail::key), where);
     }
 }
 

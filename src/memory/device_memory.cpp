@@ -22,13 +22,10 @@
 
 namespace weir::memory {
 
-pool& pool_of(runtime::device_state& device) {
-    // Pairs with the compare-exchange below: a thread that sees the pointer sees the constructed pool.
-    pool* known = device.pool.load(std::memory_order_acquire);
-    if (known != nullptr) {
-        return *known;
-    }
+pool& make_pool_of(runtime::device_state& device) {
+    // Pairs with the load in pool_of.
     auto made = std::make_unique<pool>(device.driver(), backend::timeline_table::instance(), &device);
+    pool* known = nullptr;
     if (device.pool.compare_exchange_strong(known, made.get(), std::memory_order_acq_rel)) {
         return *made.release();
     }
@@ -186,22 +183,11 @@ block* take_at_hand(pool& from, std::size_t bytes, const runtime::stream_state& 
 
 }  // namespace
 
-detail::owner<block> allocate(pool& from, std::size_t bytes, runtime::stream_state& on, const source_location& where) {
-    block* taken = take_at_hand(from, bytes, on);
-    if (taken == nullptr) {
-        taken = &take_slowly(from, bytes, on.device(), on, where);
-    }
-    return given_out(*taken, on, where);
-}
-
-detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, const source_location& where) {
-    return allocate(pool_of(on.device()), bytes, on, where);
-}
-
-detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, runtime::stream_state& first,
+detail::owner<block> allocate(pool& from, std::size_t bytes, runtime::stream_state& on, runtime::stream_state& first,
                               const source_location& where) {
-    on.expect_open();
-    pool& from = pool_of(on.device());
+    if (&on != &first) {
+        on.expect_open();  // take_at_hand checks `first`
+    }
     block* taken = take_at_hand(from, bytes, first);
     if (taken == nullptr) {
         taken = &take_slowly(from, bytes, on.device(), first, where);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <string>
 
@@ -11,8 +12,14 @@
 
 namespace weir::memory {
 
+/// Slow path of pool_of: makes the pool, unless another thread is faster.
+[[nodiscard]] pool& make_pool_of(runtime::device_state& device);
 /// The device's pool; made at the first call, never destroyed.
-[[nodiscard]] pool& pool_of(runtime::device_state& device);
+[[nodiscard]] inline pool& pool_of(runtime::device_state& device) {
+    // Pairs with the compare-exchange in make_pool_of: a thread that sees the pointer sees the constructed pool.
+    pool* const known = device.pool.load(std::memory_order_acquire);
+    return known != nullptr ? *known : make_pool_of(device);
+}
 
 /// The pool of memory that the host and CUDA devices both reach: pinned memory on the CPU, managed memory on a CUDA device. Made at the
 /// first call, never destroyed. Throws argument_error (there is none for this kind of device), device_error.
@@ -27,17 +34,12 @@ void expect_alignment(std::size_t alignment);
 /// space.
 [[nodiscard]] std::string where_memory_is(runtime::device_state& device, const pool* but);
 
-/// At least `bytes` bytes (not 0) from the pool of the stream's device; memory that the stream can use without a wait comes first. Blocks
-/// only where pool::take says so, and for memory that is on its way back to the driver. Throws out_of_memory, device_error, state_error
-/// (closed stream), std::bad_alloc.
-[[nodiscard]] detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, const source_location& where);
-/// The same, but memory comes first that `first`, a stream of any device, can use without a wait: it uses the memory before `on` does.
-[[nodiscard]] detail::owner<block> allocate(std::size_t bytes, runtime::stream_state& on, runtime::stream_state& first,
-                                            const source_location& where);
-/// The same from another pool of the device.
+/// At least `bytes` bytes (not 0) from `from`, a pool of the device of `on`. Memory comes first that `first`, a stream of any device, can
+/// use without a wait: it uses the memory before `on` does, and usually is `on` itself. Blocks only where pool::take says so, and for
+/// memory that is on its way back to the driver. Throws out_of_memory, device_error, state_error (closed stream), std::bad_alloc.
 [[nodiscard]] detail::owner<block> allocate(pool& from, std::size_t bytes, runtime::stream_state& on,
-                                            const source_location& where);
-/// The same, but only memory that this stream used last: does not call the driver and waits for nothing. Null if there is none.
+                                            runtime::stream_state& first, const source_location& where);
+/// Only memory that `on`, which also uses it first, used last: does not call the driver and waits for nothing. Null if there is none.
 [[nodiscard]] detail::owner<block> allocate_at_hand(pool& from, std::size_t bytes, runtime::stream_state& on,
                                                     const source_location& where);
 

@@ -64,7 +64,8 @@ buffer memory_resource::allocate_from(const std::shared_ptr<memory_resource>& up
         return upstream->allocate(bytes, on, alignment, where);
     }
     memory::expect_alignment(alignment);
-    return buffer(detail::key, memory::allocate(bytes, on.state(detail::key), where));
+    runtime::stream_state& stream = on.state(detail::key);
+    return buffer(detail::key, memory::allocate(memory::pool_of(stream.device()), bytes, stream, stream, where));
 }
 
 namespace memory {

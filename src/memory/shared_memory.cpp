@@ -21,7 +21,8 @@ class pinned_resource final : public memory_resource {
                 ": allocate on a stream of cpu; memory::managed() is for arrays of a CUDA device that the "
                 "host reaches");
         }
-        return buffer(detail::key, memory::allocate(shared_pool_of(device), bytes, on.state(detail::key), where));
+        runtime::stream_state& stream = on.state(detail::key);
+        return buffer(detail::key, memory::allocate(shared_pool_of(device), bytes, stream, stream, where));
     }
 };
 
@@ -33,7 +34,8 @@ class managed_resource final : public memory_resource {
             throw argument_error("managed memory is a CUDA device's, and the stream is one of " + on.device().name() +
                                  ": allocate on a stream of cuda; memory::pinned() is for arrays of cpu");
         }
-        return buffer(detail::key, memory::allocate(shared_pool_of(device), bytes, on.state(detail::key), where));
+        runtime::stream_state& stream = on.state(detail::key);
+        return buffer(detail::key, memory::allocate(shared_pool_of(device), bytes, stream, stream, where));
     }
 };
 

@@ -11,6 +11,7 @@
 
 #include "support/fake_cuda.hpp"
 #include "support/stream_capture.hpp"
+#include "support/time_limit.hpp"
 #include "unit/cuda_support.hpp"
 #include "weir/detail/interruption.hpp"
 #include "weir/watchdog.hpp"
@@ -177,6 +178,7 @@ TEST_F(CudaHandedOut, O7AThreadThatWaitsForTheHandleWhileAnEventIsRecordedCanBeI
     stopped_call waits("cuEventRecord", [&] { step(b, y, z); });
     ASSERT_FALSE(waits.is_over()) << "no event was recorded";
     {
+        const time_limit limit(10, "a thread that cannot be interrupted while it waits for a handle");
         const detail::interruptible answers([] { throw interrupted(); });
         EXPECT_THROW(static_cast<void>(s.handle()), interrupted);
     }
@@ -199,7 +201,10 @@ TEST_F(CudaHandedOut, O7AThreadThatWaitsForTheHandleWhileAnEventIsRecordedIsRepo
         reports.push_back(text);
         fake_cuda::go_on();
     });
-    static_cast<void>(s.handle());
+    {
+        const time_limit limit(10, "a thread that waits for a handle without a report");
+        static_cast<void>(s.handle());
+    }
     set_watchdog(std::chrono::seconds(60));
     EXPECT_THAT(reports, ElementsAre(AllOf(HasSubstr("for the handle of a stream, for which another thread"),
                                            HasSubstr("\"holds\""))));

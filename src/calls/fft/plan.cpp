@@ -92,19 +92,19 @@ void fft_plan::plan(source_location where) {
     plan(on(current, where));
 }
 
-array fft_plan::execute(fft_direction direction, const on& where, const fft_execution& how) {
+array fft_plan::execute(const on& where, fft_direction direction, const fft_execution& how) {
     state& s = expect_alive();
     array out = calls::make_result(s.expect_call(direction), where, s.held.expect_planned());
-    execute(direction, where, out, how);
+    execute(where, direction, out, how);
     return out;
 }
 
 array fft_plan::execute(fft_direction direction, const fft_execution& how, source_location where) {
     const stream current = expect_alive().current("execute");
-    return execute(direction, on(current, where), how);
+    return execute(on(current, where), direction, how);
 }
 
-completion fft_plan::execute_into(fft_direction direction, const on& where, const array& out,
+completion fft_plan::execute_into(const on& where, fft_direction direction, const array& out,
                                   const fft_execution& how) {
     state& s = expect_alive();
     completion end = s.held.execute(s.expect_call(direction), where, out,

@@ -292,17 +292,14 @@ matmul_steps matmul_route::steps(std::byte* workspace) const {
     if (bias) {
         add_copy(*bias, bias_, workspace, steps.copies);
     }
-    // With alpha 0, BLAS does not read a and b: NaN there does not reach the result.
-    const bool is_sum = what_.alpha() != 0.0;
-    if (is_sum) {
-        add_copy(matmul_geometry::a_input, a_, workspace, steps.copies);
-        add_copy(matmul_geometry::b_input, b_, workspace, steps.copies);
-    }
     steps.product =
         pose(what_.a_matrices(packed_at(matmul_geometry::a_input, a_, workspace)),
              what_.b_matrices(packed_at(matmul_geometry::b_input, b_, workspace)), what_.result_matrices(target));
-    if (!is_sum) {
-        steps.product.depth = 0;
+    if (what_.alpha() != 0.0) {
+        add_copy(matmul_geometry::a_input, a_, workspace, steps.copies);
+        add_copy(matmul_geometry::b_input, b_, workspace, steps.copies);
+    } else {
+        steps.product.depth = 0;  // BLAS does not read a and b then: NaN there does not reach the result
     }
     if (bias) {
         const placement where = packed_at(*bias, bias_, workspace);

@@ -48,10 +48,10 @@ public:
     completion factorize(const on& where, const csr_matrix& a);
     completion solve(const on& where, const array& b, const array& x);
     /// @}
-    /// Throws argument_error for a stream that the phases after `analyze` refuse.
-    void expect_same_device(const stream_ref& of) const;
 
 private:
+    /// Throws argument_error for a stream that the phases after `analyze` refuse.
+    void expect_same_device(const stream_ref& of) const;
     /// The array, packed, in memory that the computing device reaches: `x` itself, or a copy. `next`: where the call's next step goes.
     [[nodiscard]] array brought(on& next, const array& x) const;
     /// The same, but always a copy.

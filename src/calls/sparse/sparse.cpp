@@ -12,7 +12,6 @@
 #include "calls/call.hpp"
 #include "calls/execution.hpp"
 #include "calls/sparse/phases.hpp"
-#include "runtime/streams/stream_state.hpp"
 #include "weir/device.hpp"
 #include "weir/error.hpp"
 #include "weir/stream.hpp"
@@ -227,20 +226,6 @@ explanation explain(const direct_solver& what) {
                      {}};
     said.phases = s.phases ? s.phases->explained() : std::vector<std::string>{"not planned: call plan first"};
     return said;
-}
-
-void direct_solver::expect_plans_on(detail::passkey /*key*/, const stream_ref& to) const {
-    const state& s = expect_alive();
-    static_cast<void>(calls::computing_device(solver_name, s.how.execution, s.matrix("plan").row_offsets, to));
-    to.state(detail::key).expect_open();
-}
-
-void direct_solver::expect_factorizes_on(detail::passkey /*key*/, const stream_ref& to) const {
-    const state& s = expect_alive();
-    if (s.phases) {
-        s.phases->expect_same_device(to);
-    }
-    to.state(detail::key).expect_open();
 }
 
 void direct_solver::free() noexcept { state_.reset(); }
