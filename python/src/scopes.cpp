@@ -13,7 +13,7 @@ namespace {
 /// Never freed: threads may end after the interpreter.
 PyObject* variable = nullptr;
 
-/// A scope that holds for the thread. Owns `node`.
+/// A scope that holds for the thread. Owns `node` and `token`.
 struct held_scope {
     explicit held_scope(scope_node one) : node(one.get().ptr()) {
         switch (one.kind()) {
@@ -33,6 +33,8 @@ struct held_scope {
         Py_INCREF(node);
     }
     PyObject* node;
+    PyObject* token =
+        nullptr;  ///< resets the context variable to what it was before the scope; null if another thread entered it
     held what;
 };
 
@@ -45,6 +47,9 @@ public:
     /// The thread ends, and may not have the GIL.
     ~thread_scopes() {
         while (!all_.empty()) {
+            if (PyObject* const token = std::exchange(all_.back().token, nullptr)) {
+                const reference owned(nb::steal(token));
+            }
             const reference last(end_last());
         }
     }
@@ -59,7 +64,14 @@ public:
     }
     [[nodiscard]] nb::handle innermost() const noexcept { return all_.empty() ? Py_None : all_.back().node; }
     void begin(scope_node one) { all_.emplace_back(one); }
+    void keep_token(nb::object token) noexcept { all_.back().token = token.release().ptr(); }
+    /// The token of the innermost scope, if that is a `with` of this object.
+    [[nodiscard]] PyObject* token_of_innermost(nb::handle what) const noexcept {
+        return !all_.empty() && scope_node(all_.back().node).what().is(what) ? all_.back().token : nullptr;
+    }
+    /// Needs the GIL.
     nb::object end_last() noexcept {
+        const nb::object token = nb::steal(all_.back().token);
         nb::object node = nb::steal(all_.back().node);
         all_.pop_back();
         return node;
@@ -82,12 +94,13 @@ nb::object value() {
     return nb::steal(found);
 }
 
-void set(nb::handle node) {
+/// Returns the token that undoes it.
+nb::object set(nb::handle node) {
     PyObject* const token = PyContextVar_Set(variable, node.ptr());
     if (token == nullptr) {
         throw nb::python_error();
     }
-    Py_DECREF(token);
+    return nb::steal(token);
 }
 
 nb::object node_of(nb::handle what, scope_kind kind, nb::handle outer) {
@@ -139,10 +152,32 @@ void enter(nb::handle what, scope_kind kind) {
         move_to(mine, scope_node(outer));
     }
     mine.begin(scope_node(node));
-    set(node);  // if it throws, the next call follows the context back to where it was
+    mine.keep_token(set(node));  // if `set` throws, the next call follows the context back to where it was
 }
 
+namespace {
+
+/// Fast path of `leave`: the scope is the innermost one, and this thread began it in this context. Otherwise changes nothing.
+bool leave_innermost(nb::handle what) {
+    thread_scopes& mine = of_thread();
+    PyObject* const token = mine.token_of_innermost(what);
+    if (token == nullptr || !value().is(mine.innermost())) {
+        return false;
+    }
+    if (PyContextVar_Reset(variable, token) != 0) {
+        PyErr_Clear();  // the token belongs to the context that this one is a copy of
+        return false;
+    }
+    const nb::object ended = mine.end_last();
+    return true;
+}
+
+}  // namespace
+
 bool leave(nb::handle what, scope_kind kind) {
+    if (leave_innermost(what)) {
+        return true;
+    }
     const nb::object before = value();
     scope_node one(before);
     std::vector<scope_node> later;

@@ -135,8 +135,9 @@ nb::object current_of(nb::handle of) {
 }
 
 void enter(nb::handle self) {
-    static_cast<void>(
-        use(stream_in(self)));  // refuses a closed one; a context's scope can be of one that was closed later
+    if (const stream& entered = stream_in(self); !entered) {
+        static_cast<void>(use(entered));  // throws; a context's scope can be of a stream that was closed later
+    }
     scopes::enter(self, scope_kind::stream);
 }
 

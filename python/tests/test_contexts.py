@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -246,6 +247,26 @@ def test_s7_an_exit_in_another_context_or_out_of_order_is_refused(device: weir.D
         assert weir.current_stream(device) is two
     one.__exit__(None, None, None)
     assert weir.current_stream(device) not in (one, two)
+
+
+def test_s7_a_scope_that_was_entered_before_the_context_was_copied_ends_in_either(device: weir.Device) -> None:
+    default, one = weir.current_stream(device), weir.Stream(device)
+    one.__enter__()
+    copied = contextvars.copy_context()
+    copied.run(one.__exit__, None, None, None)
+    assert copied.run(weir.current_stream, device) == default
+    assert weir.current_stream(device) is one
+    one.__exit__(None, None, None)
+    assert weir.current_stream(device) == default
+
+
+def test_s7_a_scope_that_ended_keeps_nothing(device: weir.Device) -> None:
+    one = weir.Stream(device)
+    before = sys.getrefcount(one)
+    for _ in range(100):
+        with one, one:  # the inner one ends first
+            assert weir.current_stream(device) is one
+    assert sys.getrefcount(one) == before
 
 
 def test_o5_ordering_holds_for_its_task_alone(queue_device: str) -> None:

@@ -16,7 +16,7 @@ import weir
 from conftest import HAS_CUDA
 from weir import _wrong_calls
 
-PLACES = [weir, weir.memory, weir.fft, weir.random, weir.sparse, weir.testing]
+PLACES = [weir, weir.memory, weir.fft, weir.linalg, weir.random, weir.sparse, weir.testing]
 
 
 def signatures(function: Any) -> list[ast.arguments]:
@@ -86,6 +86,7 @@ def instances() -> dict[type, object]:
         weir.Report: weir.check(),
         weir.parallel: weir.parallel(1),
         weir.fft.FFT: weir.fft.FFT(x),
+        weir.linalg.Matmul: weir.linalg.Matmul(weir.ones((2, 2)), weir.ones((2, 2))),
         weir.sparse.DirectSolver: weir.sparse.DirectSolver(
             (weir.ones(1), weir.zeros(1, "int32"), weir.arange(2, dtype="int32"), (1, 1)), weir.ones(1)
         ),
@@ -159,6 +160,8 @@ def test_the_callables_are_found() -> None:
         "weir.share",
         "weir.memory.use",
         "weir.fft.FFT.execute",
+        "weir.linalg.Matmul.execute",
+        "weir.linalg.matmul",
         "weir.random.random",
         "weir.testing.Gate.hold",
     }
