@@ -64,7 +64,7 @@ contestant through_plan(const problem& what) {
     const auto data = std::make_shared<rig>(what);
     return {"Weir, fft_plan", what.times, [data, times = what.times] {
                 for (std::size_t i = 0; i < times; ++i) {
-                    data->plan.execute(fft_direction::forward, data->s, data->out);
+                    data->plan.execute(data->s, fft_direction::forward, data->out);
                 }
                 data->s.synchronize();
             }};

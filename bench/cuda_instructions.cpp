@@ -50,7 +50,7 @@ constexpr named_call named_calls[] = {
     {"matmul", [](library_calls& with, const stream& on) { matmul(on, with.a, with.a, with.out); }},
     {"matmul_result", [](library_calls& with, const stream& on) { static_cast<void>(matmul(on, with.a, with.a)); }},
     {"fft_plan",
-     [](library_calls& with, const stream& on) { with.transform.execute(fft_direction::forward, on, with.spectrum); }},
+     [](library_calls& with, const stream& on) { with.transform.execute(on, fft_direction::forward, with.spectrum); }},
     {"fft_call", [](library_calls& with, const stream& on) { fft::fft(on, with.row, with.spectrum); }},
     {"fft_result", [](library_calls& with, const stream& on) { static_cast<void>(fft::fft(on, with.row)); }},
 };

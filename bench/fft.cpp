@@ -57,7 +57,7 @@ contestant through_plan(const problem& what) {
     auto data = std::make_shared<rig>(what, how);
     return {"Weir, fft_plan", what.times, [data, times = what.times] {
                 for (std::size_t i = 0; i < times; ++i) {
-                    data->plan.execute(fft_direction::forward, data->on, data->out);
+                    data->plan.execute(data->on, fft_direction::forward, data->out);
                 }
                 data->on.synchronize();
             }};

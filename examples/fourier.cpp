@@ -38,9 +38,9 @@ int main() {
 
     weir::fft_plan plan(signal);
     plan.plan(first);
-    const weir::array a = plan.execute(weir::fft_direction::forward, first);
+    const weir::array a = plan.execute(first, weir::fft_direction::forward);
     plan.reset_operand(other);  // may be pending on any stream
-    const weir::array b = plan.execute(weir::fft_direction::forward, second);
+    const weir::array b = plan.execute(second, weir::fft_direction::forward);
     plan.release_operand();  // `other` may be dropped before the transform has run
 
     // Computed on a simulated accelerator, to which the samples go and from which the result comes back.

@@ -265,11 +265,11 @@ WEIR_C_EXPORT weir_status weir_host_task(const weir_stream* stream, const weir_o
                                          const weir_site* site);
 /** Enqueues a copy of `bytes` bytes between two buffers, which may be one, and of two devices: the stream is of one of them. Where the two
  * ranges overlap, as if the source had been copied first. Fails with WEIR_ERROR_ARGUMENT (a range outside of its buffer). */
-WEIR_C_EXPORT weir_status weir_copy(const weir_stream* stream, const weir_buffer* to, size_t to_offset,
+WEIR_C_EXPORT weir_status weir_copy(const weir_stream* stream, weir_buffer* to, size_t to_offset,
                                     const weir_buffer* from, size_t from_offset, size_t bytes, const weir_site* site);
 /** Enqueues a copy from host memory, which is taken as it is at the call and may be changed at once. The stream is of the buffer's device
  * or of the CPU. Fails as weir_copy does. */
-WEIR_C_EXPORT weir_status weir_write(const weir_stream* stream, const weir_buffer* to, size_t offset, const void* from,
+WEIR_C_EXPORT weir_status weir_write(const weir_stream* stream, weir_buffer* to, size_t offset, const void* from,
                                      size_t bytes, const weir_site* site);
 /** Copies to host memory. Blocks until exactly what conflicts with reading these bytes is complete (rule O6). Fails with WEIR_ERROR_OPERATION
  * if what was to write them failed (rule K4), WEIR_ERROR_ARGUMENT as weir_copy. */

@@ -54,6 +54,7 @@ PUBLIC_HEADERS = {
     "detail/intrusive.hpp": "base",
     "detail/launch_shape.hpp": "base",
     "detail/mutex.hpp": "base",
+    "detail/integer.hpp": "base",
     "detail/passkey.hpp": "base",
     "detail/operation.hpp": "base",
     "detail/rare.hpp": "base",

@@ -79,11 +79,19 @@ public:
 
     /// The element type.
     [[nodiscard]] weir::dtype dtype() const noexcept { return dtype_; }
-    /// The extents, outermost first.
-    [[nodiscard]] const weir::shape& shape() const noexcept { return shape_; }
+    /// @{
+    /// The extents, outermost first. Those of a temporary array are a copy, as are its strides and its buffer.
+    [[nodiscard]] const weir::shape& shape() const& noexcept { return shape_; }
+    [[nodiscard]] weir::shape shape() const&& noexcept { return shape_; }
+    /// @}
+    /// @{
     /// Bytes from one index to the next, for each dimension. May be negative, or 0 if one element stands for many. In bits if an element is
     /// not a whole number of bytes (`has_whole_bytes(dtype())`); such elements always lie in C order.
-    [[nodiscard]] std::span<const std::int64_t> strides() const noexcept { return strides_.values(); }
+    [[nodiscard]] std::span<const std::int64_t> strides() const& noexcept { return strides_.values(); }
+    [[nodiscard]] std::vector<std::int64_t> strides() const&& {
+        return {strides_.values().begin(), strides_.values().end()};
+    }
+    /// @}
     /// The number of dimensions.
     [[nodiscard]] std::size_t dimensions() const noexcept { return shape_.dimensions(); }
     /// The number of elements.
@@ -124,8 +132,11 @@ public:
     [[nodiscard]] const detail::shared_owner<detail::use_period>& period(detail::passkey /*key*/) const noexcept {
         return period_;
     }
+    /// @{
     /// The memory that it is a window onto, which other arrays may share.
-    [[nodiscard]] const weir::buffer& buffer() const noexcept { return buffer_; }
+    [[nodiscard]] const weir::buffer& buffer() const& noexcept { return buffer_; }
+    [[nodiscard]] weir::buffer buffer() const&& noexcept { return buffer_; }
+    /// @}
     /// Whether the elements lie one after the other in C order.
     [[nodiscard]] bool is_contiguous() const noexcept { return contiguous_; }
     /// Whether each element has its own memory, so that the array can be written: false for results of broadcast_to.
@@ -174,51 +185,51 @@ public:
     /// Throws argument_type_error for another element type, argument_error if the elements do not lie in C order.
     ///
     /// The window of a const array can only be read: `out` and `inout` do not take it.
-    template <class T>
+    template <element T>
     [[nodiscard]] array_view<T> view() {
         expect(dtype_of<T>);
         expect_contiguous();
-        return array_view<T>(*this);
+        return array_view<T>(detail::key, *this);
     }
-    template <class T>
+    template <element T>
     [[nodiscard]] array_view<const T> view() const {
         expect(dtype_of<T>);
         expect_contiguous();
-        return array_view<const T>(*this);
+        return array_view<const T>(detail::key, *this);
     }
     /// @}
     /// @{
     /// The same for any strides: bodies get a strided_span<T, Rank>. Throws argument_type_error; argument_error for another number of
     /// dimensions.
-    template <class T, std::size_t Rank>
+    template <element T, std::size_t Rank>
     [[nodiscard]] strided_view<T, Rank> strided() {
         expect(dtype_of<T>);
         expect_dimensions(Rank);
-        return strided_view<T, Rank>(*this);
+        return strided_view<T, Rank>(detail::key, *this);
     }
-    template <class T, std::size_t Rank>
+    template <element T, std::size_t Rank>
     [[nodiscard]] strided_view<const T, Rank> strided() const {
         expect(dtype_of<T>);
         expect_dimensions(Rank);
-        return strided_view<const T, Rank>(*this);
+        return strided_view<const T, Rank>(detail::key, *this);
     }
     /// @}
 
     /// The host's window for reading: blocks until pending writes to these elements are complete (rule O6). If the elements do not lie in
     /// C order, or the host cannot reach them, it is a copy of their values at that moment. Throws argument_type_error; operation_error if
     /// the operation that wrote them failed (rule K4).
-    template <class T>
+    template <element T>
     [[nodiscard]] host_view<const T> read(source_location where = source_location::current()) const {
         expect(dtype_of<T>);
-        return host_view<const T>(*this, where);
+        return host_view<const T>(detail::key, *this, where);
     }
     /// The host's window for reading and changing: blocks until all pending accesses to these elements are complete. Throws
     /// argument_type_error, argument_error if the elements do not lie in C order or the host cannot reach them.
-    template <class T>
+    template <element T>
     [[nodiscard]] host_view<T> write(source_location where = source_location::current()) {
         expect(dtype_of<T>);
         expect_contiguous();
-        return host_view<T>(*this, where);
+        return host_view<T>(detail::key, *this, where);
     }
 
     /// Whether no pending access conflicts with reading it now. Never blocks. For `check` a yes counts as having waited for them.
@@ -318,6 +329,10 @@ private:
     detail::shared_owner<detail::use_period> period_;
 };
 
+/// An argument that is an array, const or not.
+template <class X>
+concept array_argument = std::same_as<std::remove_cvref_t<X>, array>;
+
 /// An argument that can be written: an array that is not const, or a temporary array.
 template <class X>
 concept writable_array = std::same_as<std::remove_reference_t<X>, array>;
@@ -327,9 +342,12 @@ template <class T>
 class array_view {
 public:
     /// For class array, which has checked type and order.
-    explicit array_view(array of) : array_(std::move(of)) {}
+    array_view(detail::passkey /*key*/, array of) : array_(std::move(of)) {}
+    /// @{
     /// The array.
-    [[nodiscard]] const array& base() const noexcept { return array_; }
+    [[nodiscard]] const array& base() const& noexcept { return array_; }
+    [[nodiscard]] array base() const&& { return array_; }
+    /// @}
     /// Device memory: for code that runs in a stream.
     [[nodiscard]] std::span<T> device_span() const noexcept {
         // The buffer's memory holds objects of this type by its dtype, which view() has checked.
@@ -345,9 +363,12 @@ template <class T, std::size_t Rank>
 class strided_view {
 public:
     /// For class array, which has checked type and dimensions.
-    explicit strided_view(array of) : array_(std::move(of)) {}
+    strided_view(detail::passkey /*key*/, array of) : array_(std::move(of)) {}
+    /// @{
     /// The array.
-    [[nodiscard]] const array& base() const noexcept { return array_; }
+    [[nodiscard]] const array& base() const& noexcept { return array_; }
+    [[nodiscard]] array base() const&& { return array_; }
+    /// @}
     /// Device memory: for code that runs in a stream.
     [[nodiscard]] strided_span<T, Rank> device_span() const noexcept {
         std::array<std::int64_t, Rank> extents{};
@@ -427,7 +448,7 @@ public:
     /// @}
 
     /// Made by array::read and array::write; blocks as they say.
-    host_view(const array& of, source_location where)
+    host_view(detail::passkey /*key*/, const array& of, source_location where)
         : window_(of, std::is_const_v<T> ? order::access_mode::read : order::access_mode::write, where),
           span_(reinterpret_cast<T*>(window_.data()), static_cast<std::size_t>(of.size())) {}
 

@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/array.hpp"
@@ -28,33 +30,56 @@ private:
     stream on_;
 };
 
-/// Makes `to` wait, on the device, for everything that work which reads `x`, or writes it (`writes`), must come after: in every ordering
-/// mode, as DLPack's argument `stream` asks (rules O5, X2). Does not block, unless rule O9 says so. Throws argument_error (memory that the stream's device cannot reach), state_error.
-WEIR_EXPORT void hand_over(const array& x, const stream_ref& to, bool writes,
+/// @{
+/// Makes `to` wait, on the device, for everything that work which reads `x` must come after: in every ordering mode, as DLPack's argument
+/// `stream` asks (rules O5, X2). With `package_use::writes`, for what work that writes `x` must come after; that takes an array that is not
+/// const. Does not block, unless rule O9 says so. Throws argument_error (memory that the stream's device cannot reach), state_error.
+WEIR_EXPORT void hand_over(const stream_ref& to, const array& x, source_location where = source_location::current());
+WEIR_EXPORT void hand_over(const stream_ref& to, array& x, package_use use,
                            source_location where = source_location::current());
+/// @}
 
 /// An array like `like`, whose period of use has ended, that does not keep its memory.
 [[nodiscard]] WEIR_EXPORT array ended_view(const array& like, source_location where = source_location::current());
 
-/// The tokens of a borrow.
-struct borrowed_tokens {
-    std::vector<token> reads;   ///< as `in` declares them
-    std::vector<token> writes;  ///< as `inout` does
+/// An array that a borrow writes: made from one that is not const, or from a temporary one.
+class written_array {
+public:
+    template <writable_array X>
+    written_array(X&& x) : array_(std::forward<X>(x)) {}  // NOLINT: implicit; takes arrays alone
+    /// The array.
+    [[nodiscard]] array& get(weir::detail::passkey /*key*/) noexcept { return array_; }
+
+private:
+    array array_;
 };
 
-/// From its construction to its end, other libraries use arrays, and what tokens stand for, in the stream `on` (rule X6). The constructor makes the stream wait for
-/// what their work must come after. What Weir enqueues elsewhere on them, meanwhile and later, comes after what is in the stream
-/// by then; so does, from the end on, what packages that share the memory put into their current streams. Does not block. If the stream is of a CUDA device, CUDA devices must reach the arrays' memory.
+/// The tokens of a borrow.
+struct borrowed_tokens {
+    std::vector<token> reads = {};   ///< as `in` declares them
+    std::vector<token> writes = {};  ///< as `inout` does
+};
+
+/// What other libraries use within a borrow.
+struct borrowed {
+    std::vector<array> reads = {};           ///< they only read these
+    std::vector<written_array> writes = {};  ///< they read or write these
+    borrowed_tokens tokens = {};             ///< what they use besides
+};
+
+/// From its construction to its end, other libraries use arrays, and what tokens stand for, in the stream `on` (rule X6). The constructor
+/// makes the stream wait for what their work must come after. What Weir enqueues elsewhere on them, meanwhile and later, comes after what is
+/// in the stream by then; so does, from the end on, what packages that share the memory put into their current streams. Does not block. If
+/// the stream is of a CUDA device, CUDA devices must reach the arrays' memory.
 ///
 /// \code
-/// weir::exchange::borrow scope(s, {x}, {y});
+/// weir::exchange::borrow scope(s, {.reads = {x}, .writes = {y}});
 /// library_call(stream_of_the_library(s), x.device_data(), y.device_data());
 /// \endcode
 class WEIR_EXPORT borrow {
 public:
-    /// Other libraries' work in `on` reads `reads`, and reads or writes `writes`. Throws argument_error, state_error, std::bad_alloc.
-    [[nodiscard]] borrow(const stream& on, std::vector<array> reads, std::vector<array> writes,
-                         const borrowed_tokens& tokens = {}, source_location where = source_location::current());
+    /// Other libraries' work in `on` uses `what`. Throws argument_error, state_error, std::bad_alloc.
+    [[nodiscard]] borrow(const stream& on, borrowed what, source_location where = source_location::current());
     borrow(const borrow&) = delete;
     borrow& operator=(const borrow&) = delete;
     /// As `end`; if that fails, the memory is kept for ever.

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "weir/detail/integer.hpp"
 #include "weir/device.hpp"
 #include "weir/export.hpp"
 
@@ -39,12 +40,13 @@ public:
     /// "80%".
     memory_limit() = default;
     /// A number of bytes. Throws argument_error if it is negative.
-    template <std::integral Integer>
-        requires(!std::same_as<Integer, bool>)
+    template <detail::integer Integer>
     memory_limit(Integer bytes)  // NOLINT(google-explicit-constructor): reads as a value
         : memory_limit(from_bytes(bytes < 0, static_cast<std::uint64_t>(bytes))) {}
     /// A part of the device's memory. Throws argument_error unless it is more than 0 and at most 1.
-    memory_limit(double part);  // NOLINT(google-explicit-constructor): reads as a value
+    template <std::floating_point Number>
+    memory_limit(Number part)  // NOLINT(google-explicit-constructor): reads as a value
+        : memory_limit(from_part(static_cast<double>(part))) {}
     /// A text as shown above. Throws argument_error if it cannot be parsed. Upper and lower case are the same.
     memory_limit(std::string_view text);  // NOLINT(google-explicit-constructor): reads as a value
     /// The same: `.memory_limit = "80%"`.
@@ -58,6 +60,7 @@ public:
     friend bool operator==(const memory_limit&, const memory_limit&) = default;
 
 private:
+    static memory_limit from_part(double part);
     static memory_limit from_bytes(bool negative, std::uint64_t bytes);
 
     bool is_part_ = true;

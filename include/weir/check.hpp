@@ -93,18 +93,26 @@ public:
     report(std::vector<race> races, std::vector<std::string> unseen)
         : races_(std::move(races)), unseen_(std::move(unseen)) {}
 
-    /// One race for each pair of source lines, in the order in which they were found.
-    [[nodiscard]] const std::vector<race>& races() const noexcept { return races_; }
-    /// What could not be seen, in words. If this is not empty, finding no race proves less.
-    [[nodiscard]] const std::vector<std::string>& unseen() const noexcept { return unseen_; }
+    /// @{
+    /// One race for each pair of source lines, in the order in which they were found. A temporary report gives them away.
+    [[nodiscard]] const std::vector<race>& races() const& noexcept { return races_; }
+    [[nodiscard]] std::vector<race> races() && noexcept { return std::move(races_); }
+    /// @}
+    /// @{
+    /// What could not be seen, in words. If this is not empty, finding no race proves less. A temporary report gives it away.
+    [[nodiscard]] const std::vector<std::string>& unseen() const& noexcept { return unseen_; }
+    [[nodiscard]] std::vector<std::string> unseen() && noexcept { return std::move(unseen_); }
+    /// @}
     /// The number of races.
     [[nodiscard]] std::size_t size() const noexcept { return races_.size(); }
     /// Whether no race was found.
     [[nodiscard]] bool empty() const noexcept { return races_.empty(); }
     /// @{
-    /// For loops over the races.
-    [[nodiscard]] auto begin() const noexcept { return races_.begin(); }
-    [[nodiscard]] auto end() const noexcept { return races_.end(); }
+    /// For loops over the races, which keep the report. A temporary report has none: of two, begin and end would not belong together.
+    [[nodiscard]] auto begin() const& noexcept { return races_.begin(); }
+    [[nodiscard]] auto end() const& noexcept { return races_.end(); }
+    auto begin() const&& = delete;
+    auto end() const&& = delete;
     /// @}
 
     /// For people: what raced, why it matters, what to add where.

@@ -10,7 +10,9 @@
 #include "weir/memory_resource.hpp"
 #include "weir/stream.hpp"
 
-#if __has_include(<cuda/memory_resource>) && __has_include(<cuda/stream_ref>)
+#if __has_include(<cuda/version>) && __has_include(<cuda/memory_resource>) && __has_include(<cuda/stream_ref>)
+#include <cuda/version>
+#if CCCL_VERSION >= 3001000  // older ones have another concept under the same name
 
 #include <cuda/memory_resource>
 #include <cuda/stream_ref>
@@ -61,4 +63,5 @@ private:
 
 }  // namespace weir::memory
 
+#endif
 #endif

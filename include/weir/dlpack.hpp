@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "weir/array.hpp"
@@ -11,7 +12,9 @@
 #include "weir/detail/passkey.hpp"
 #include "weir/export.hpp"
 #include "weir/package.hpp"
+#include "weir/sharing.hpp"  // IWYU pragma: keep
 #include "weir/source_location.hpp"
+#include "weir/stream.hpp"
 
 namespace weir::exchange {
 
@@ -112,8 +115,19 @@ using dlpack_tensor_unversioned = std::unique_ptr<dlpack::managed_tensor, unvers
 /// weir::cuda does.
 [[nodiscard]] WEIR_EXPORT std::optional<array> view_on(const array& x, const dlpack::device& on);
 
-/// The array as a DLPack structure with the same memory: `data` is the address of the first element, `byte_offset` is 0. Read-only if
-/// elements share memory or the array is itself a read-only import. Does not block. With `consumers`, the memory is a live export to
+/// @{
+/// The functions `to_dlpack` below, with what the consumers may do as an argument.
+[[nodiscard]] WEIR_EXPORT dlpack_tensor to_dlpack(weir::detail::passkey /*key*/, const array& x, package_use use,
+                                                  std::vector<std::shared_ptr<package>> consumers,
+                                                  const std::optional<dlpack::device>& as);
+[[nodiscard]] WEIR_EXPORT dlpack_tensor to_dlpack(weir::detail::passkey /*key*/, const stream& to, const array& x,
+                                                  package_use use, std::shared_ptr<package> its,
+                                                  std::vector<std::shared_ptr<package>> others,
+                                                  const std::optional<dlpack::device>& as, source_location where);
+/// @}
+
+/// The array as a DLPack structure with the same memory: `data` is the address of the first element, `byte_offset` is 0. Read-only if the
+/// array is const, if elements share memory, or if the array is itself a read-only import. Does not block. With `consumers`, the memory is a live export to
 /// these packages until the deleter is called (rule X7). Without them, Weir orders nothing by itself, and the program states the uses of
 /// the memory (`weir::used_on`, `live_export`). The structure keeps the memory. Its deleter may be called on any thread and takes no
 /// lock; a thread of Weir's then lets go of the memory. The structure names the device `as`, for which `view_on` must have an array; without
@@ -122,16 +136,22 @@ using dlpack_tensor_unversioned = std::unique_ptr<dlpack::managed_tensor, unvers
 ///
 /// Memory of a CUDA device that is dropped while a consumer has it comes back as rule L5 says: a call of the deleter does not prove that
 /// the consumer's work is complete.
-[[nodiscard]] WEIR_EXPORT dlpack_tensor to_dlpack(const array& x, std::vector<std::shared_ptr<package>> consumers = {},
-                                                  const std::optional<dlpack::device>& as = std::nullopt);
+template <array_argument X>
+[[nodiscard]] dlpack_tensor to_dlpack(X&& x, std::vector<std::shared_ptr<package>> consumers = {},
+                                      const std::optional<dlpack::device>& as = std::nullopt) {
+    return to_dlpack(weir::detail::key, x, weir::detail::use_of<X>, std::move(consumers), as);
+}
 
 /// The same for a consumer that works on `to`: in addition `to` waits, on the device, for what conflicts, as `hand_over` says. `its` is the
 /// package that works on `to` now. Of what other threads enqueue meanwhile nothing is missed: it either comes before that wait, or after
 /// what the package puts into `to`. Does not block, unless rule O9 says so. Throws as `hand_over`, too. Rule X2.
-[[nodiscard]] WEIR_EXPORT dlpack_tensor to_dlpack(const array& x, const stream& to, std::shared_ptr<package> its,
-                                                  std::vector<std::shared_ptr<package>> others,
-                                                  const std::optional<dlpack::device>& as,
-                                                  source_location where = source_location::current());
+template <array_argument X>
+[[nodiscard]] dlpack_tensor to_dlpack(const stream& to, X&& x, std::shared_ptr<package> its,
+                                      std::vector<std::shared_ptr<package>> others,
+                                      const std::optional<dlpack::device>& as,
+                                      source_location where = source_location::current()) {
+    return to_dlpack(weir::detail::key, to, x, weir::detail::use_of<X>, std::move(its), std::move(others), as, where);
+}
 
 /// The array that a producer passes in, with the same memory; nothing is copied. With `from`, operations are ordered with that package's
 /// current stream at each use, as import_live says (rule X6). Without it, the producer promises to let go of the memory. If the tensor
@@ -153,7 +173,8 @@ using dlpack_tensor_unversioned = std::unique_ptr<dlpack::managed_tensor, unvers
 
 /// The packages use the memory from now on for as long as it lives, because they never say that they are done: conflicting operations
 /// are ordered with their current streams, and dropped memory comes back as rule L5 says.
-WEIR_EXPORT void share_for_good(const array& x, const std::vector<std::shared_ptr<package>>& with, bool writes);
+WEIR_EXPORT void share_for_good(weir::detail::passkey /*key*/, const array& x,
+                                const std::vector<std::shared_ptr<package>>& with, package_use use);
 
 /// Weir's device for a DLPack device: pinned memory belongs to the CPU, managed memory to the CUDA device, memory of an extension to a
 /// simulated device. Nothing for a kind that Weir does not know, and for a negative number. Opens a CUDA device: throws as weir::cuda

@@ -306,9 +306,15 @@ struct dtype_for<std::complex<double>> {
 
 }  // namespace detail
 
-/// The dtype of a C++ element type: bool, integers, weir::float16, weir::bfloat16, float, double, and std::complex of the
-/// last two.
+/// A C++ type that elements of an array can have: bool, integers (no character types), weir::float16, weir::bfloat16, float, double, and
+/// std::complex of the last two.
 template <class T>
+concept element = requires {
+    detail::dtype_for<T>::value;
+};
+
+/// The dtype of a C++ element type.
+template <element T>
 inline constexpr dtype dtype_of = detail::dtype_for<T>::value;
 
 }  // namespace weir

@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "weir/array.hpp"
+#include "weir/detail/passkey.hpp"
 #include "weir/dlpack.hpp"
 #include "weir/export.hpp"
 #include "weir/package.hpp"
+#include "weir/sharing.hpp"
 #include "weir/source_location.hpp"
 #include "weir/stream.hpp"
 
@@ -48,13 +51,20 @@ struct exchange_table {
 [[nodiscard]] WEIR_EXPORT const dlpack::exchange_table* readable_table(
     const dlpack::exchange_table_header* newest) noexcept;
 
+/// The function `to_dlpack` below, with what the consumers may do as an argument.
+[[nodiscard]] WEIR_EXPORT dlpack_tensor to_dlpack(weir::detail::passkey /*key*/, const stream& on, const array& x,
+                                                  package_use use, std::vector<std::shared_ptr<package>> others,
+                                                  source_location where);
+
 /// As `to_dlpack`, for a consumer that works on the *work stream* `on`. `on` waits, on the device, for conflicting operations. Until the
 /// deleter is called, the array is a live export to that stream, to each stream that `announce_work_stream` names later, and to `others`.
 /// So a consumer that asks for the work stream before each of its launches, as DLPack's table requires, is ordered with all operations of
 /// Weir on all streams. Does not block. Throws as `to_dlpack` and `hand_over` do. Rules X1, X7; scenario A18.
-[[nodiscard]] WEIR_EXPORT dlpack_tensor to_dlpack(const array& x, const stream& on,
-                                                  std::vector<std::shared_ptr<package>> others,
-                                                  source_location where = source_location::current());
+template <array_argument X>
+[[nodiscard]] dlpack_tensor to_dlpack(const stream& on, X&& x, std::vector<std::shared_ptr<package>> others,
+                                      source_location where = source_location::current()) {
+    return to_dlpack(weir::detail::key, on, x, weir::detail::use_of<X>, std::move(others), where);
+}
 
 /// To be called when a consumer was given `on` as the work stream. Each array of that device that was exported to a work stream, and that
 /// its consumer still has, is handed over to `on` as well, unless it was before. Does not block. Throws as `hand_over` does.

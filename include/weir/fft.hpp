@@ -167,9 +167,9 @@ struct fft_execution {
 /// \code
 /// weir::fft_plan f(a);          // holds a
 /// f.plan(s1);
-/// weir::array b = f.execute(weir::fft_direction::forward, s1);
+/// weir::array b = f.execute(s1, weir::fft_direction::forward);
 /// f.reset_operand(c);           // c may be pending on any stream
-/// weir::array d = f.execute(weir::fft_direction::forward, s2);
+/// weir::array d = f.execute(s2, weir::fft_direction::forward);
 /// f.release_operand();          // c may be gone before the transform has run
 /// \endcode
 ///
@@ -202,14 +202,15 @@ public:
     /// Enqueues the transform of the operand as it is at this point of the stream, and returns the result: see namespace fft. Throws
     /// state_error if not planned, released or freed; argument_error for a direction that the kind does not have, or a stream of another
     /// device.
-    [[nodiscard]] array execute(fft_direction direction, const on& where, const fft_execution& how = {});
+    [[nodiscard]] array execute(const on& where, fft_direction direction = fft_direction::forward,
+                                const fft_execution& how = {});
     /// The same on the current stream of the device that computes.
     [[nodiscard]] array execute(fft_direction direction = fft_direction::forward, const fft_execution& how = {},
                                 source_location where = source_location::current());
     /// The same into `out`: see namespace fft. `out` is deduced, so that `{}` in its place means `how`.
     template <writable_array Result>
-    completion execute(fft_direction direction, const on& where, Result&& out, const fft_execution& how = {}) {
-        return execute_into(direction, where, out, how);
+    completion execute(const on& where, fft_direction direction, Result&& out, const fft_execution& how = {}) {
+        return execute_into(where, direction, out, how);
     }
 
     /// Replaces the operand. Throws argument_error if the new one has another shape, element type or device; state_error if freed.
@@ -225,7 +226,7 @@ public:
 private:
     friend explanation explain(const fft_plan& what);
     struct state;
-    completion execute_into(fft_direction direction, const on& where, const array& out, const fft_execution& how);
+    completion execute_into(const on& where, fft_direction direction, const array& out, const fft_execution& how);
     [[nodiscard]] state& expect_alive() const;
 
     std::unique_ptr<state> state_;

@@ -1,10 +1,11 @@
 // The arguments of `array::operator[]`. Layer: array.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <variant>
+
+#include "weir/detail/integer.hpp"
 
 namespace weir {
 
@@ -33,7 +34,7 @@ public:
 
     /// @{
     /// From a term of an index.
-    template <std::integral Integer>
+    template <detail::integer Integer>
     index_term(Integer at) noexcept : term_(static_cast<std::int64_t>(at)) {}  // NOLINT(google-explicit-constructor)
     index_term(const slice& part) noexcept : term_(part) {}                    // NOLINT(google-explicit-constructor)
     index_term(new_axis_t one) noexcept : term_(one) {}                        // NOLINT(google-explicit-constructor)

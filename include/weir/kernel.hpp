@@ -294,9 +294,12 @@ public:
     /// Whether both are the same loaded code.
     friend bool operator==(const kernel& a, const kernel& b) noexcept { return a.code_ == b.code_; }
 
-    [[nodiscard]] const detail::kernel_code& code() const noexcept { return *code_; }
+    /// The loaded code.
+    [[nodiscard]] const detail::kernel_code& code(detail::passkey /*key*/) const noexcept { return *code_; }
     /// Null if no parameters are declared.
-    [[nodiscard]] const detail::kernel_parameters* parameters() const noexcept { return parameters_.get(); }
+    [[nodiscard]] const detail::kernel_parameters* parameters(detail::passkey /*key*/) const noexcept {
+        return parameters_.get();
+    }
 
 private:
     explicit kernel(std::shared_ptr<const detail::kernel_code> code) noexcept;
@@ -328,7 +331,7 @@ completion launch_with_tokens(const on& where, const kernel& what, const launch_
     const requests_with_tokens<arrays, Tokens, Arguments...> requests(tokens, arguments...);
     const std::span<const runtime::access_request> accesses = requests.all();
     using body = kernel_launch<typename kernel_value<Arguments>::type...>;
-    native_task<body> task{{&what.code(),
+    native_task<body> task{{&what.code(detail::key),
                             checked_launch(what, where.stream(), config, descriptions, accesses),
                             {kernel_value<Arguments>::value(arguments)...}}};
     const auto submit = [&](auto& given) {

@@ -29,8 +29,7 @@ public:
     /// complex ones, complex numbers to complex ones. Numbers out of the type's range are refused.
     kernel_argument(const scalar& number) noexcept : number_(number) {}  // NOLINT(google-explicit-constructor)
     /// The same for a number of C++.
-    template <class Number>
-        requires requires { detail::dtype_for<Number>::value; }
+    template <element Number>
     kernel_argument(Number number) noexcept : number_(number) {}  // NOLINT(google-explicit-constructor)
     /// A number of this type: the signature must declare the same type.
     kernel_argument(const scalar& number, dtype type) noexcept : type_(type), number_(number) {}

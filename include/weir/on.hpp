@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -49,10 +50,15 @@ private:
 /// std::format_string, because the text is used long after the call.
 class label {
 public:
-    /// From a literal.
+    /// From a literal, or from a constant with static storage. Reads the characters, which only constants allow, so that a variable does
+    /// not compile.
     template <std::size_t N>
-    consteval label(const char (&literal)[N]) noexcept  // NOLINT(google-explicit-constructor): as std::format_string
-        : text_(literal) {}
+    consteval label(const char (&literal)[N])  // NOLINT(google-explicit-constructor): as std::format_string
+        : text_(literal) {
+        if (std::string_view(literal, N).find('\0') != N - 1) {
+            throw "a label ends with its first null character";  // the compiler refuses the call
+        }
+    }
     /// The text, which lives as long as the program.
     [[nodiscard]] constexpr const char* text() const noexcept { return text_; }
 

@@ -92,7 +92,7 @@ Data access_argument<T, Data>::host_data() const noexcept {
 /// @{
 /// The operation reads the elements; its body gets a std::span<const T>. `in<float>(x)` names the element type of an array, and copies
 /// nothing. Throws as array::view does.
-template <class T>
+template <element T>
 [[nodiscard]] access_argument<const T> in(const array& x) {
     return detail::argument_of<const T>(x, order::access_mode::read);
 }
@@ -104,7 +104,7 @@ template <class T>
 /// @{
 /// The operation writes every element and reads none before; its body gets a std::span<T>. Const arrays and windows do not compile, here
 /// and in `inout`.
-template <class T, writable_array X>
+template <element T, writable_array X>
 [[nodiscard]] access_argument<T> out(X&& x) {
     return detail::argument_of<T>(x, order::access_mode::write, true);
 }
@@ -116,7 +116,7 @@ template <class T>
 /// @}
 /// @{
 /// The operation reads and writes the elements; its body gets a std::span<T>.
-template <class T, writable_array X>
+template <element T, writable_array X>
 [[nodiscard]] access_argument<T> inout(X&& x) {
     return detail::argument_of<T>(x, order::access_mode::write);
 }

@@ -35,38 +35,36 @@ public:
     /// There is none.
     reduction_identity() = default;
     /// A C++ expression such as "0", or a list of fields in braces; empty: there is none.
-    template <class Text>
-        requires std::convertible_to<const Text&, std::string_view> reduction_identity(const Text& expression)
-    noexcept  // NOLINT(google-explicit-constructor): a text is the common case
-        : expression_(expression) {}
+    template <std::convertible_to<std::string_view> Text>
+    reduction_identity(const Text& expression)  // NOLINT(google-explicit-constructor): a text is the common case
+        : expression_(std::string_view(expression)) {}
     /// @{
     /// A number, infinities and NaN included. It must be in the range of the type of the reduced values, which a call knows; for integers it
     /// has no fraction.
     reduction_identity(const scalar& number) noexcept : number_(number) {}  // NOLINT(google-explicit-constructor)
-    template <class Number>
-        requires requires { detail::dtype_for<Number>::value; }
+    template <element Number>
     reduction_identity(Number number) noexcept : number_(number) {}  // NOLINT(google-explicit-constructor)
     /// @}
 
     /// The expression; empty if it is a number, or nothing.
-    [[nodiscard]] std::string_view expression() const noexcept { return expression_; }
+    [[nodiscard]] const std::string& expression() const noexcept { return expression_; }
     [[nodiscard]] const std::optional<scalar>& number() const noexcept { return number_; }
 
 private:
-    std::string_view expression_;
+    std::string expression_;
     std::optional<scalar> number_;
 };
 
 /// The texts of a reduction: C++ expressions, and statements for `post`.
 struct reduction_texts {
-    std::string_view map;  ///< what is reduced, of one element of each input: "x * x"; "{x, i}" if values have fields
-    std::string_view reduce = "a + b";  ///< one value for the two values a and b
-    std::string_view post =
+    std::string map;  ///< what is reduced, of one element of each input: "x * x"; "{x, i}" if values have fields
+    std::string reduce = "a + b";  ///< one value for the two values a and b
+    std::string post =
         {};  ///< assigns the outputs, from the reduced value a: "y = sqrt(a)"; empty: the one output is a
     reduction_identity identity = {};  ///< the value of no elements: "0", or 0; empty: no elements are an error
-    std::string_view type =
+    std::string type =
         {};  ///< of the values that are reduced: "float64", "T", fields "T value, int64 index"; empty: that of the first output
-    std::string_view name = {};  ///< of the operations in errors, reports and timelines; empty: "reduction"
+    std::string name = {};  ///< of the operations in errors, reports and timelines; empty: "reduction"
 };
 
 /// A kernel that reduces its inputs along axes (rules K2, K3): it maps the elements of the inputs at the same place to one value, combines

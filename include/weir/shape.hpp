@@ -9,7 +9,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "weir/detail/integer.hpp"
 #include "weir/export.hpp"
 
 namespace weir {
@@ -74,8 +77,10 @@ public:
     /// The same, from extents made at run time.
     explicit shape(std::span<const std::int64_t> extents);
     /// One dimension.
-    shape(std::int64_t extent) : extents_(extent) {  // NOLINT(google-explicit-constructor)
-        if (extent < 0 || extent > detail::most_elements) {
+    template <detail::integer Integer>
+    shape(Integer extent)  // NOLINT(google-explicit-constructor): one dimension is the common case
+        : extents_(std::in_range<std::int64_t>(extent) ? static_cast<std::int64_t>(extent) : PTRDIFF_MAX) {
+        if (extents_[0] < 0 || extents_[0] > detail::most_elements) {
             refuse();
         }
     }
@@ -84,8 +89,13 @@ public:
     [[nodiscard]] std::size_t dimensions() const noexcept { return extents_.size(); }
     /// The extent of a dimension, which is not checked.
     [[nodiscard]] std::int64_t operator[](std::size_t axis) const noexcept { return extents_[axis]; }
-    /// All extents. Valid as long as the shape.
-    [[nodiscard]] std::span<const std::int64_t> extents() const noexcept { return extents_.values(); }
+    /// @{
+    /// All extents. Valid as long as the shape; those of a temporary shape are a copy.
+    [[nodiscard]] std::span<const std::int64_t> extents() const& noexcept { return extents_.values(); }
+    [[nodiscard]] std::vector<std::int64_t> extents() const&& {
+        return {extents_.values().begin(), extents_.values().end()};
+    }
+    /// @}
     /// The number of elements; 1 without dimensions.
     [[nodiscard]] std::int64_t elements() const noexcept {
         std::int64_t product = 1;

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "weir/access.hpp"
 #include "weir/buffer.hpp"
@@ -23,6 +25,11 @@ class token;
 enum class import_access : std::uint8_t { writable, read_only };
 
 namespace detail {
+
+/// What a package may do with an array of this type: only read a const one.
+template <class Array>
+inline constexpr package_use use_of =
+    std::is_const_v<std::remove_reference_t<Array>> ? package_use::reads : package_use::writes;
 
 /// Throws argument_error if `one` is null.
 WEIR_EXPORT void expect_package(const package* one);
@@ -76,11 +83,18 @@ public:
     /// Shares a part of it.
     [[nodiscard]] live_export(const buffer& of, byte_range part, std::shared_ptr<package> with,
                               package_use use = package_use::writes);
-    /// Shares the elements of an array.
+    /// @{
+    /// Shares the elements of an array. The package only reads those of a const array.
+    template <class Array>
+        requires(detail::use_of<Array> == package_use::writes && requires(Array & a) { a.used(detail::key); })
+    [[nodiscard]] live_export(Array&& of, std::shared_ptr<package> with, package_use use = package_use::writes)
+        : live_export(detail::key, of.buffer(), of.used(detail::key), of.device(), std::move(with), use) {}
     template <class Array>
         requires requires(const Array& a) { a.used(detail::key); }
-    [[nodiscard]] live_export(const Array& of, std::shared_ptr<package> with, package_use use = package_use::writes)
-        : live_export(detail::key, of.buffer(), of.used(detail::key), of.device(), std::move(with), use) {}
+    [[nodiscard]] live_export(const Array& of, std::shared_ptr<package> with)
+        : live_export(detail::key, of.buffer(), of.used(detail::key), of.device(), std::move(with),
+                      package_use::reads) {}
+    /// @}
     /// The package uses the memory from the device `from`.
     [[nodiscard]] live_export(detail::passkey key, const buffer& of, const order::footprint& part,
                               const weir::device& from, std::shared_ptr<package> with, package_use use);

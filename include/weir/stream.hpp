@@ -18,6 +18,7 @@
 namespace weir {
 
 class event;
+class stream;
 struct event_options;
 class native_queue;
 
@@ -98,6 +99,18 @@ public:
 
     /// Whether both are the same stream.
     friend bool operator==(const stream_ref&, const stream_ref&) = default;
+
+    /// @{
+    /// A reference to the same stream.
+    stream_ref(const stream_ref&) = default;
+    stream_ref& operator=(const stream_ref&) = default;
+    ~stream_ref() = default;
+    /// @}
+    /// @{
+    /// A temporary stream may end with the statement, so that no reference to it can be kept. It can be passed to functions.
+    stream_ref(const stream&&) = delete;
+    stream_ref& operator=(const stream&&) = delete;
+    /// @}
 
     /// @{
     stream_ref(detail::passkey /*key*/, runtime::stream_state& state) noexcept : state_(&state) {}

@@ -71,7 +71,7 @@ private:
     void begin(const source_location& where) {
         period_ = weir::detail::shared_owner(std::make_unique<weir::detail::use_period>());
         views_ = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(nb::len(arrays_))));
-        operands of = operands_of(where);
+        exchange::borrowed of = operands_of(where);
         if (stream_.is_none()) {
             const std::optional<device> of_first = first_device();
             stream_ = nb::cast(of_first ? current_in_context(*of_first) : innermost_stream());
@@ -80,10 +80,7 @@ private:
         if (object_of<stream>(stream_) == nullptr) {
             stream_ = nb::cast(on);  // one of another package
         }
-        released([&] {
-            held_.emplace(on, std::move(of.reads), std::move(of.writes),
-                          exchange::borrowed_tokens{std::move(of.read_tokens), std::move(of.written_tokens)}, where);
-        });
+        released([&] { held_.emplace(on, std::move(of), where); });
     }
 
     /// The stream becomes the current one of Weir, and of the packages that have one.
@@ -123,13 +120,6 @@ private:
             std::rethrow_exception(failed);
         }
     }
-
-    struct operands {
-        std::vector<array> reads;
-        std::vector<array> writes;
-        std::vector<token> read_tokens;
-        std::vector<token> written_tokens;
-    };
 
     /// The objects in a list or a tuple. Valid while that does not change.
     [[nodiscard]] static std::span<PyObject* const> items(nb::handle of) {
@@ -177,18 +167,22 @@ private:
     }
 
     /// The arrays and tokens; makes the views.
-    operands operands_of(const source_location& where) {
+    exchange::borrowed operands_of(const source_location& where) {
         expect_given();
-        operands made;
+        exchange::borrowed made;
         Py_ssize_t at = 0;
         for (const nb::handle one : arrays_) {
             const bool written = is_written(one);
             nb::object view = view_of(one, where);
             if (const token* const instead = view.is(one) ? object_of<token>(one) : nullptr) {
-                (written ? made.written_tokens : made.read_tokens).push_back(*instead);
+                (written ? made.tokens.writes : made.tokens.reads).push_back(*instead);
             } else {
                 array& borrowed = *object_of<array>(view);
-                (written ? made.writes : made.reads).push_back(borrowed);
+                if (written) {
+                    made.writes.emplace_back(borrowed);
+                } else {
+                    made.reads.push_back(borrowed);
+                }
                 if (borrowed.buffer()) {
                     borrowed.use_within(weir::detail::key, period_);
                 }

@@ -48,12 +48,12 @@ int for_c_caller(F&& fn) noexcept {
 
 /// The tensor of an array for a consumer that works on the work stream. On the CPU there is none: it blocks until what
 /// conflicts is over. The tensor names the device `as`, for which `view_on` must have an array; without, the array's own.
-exchange::dlpack_tensor tensor_of(const array& x, const source_location& where,
+exchange::dlpack_tensor tensor_of(array& x, const source_location& where,
                                   const std::optional<dlpack::device>& as = std::nullopt) {
     if (x.device().kind() == device_kind::cuda) {
         const stream work = current_in_context(x.device());
         std::vector<std::shared_ptr<package>> others = packages_with_streams();
-        exchange::dlpack_tensor made = released([&] { return exchange::to_dlpack(x, work, std::move(others), where); });
+        exchange::dlpack_tensor made = released([&] { return exchange::to_dlpack(work, x, std::move(others), where); });
         made->what.on = as.value_or(made->what.on);
         note_exchange(x.buffer(), {exchange_protocol::dlpack_table, true, false, false});
         return made;
@@ -69,7 +69,7 @@ int from_object(void* object, dlpack::managed_tensor_versioned** made) {
         if (!nb::isinstance<array>(x)) {
             throw argument_type_error("weir's exchange table takes weir.Array, and got " + repr_of(x));
         }
-        *made = tensor_of(nb::cast<const array&>(x), here()).release();
+        *made = tensor_of(nb::cast<array&>(x), here()).release();
     });
 }
 
@@ -168,7 +168,8 @@ int allocate(dlpack::tensor* prototype, dlpack::managed_tensor_versioned** made,
     }
     try {
         const nb::gil_scoped_acquire gil;
-        *made = tensor_of(array_like(*prototype), here(), prototype->on).release();
+        array like = array_like(*prototype);
+        *made = tensor_of(like, here(), prototype->on).release();
         return 0;
     } catch (const out_of_memory& error) {
         return refuse("MemoryError", in_words_of_python(error.what()));

@@ -97,7 +97,7 @@ void expect_no_stream(const array& x, nb::handle on_stream) {
 /// The tensor for a consumer whose stream waits for what conflicts, as the array API's standard says for CUDA (rule X2). The packages that
 /// may use the memory from then on are those that Weir can ask for their current stream and, if none of them works on that stream now, the
 /// stream itself.
-exchange::dlpack_tensor tensor_for(const array& x, nb::handle on_stream, const std::optional<dlpack::device>& as,
+exchange::dlpack_tensor tensor_for(array& x, nb::handle on_stream, const std::optional<dlpack::device>& as,
                                    const source_location& where) {
     std::vector<std::shared_ptr<package>> consumers = packages_with_streams();
     nb::object handle = nb::borrow(on_stream);
@@ -130,7 +130,7 @@ exchange::dlpack_tensor tensor_for(const array& x, nb::handle on_stream, const s
             unknown = std::move(*its);
             consumers.erase(its);
         }
-        return exchange::to_dlpack(x, theirs, std::move(unknown), std::move(consumers), as, where);
+        return exchange::to_dlpack(theirs, x, std::move(unknown), std::move(consumers), as, where);
     });
 }
 
@@ -239,7 +239,7 @@ nb::object to_dlpack(const array& self, nb::handle on_stream, nb::handle max_ver
     if (is_copy) {
         seen = copied_to(self, wanted, where);
     }
-    const array& x = *seen;
+    array& x = *seen;
     exchange_record how{exchange_protocol::dlpack, true, is_copy, false};
     exchange::dlpack_tensor tensor;
     if (x.device().kind() == device_kind::cuda) {
@@ -290,7 +290,7 @@ const interface_side& interface_side_of(const device& on) {
 
 /// Version 3, for CUDA devices. Consumers wait for its stream. Since the interface does not say when a consumer's work ends, the packages
 /// that Weir can ask are tied to the memory for as long as it lives.
-nb::object cuda_array_interface(const array& self) {
+nb::object cuda_array_interface(array& self) {
     // Consumers ask hasattr(), which passes on every other exception.
     const auto has_none = [&](const std::string& why) {
         PyErr_SetString(PyExc_AttributeError,
@@ -308,10 +308,12 @@ nb::object cuda_array_interface(const array& self) {
     const stream& by = side.by;
     const std::vector<std::shared_ptr<package>> consumers = packages_with_streams();
     const bool writes = may_write(self);
+    const package_use use = writes ? package_use::writes : package_use::reads;
     released([&] {
-        exchange::share_for_good(self, {side.as_package}, writes);  // first, so that no other thread's work is missed
-        exchange::hand_over(self, by, writes, where);
-        exchange::share_for_good(self, consumers, writes);
+        // The first one before the stream waits, so that no other thread's work is missed.
+        exchange::share_for_good(weir::detail::key, self, {side.as_package}, use);
+        exchange::hand_over(by, self, use, where);
+        exchange::share_for_good(weir::detail::key, self, consumers, use);
     });
     note_exchange(self.buffer(), {exchange_protocol::cuda_array_interface, true, false, false});
     nb::dict made;

@@ -217,7 +217,7 @@ public:
         }
         const fft_execution how{release_workspace};
         array result = waiting(
-            [&] { return to ? alive().execute(which, on(*to, where), how) : alive().execute(which, how, where); });
+            [&] { return to ? alive().execute(on(*to, where), which, how) : alive().execute(which, how, where); });
         return operand_->result(std::move(result), nb::none(), where);
     }
 

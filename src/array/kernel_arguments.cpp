@@ -134,7 +134,7 @@ class packing {
 public:
     /// Fills `slots`, one for each argument; there are as many arguments as parameters.
     packing(const kernel& what, std::span<const kernel_argument> arguments, argument_slot* slots) : what_(what) {
-        const parameter* as = what.parameters()->all.data();
+        const parameter* as = what.parameters(detail::key)->all.data();
         accesses_.reserve(arguments.size());
         for (; position_ < arguments.size(); ++position_, ++as) {
             const kernel_argument& one = arguments[position_];
@@ -209,11 +209,11 @@ private:
 };
 
 const std::vector<parameter>& parameters_of(const kernel& what) {
-    if (what.parameters() == nullptr) {
+    if (what.parameters(detail::key) == nullptr) {
         throw state_error("the parameters of the kernel " + what.name() +
                           " are not declared: see kernel::with_signature");
     }
-    return what.parameters()->all;
+    return what.parameters(detail::key)->all;
 }
 
 const parameter& parameter_at(const kernel& what, std::size_t position) { return parameters_of(what).at(position); }
@@ -250,7 +250,7 @@ fit store_argument(dtype type, const scalar& number, std::byte* to) {
 }
 
 bool allows_shared_bytes(const kernel& what, std::size_t bytes) noexcept {
-    return what.code().allows_shared_bytes(bytes);
+    return what.code(detail::key).allows_shared_bytes(bytes);
 }
 
 void expect_argument_count(const kernel& what, std::size_t count) {
@@ -275,7 +275,7 @@ using submit_function = completion (*)(runtime::stream_state&, const runtime::su
 template <class Slots>
 completion launch_in_slots(const kernel& what, const stream_ref& on, const launch_config& config,
                            std::span<const kernel_argument> arguments, const launch_site& at, submit_function submit) {
-    native_task<slots_launch<Slots>> task{{&what.code(), checked_shape(what, config), arguments.size(), {}}};
+    native_task<slots_launch<Slots>> task{{&what.code(detail::key), checked_shape(what, config), arguments.size(), {}}};
     if constexpr (std::is_same_v<Slots, std::vector<argument_slot>>) {
         task.body.slots.resize(arguments.size());
     }
@@ -326,7 +326,8 @@ completion launch_words(const kernel& what, const stream_ref& on, const launch_c
                         const launch_site& at,
                         completion (*submit)(runtime::stream_state&, const runtime::submission&)) {
     expect_stream(what, on);
-    native_task<words_launch> task{{&what.code(), checked_shape(what, config), {words.begin(), words.end()}}};
+    native_task<words_launch> task{
+        {&what.code(detail::key), checked_shape(what, config), {words.begin(), words.end()}}};
     return with_task(std::move(task), [&](task_ref work) {
         return submit(on.state(key), {accesses, at.after, work, at.site, runtime::work_kind::device});
     });

@@ -48,7 +48,7 @@ std::string text_of(const argument_description& argument) {
 }
 
 void expect_bytes(const kernel& what, std::span<const argument_description> arguments) {
-    const auto& bytes = what.code().parameter_bytes();
+    const auto& bytes = what.code(detail::key).parameter_bytes();
     if (!bytes) {
         return;
     }
@@ -64,7 +64,7 @@ void expect_bytes(const kernel& what, std::span<const argument_description> argu
 }
 
 bool is_on_device_of(const kernel& what, const stream_ref& on) noexcept {
-    return &what.code().on().state(detail::key) == &on.state(detail::key).device();
+    return &what.code(detail::key).on().state(detail::key) == &on.state(detail::key).device();
 }
 
 kernels::parameter_use use_of(const runtime::access_request& access) {
@@ -76,7 +76,7 @@ kernels::parameter_use use_of(const runtime::access_request& access) {
 
 void expect_parameters(const kernel& what, std::span<const argument_description> arguments,
                        std::span<const runtime::access_request> accesses) {
-    const std::vector<kernels::parameter>& parameters = what.parameters()->all;
+    const std::vector<kernels::parameter>& parameters = what.parameters(detail::key)->all;
     if (parameters.size() != arguments.size()) {
         kernels::refuse_count(what, arguments.size(), parameters.size());
     }
@@ -108,12 +108,12 @@ launch_shape checked_launch(const kernel& what, const stream_ref& on, const laun
     if (!is_on_device_of(what, on)) [[unlikely]] {
         refuse_stream(what, on);
     }
-    if (what.parameters() != nullptr) {
+    if (what.parameters(detail::key) != nullptr) {
         expect_parameters(what, arguments.all, accesses);
-    } else if (arguments.sizes == 0 || arguments.sizes != what.code().parameter_sizes()) {
+    } else if (arguments.sizes == 0 || arguments.sizes != what.code(detail::key).parameter_sizes()) {
         expect_bytes(what, arguments.all);
     }
-    return what.code().shape_of(config);
+    return what.code(detail::key).shape_of(config);
 }
 
 void expect_stream(const kernel& what, const stream_ref& on) {
@@ -122,7 +122,9 @@ void expect_stream(const kernel& what, const stream_ref& on) {
     }
 }
 
-launch_shape checked_shape(const kernel& what, const launch_config& config) { return what.code().shape_of(config); }
+launch_shape checked_shape(const kernel& what, const launch_config& config) {
+    return what.code(detail::key).shape_of(config);
+}
 
 void put_launch(const kernel_code& code, launch_shape& shape, void* const* arguments, queue_handle into) {
     code.in().launch(code.function(), shape, arguments, into);

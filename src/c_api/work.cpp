@@ -219,7 +219,7 @@ weir_status weir_host_task(const weir_stream* stream, const weir_operand* operan
     });
 }
 
-weir_status weir_copy(const weir_stream* stream, const weir_buffer* to, size_t to_offset, const weir_buffer* from,
+weir_status weir_copy(const weir_stream* stream, weir_buffer* to, size_t to_offset, const weir_buffer* from,
                       size_t from_offset, size_t bytes, const weir_site* site) {
     return guarded([&] {
         const char* const self = "weir_copy";
@@ -230,7 +230,7 @@ weir_status weir_copy(const weir_stream* stream, const weir_buffer* to, size_t t
     });
 }
 
-weir_status weir_write(const weir_stream* stream, const weir_buffer* to, size_t offset, const void* from, size_t bytes,
+weir_status weir_write(const weir_stream* stream, weir_buffer* to, size_t offset, const void* from, size_t bytes,
                        const weir_site* site) {
     return guarded([&] {
         const char* const self = "weir_write";

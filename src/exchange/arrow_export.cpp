@@ -42,7 +42,7 @@ public:
     exported_column(const weir::array& x, std::vector<std::shared_ptr<package>> consumers, const source_location& where)
         : keeps_(x), memory_(x) {
         for (std::shared_ptr<package>& one : consumers) {
-            shared_.emplace_back(x, std::move(one), package_use::reads);
+            shared_.emplace_back(x, std::move(one));  // const: they read
         }
         buffers_[1] = x.size() == 0 ? nullptr : x.device_data();
         const dlpack::device on = dlpack_device_of(x);
@@ -79,7 +79,7 @@ private:
     /// Records an event that is complete when pending writes are, in a stream of its own: it waits for nothing else.
     void note_writes(const source_location& where) {
         const stream after(keeps_.device());
-        hand_over(keeps_, after, false, where);
+        hand_over(after, keeps_, where);
         written_ = after.record(where);
         handle_ = written_.handle();
         if (handle_ != nullptr) {

@@ -102,8 +102,12 @@ void enter(const array& x, const stream_ref& to, bool writes, order_asked_by by,
     mark(to, {&one, 1}, runtime::package_sides::entry, "hand over", where);
 }
 
-void hand_over(const array& x, const stream_ref& to, bool writes, source_location where) {
-    enter(x, to, writes, order_asked_by::program, where);
+void hand_over(const stream_ref& to, const array& x, source_location where) {
+    enter(x, to, false, order_asked_by::program, where);
+}
+
+void hand_over(const stream_ref& to, array& x, package_use use, source_location where) {
+    enter(x, to, use == package_use::writes, order_asked_by::program, where);
 }
 
 namespace {
@@ -143,24 +147,25 @@ array ended_view(const array& like, source_location where) {
     return made;
 }
 
-borrow::borrow(const stream& on, std::vector<array> reads, std::vector<array> writes, const borrowed_tokens& tokens,
-               source_location where)
-    : on_(on) {
+borrow::borrow(const stream& on, borrowed what, source_location where) : on_(on) {
+    const borrowed_tokens& tokens = what.tokens;
     const auto by = std::make_shared<stream_package>(on);
-    const std::size_t count = reads.size() + writes.size() + tokens.reads.size() + tokens.writes.size();
-    arrays_.reserve(reads.size() + writes.size());
+    const std::size_t count = what.reads.size() + what.writes.size() + tokens.reads.size() + tokens.writes.size();
+    arrays_.reserve(what.reads.size() + what.writes.size());
     shared_.reserve(count);
     accesses_.reserve(count);
-    const auto add = [&](std::vector<array>& those, bool written) {
-        for (array& one : those) {
-            if (one.buffer()) {
-                accesses_.push_back(access_to(one, written));
-            }
-            arrays_.push_back(std::move(one));
+    const auto add = [&](array& one, bool written) {
+        if (one.buffer()) {
+            accesses_.push_back(access_to(one, written));
         }
+        arrays_.push_back(std::move(one));
     };
-    add(reads, false);
-    add(writes, true);
+    for (array& one : what.reads) {
+        add(one, false);
+    }
+    for (written_array& one : what.writes) {
+        add(one.get(weir::detail::key), true);
+    }
     for (const token& one : tokens.reads) {
         accesses_.push_back(in(one).request(weir::detail::key));
     }
@@ -169,8 +174,8 @@ borrow::borrow(const stream& on, std::vector<array> reads, std::vector<array> wr
     }
     // Shared first: what another thread enqueues meanwhile either is found by `enter`, or finds the borrow.
     for (std::size_t at = 0; at < arrays_.size(); ++at) {
-        if (const array& one = arrays_[at]; one.buffer()) {
-            shared_.emplace_back(one, by, at < reads.size() ? package_use::reads : package_use::writes);
+        if (array& one = arrays_[at]; one.buffer()) {
+            shared_.emplace_back(one, by, at < what.reads.size() ? package_use::reads : package_use::writes);
         }
     }
     const auto share = [&](const std::vector<token>& those, package_use use) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "array/layout.hpp"
+#include "exchange/enter.hpp"
 #include "exchange/exported.hpp"
 #include "exchange/tensor_layout.hpp"
 #include "memory/lent_memory.hpp"
@@ -14,7 +15,6 @@
 #include "runtime/devices/device_state.hpp"
 #include "runtime/lifetime/reaper.hpp"
 #include "runtime/lifetime/resource.hpp"
-#include "weir/borrow.hpp"
 #include "weir/error.hpp"
 #include "weir/exchange_table.hpp"
 #include "weir/shape.hpp"
@@ -28,8 +28,9 @@ namespace {
 /// passes this to the reaper (rule L4).
 class exported final : public runtime::retired {
 public:
-    exported(const array& x, std::vector<std::shared_ptr<package>> consumers, std::shared_ptr<void> besides)
-        : besides_(std::move(besides)), keeps_(x) {
+    exported(const array& x, package_use use, std::vector<std::shared_ptr<package>> consumers,
+             std::shared_ptr<void> besides)
+        : besides_(std::move(besides)), keeps_(x), use_(use) {
         const auto item = static_cast<std::int64_t>(layout::stride_item(x.dtype()));
         for (const std::int64_t stride : x.strides()) {
             if (stride % item != 0) {
@@ -47,7 +48,7 @@ public:
         managed.what.type = to_dlpack_dtype(x.dtype());
         managed.what.shape = extents_.data();
         managed.what.strides = strides_.data();  // never null with dimensions (DLPack 1.2)
-        if (!x.has_own_elements() || is_read_only(x.buffer())) {
+        if (use == package_use::reads || !x.has_own_elements() || is_read_only(x.buffer())) {
             managed.flags |= dlpack::read_only;
         }
         share_with(std::move(consumers));
@@ -69,11 +70,11 @@ public:
     static void let_go(dlpack::managed_tensor_versioned* self) {
         runtime::reaper::push(*static_cast<exported*>(self->context));
     }
-    /// Whether the tensor still describes the array that it was made for.
+    /// Whether the tensor still describes the array that it was made for, and may be used as that is.
     [[nodiscard]] bool is_unchanged() const {
         const dlpack::tensor& what = managed.what;
-        return what.data == (keeps_.size() == 0 ? nullptr : keeps_.device_data()) && what.byte_offset == 0 &&
-               what.shape == extents_.data() && what.strides == strides_.data() &&
+        return use_ == package_use::writes && what.data == (keeps_.size() == 0 ? nullptr : keeps_.device_data()) &&
+               what.byte_offset == 0 && what.shape == extents_.data() && what.strides == strides_.data() &&
                static_cast<std::size_t>(what.dimensions) == extents_.size() &&
                std::equal(extents_.begin(), extents_.end(), keeps_.shape().extents().begin());
     }
@@ -87,6 +88,7 @@ private:
 
     std::shared_ptr<void> besides_;
     array keeps_;
+    package_use use_;  ///< what consumers may do at most
     std::vector<live_export> shared_;
     std::vector<std::int64_t> extents_;
     std::vector<std::int64_t> strides_;
@@ -171,29 +173,29 @@ int cuda_device_of(const void* address) {
     return *found;
 }
 
-void share_for_good(const array& x, const std::vector<std::shared_ptr<package>>& with, bool writes) {
+void share_for_good(weir::detail::passkey /*key*/, const array& x, const std::vector<std::shared_ptr<package>>& with,
+                    package_use use) {
     if (!x.buffer()) {
         return;
     }
     for (const std::shared_ptr<package>& one : with) {
-        weir::detail::tie(x.buffer(), one, writes ? package_use::writes : package_use::reads, import_access::writable,
-                          {}, x.device());
+        weir::detail::tie(x.buffer(), one, use, import_access::writable, {}, x.device());
     }
     if (x.device().kind() == device_kind::cuda) {
         memory::lend_out(x.buffer());
     }
 }
 
-dlpack_tensor exported_with(const array& x, std::vector<std::shared_ptr<package>> consumers,
+dlpack_tensor exported_with(const array& x, package_use use, std::vector<std::shared_ptr<package>> consumers,
                             std::shared_ptr<void> besides) {
     runtime::reaper::start();
-    return dlpack_tensor(&(new exported(x, std::move(consumers), std::move(besides)))->managed);
+    return dlpack_tensor(&(new exported(x, use, std::move(consumers), std::move(besides)))->managed);
 }
 
-dlpack_tensor to_dlpack(const array& x, std::vector<std::shared_ptr<package>> consumers,
-                        const std::optional<dlpack::device>& as) {
+dlpack_tensor to_dlpack(weir::detail::passkey /*key*/, const array& x, package_use use,
+                        std::vector<std::shared_ptr<package>> consumers, const std::optional<dlpack::device>& as) {
     if (!as) {
-        return exported_with(x, std::move(consumers), nullptr);
+        return exported_with(x, use, std::move(consumers), nullptr);
     }
     const std::optional<array> seen = view_on(x, *as);
     if (!seen) {
@@ -201,7 +203,7 @@ dlpack_tensor to_dlpack(const array& x, std::vector<std::shared_ptr<package>> co
                          std::to_string(static_cast<std::int32_t>(as->type)) + ", " + std::to_string(as->id) +
                          "): copy it there first");
     }
-    dlpack_tensor made = exported_with(*seen, std::move(consumers), nullptr);
+    dlpack_tensor made = exported_with(*seen, use, std::move(consumers), nullptr);
     made->what.on = *as;
     if (as->type == dlpack::device_type::cuda_host) {
         memory::lend_out(x.buffer());  // the consumer may be at work on a CUDA device
@@ -209,15 +211,15 @@ dlpack_tensor to_dlpack(const array& x, std::vector<std::shared_ptr<package>> co
     return made;
 }
 
-dlpack_tensor to_dlpack(const array& x, const stream& to, std::shared_ptr<package> its,
-                        std::vector<std::shared_ptr<package>> others, const std::optional<dlpack::device>& as,
-                        source_location where) {
-    // Shared first: what another thread enqueues meanwhile either is found by `hand_over`, or finds the consumer. With the others only
+dlpack_tensor to_dlpack(weir::detail::passkey key, const stream& to, const array& x, package_use use,
+                        std::shared_ptr<package> its, std::vector<std::shared_ptr<package>> others,
+                        const std::optional<dlpack::device>& as, source_location where) {
+    // Shared first: what another thread enqueues meanwhile either is found by `enter`, or finds the consumer. With the others only
     // then, since `to` need not wait for what they do.
-    dlpack_tensor made = to_dlpack(x, {std::move(its)}, as);
+    dlpack_tensor made = to_dlpack(key, x, use, {std::move(its)}, as);
     auto* const tensor = static_cast<exported*>(made->context);
     try {
-        hand_over(x, to, tensor->is_writable(), where);
+        enter(x, to, tensor->is_writable(), order_asked_by::program, where);
         tensor->share_with(std::move(others));
     } catch (...) {
         // No consumer ever had it, so that nothing is left for the reaper to do later.

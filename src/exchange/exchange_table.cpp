@@ -109,16 +109,16 @@ const dlpack::exchange_table* readable_table(const dlpack::exchange_table_header
     return nullptr;
 }
 
-dlpack_tensor to_dlpack(const array& x, const stream& on, std::vector<std::shared_ptr<package>> others,
-                        source_location where) {
+dlpack_tensor to_dlpack(weir::detail::passkey key, const stream& on, const array& x, package_use use,
+                        std::vector<std::shared_ptr<package>> others, source_location where) {
     if (!x.buffer()) {
-        return to_dlpack(x, std::move(others));
+        return to_dlpack(key, x, use, std::move(others), std::nullopt);
     }
-    const bool writes = x.has_own_elements() && !is_read_only(x.buffer());
+    const bool writes = use == package_use::writes && x.has_own_elements() && !is_read_only(x.buffer());
     auto made = std::make_shared<worked_on>(x, writes);
     made->hand_to(on, where);
     handed().add(made);
-    return exported_with(x, std::move(others), std::move(made));
+    return exported_with(x, use, std::move(others), std::move(made));
 }
 
 void announce_work_stream(const stream& on, source_location where) {

@@ -123,7 +123,7 @@ TEST_P(E1, TheOperandMayBeChangedAtOnceAfterExecute) {
     here.synchronize();
     fft_plan f(a, elsewhere());
     f.plan(there);
-    array y = f.execute(fft_direction::forward, there);
+    array y = f.execute(there, fft_direction::forward);
     scribble();
     EXPECT_EQ(values_of<complex>(y), spectrum);
 }
@@ -194,7 +194,7 @@ TEST_P(E1, NothingIsKeptThere) {
     const std::size_t held = memory::stats(computing).live;
     fft_plan f(a, elsewhere());
     f.plan(there);
-    static_cast<void>(f.execute(fft_direction::forward, there));
+    static_cast<void>(f.execute(there, fft_direction::forward));
     static_cast<void>(fft::fft(there, a, elsewhere()));
     EXPECT_EQ(memory::stats(computing).live, held);
 }
@@ -239,8 +239,8 @@ WEIR_CONFORMANCE_F(E5, TheHostWaitsAsOftenAsTheBlockingModeSays) {
             << "nothing to wait for";
         fft_plan f(a, how);
         EXPECT_EQ(waits_of([&] { f.plan(on); }), 0);
-        EXPECT_EQ(waits_of([&] { static_cast<void>(f.execute(fft_direction::forward, on)); }), m.waits);
-        EXPECT_EQ(waits_of([&] { f.execute(fft_direction::inverse, on, out); }), m.waits);
+        EXPECT_EQ(waits_of([&] { static_cast<void>(f.execute(on, fft_direction::forward)); }), m.waits);
+        EXPECT_EQ(waits_of([&] { f.execute(on, fft_direction::inverse, out); }), m.waits);
         EXPECT_EQ(waits_of([&] {
                       f.reset_operand(out);
                       f.release_operand();
@@ -304,7 +304,7 @@ void expect_streams_to_be_refused(const device& other) {
                           HasSubstr("pass a stream of cpu, or " + name + " as execution")));
     }
     f.plan(host);
-    EXPECT_THAT(argument_error_of([&] { static_cast<void>(f.execute(fft_direction::forward, far)); }),
+    EXPECT_THAT(argument_error_of([&] { static_cast<void>(f.execute(far, fft_direction::forward)); }),
                 HasSubstr("pass a stream of cpu"));
     fft::options elsewhere;
     elsewhere.execution = other;

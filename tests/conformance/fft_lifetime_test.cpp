@@ -90,7 +90,7 @@ WEIR_CONFORMANCE(E3Lifetime, AnOperandOwnedByThePlanAloneIsReleased) {
             fft_plan f = make_plan();
             f.plan(allocating);
             allocating.synchronize();
-            f.execute(fft_direction::forward, executing, result);
+            f.execute(executing, fft_direction::forward, result);
             before_dropping();
             f.release_operand();
             f.free();

@@ -118,14 +118,14 @@ WEIR_CONFORMANCE(E3, StatefulExecutedOnOneStreamResetAndExecutedOnAnother) {
             run.hold(run.s1);
             fft_plan f(a, {.norm = fft_norm::forward});
             f.plan(run.s1);
-            f.execute(fft_direction::forward, on(run.s1).label("first"), spectrum);  // 8, 0, 0, ...
+            f.execute(on(run.s1).label("first"), fft_direction::forward, spectrum);  // 8, 0, 0, ...
             run.by_hand(run.s2, run.s1);
             // The new operand: every element is the first element of the spectrum.
             parallel_for(
                 on(run.s2).label("make"), n, [](std::size_t i, auto from, auto to) { to[i] = from[0] * double{n}; },
                 in(spectrum.view<complex>()), out(c.view<complex>()));
             f.reset_operand(c);
-            f.execute(fft_direction::forward, on(run.s2).label("second"), result);
+            f.execute(on(run.s2).label("second"), fft_direction::forward, result);
             f.free();
             run.finish();
             return values_of<complex>(result);
@@ -168,7 +168,7 @@ WEIR_CONFORMANCE(E4, AnEarlierChangeOnTheSameStreamIsSeenALaterOneIsNot) {
         fft_plan f(a);
         f.plan(s);
         add(s, a, 1.0);
-        f.execute(fft_direction::forward, s, result);
+        f.execute(s, fft_direction::forward, result);
         add(s, a, 10.0);
         held.open();
         s.synchronize();
@@ -185,7 +185,7 @@ numbers change_transform_change(scenario_run& run, stream scenario_run::*late) {
     run.hold(run.*late);
     add(on(run.s1).label("before"), a, 1.0);
     run.by_hand(run.s2, run.s1);
-    f.execute(fft_direction::forward, run.s2, result);
+    f.execute(run.s2, fft_direction::forward, result);
     run.by_hand(run.s1, run.s2);
     add(on(run.s1).label("after"), a, 10.0);
     run.finish();
@@ -219,8 +219,8 @@ WEIR_CONFORMANCE(P3, ExecutionsOfOnePlanShareItsWorkspace) {
         const stream s1(here());
         const stream s2(here());
         fft_plan f = with_workspace(settled(here(), 1.0), s1);
-        array first = f.execute(fft_direction::inverse, s1);
-        array second = f.execute(fft_direction::inverse, s2);
+        array first = f.execute(s1, fft_direction::inverse);
+        array second = f.execute(s2, fft_direction::inverse);
         here().synchronize();
         EXPECT_EQ(values_of<double>(first), values_of<double>(second));
         EXPECT_TRUE(check.report().empty()) << "the program does not see the workspace\n" << check.report().to_string();
@@ -239,8 +239,8 @@ WEIR_CONFORMANCE(O5, AWorkspaceIsOrderedInEveryMode) {
         here().synchronize();
         testing::gate held;
         held.hold(s1);
-        f.execute(fft_direction::inverse, s1, own_first);
-        const completion second = f.execute(fft_direction::inverse, s2, own_second);
+        f.execute(s1, fft_direction::inverse, own_first);
+        const completion second = f.execute(s2, fft_direction::inverse, own_second);
         // Control: without the workspace nothing delays s2.
         fill(stream(here()), other, 1.0).synchronize();
         EXPECT_FALSE(second.done()) << "it would use the workspace beside the execution on s1";

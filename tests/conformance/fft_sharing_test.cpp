@@ -58,7 +58,7 @@ TEST(P2, TheCallBlocksForAnOperandOfALibraryWithoutQueues) {
     fft_plan f(x);
     f.plan(s);
     for (const bool by_plan : {false, true}) {
-        array y = by_plan ? f.execute(fft_direction::forward, s) : fft::rfft(s, x);
+        array y = by_plan ? f.execute(s, fft_direction::forward) : fft::rfft(s, x);
         memory.assign(n, 5);  // y = fft(x); x += 4
         EXPECT_EQ(test::values_of<complex>(y), transform_of(1));
         memory.assign(n, 1);

@@ -272,9 +272,9 @@ const step steps[] = {
          fill(w.a, w.c, 2);
          fft_plan plan(w.c);
          plan.plan(w.a);
-         array spectrum = plan.execute(fft_direction::forward, w.b);
+         array spectrum = plan.execute(w.b, fft_direction::forward);
          plan.reset_operand(spectrum);
-         array back = plan.execute(fft_direction::inverse, w.a);
+         array back = plan.execute(w.a, fft_direction::inverse);
          plan.release_operand();
          expect(std::abs(back.read<std::complex<double>>()[0] - 2.0) < 1e-12, "a transform");
          plan.free();

@@ -143,12 +143,15 @@ WEIR_CONFORMANCE(A9, AnArrayExportedTwiceIsOrderedWithBothConsumers) {
 }
 
 WEIR_CONFORMANCE_F(LiveExport, A10_AnImmutableExportIsOrderedWithWhatWeirWritesAndCostsReadersNothing) {
-    for (const auto mode : {ordering_mode::automatic, ordering_mode::manual}) {
+    for (const auto& [mode, by_const] :
+         {std::pair(ordering_mode::automatic, false), std::pair(ordering_mode::automatic, true),
+          std::pair(ordering_mode::manual, false), std::pair(ordering_mode::manual, true)}) {
         const ordering_scope scope(mode);
         array x = ours(1, here);
         array theirs = ours(0, here);
         array result = ours(0, here);
-        const live_export shared(x, library, package_use::reads);
+        const live_export shared = by_const ? live_export(std::as_const(x), library)  // what a const array says
+                                            : live_export(x, library, package_use::reads);
         const auto latch = make_latch();
         library->current()->hold(latch);
         library->copy(elements(theirs), elements(x), 0);
@@ -185,7 +188,7 @@ WEIR_CONFORMANCE_F(LiveExport, O5_AStreamThatAnArrayIsHandedToWaitsAlsoWhereTheP
         add(s, x, 1);
         const trace_scope heard;
         if (is_handed_over) {
-            exchange::hand_over(x, consumer, false);
+            exchange::hand_over(consumer, x);
         }
         const completion next = fill(consumer, other, 5);
         EXPECT_EQ(heard.summary().waits_issued, is_handed_over ? 1U : 0U);
@@ -198,6 +201,31 @@ WEIR_CONFORMANCE_F(LiveExport, O5_AStreamThatAnArrayIsHandedToWaitsAlsoWhereTheP
         s.synchronize();
         EXPECT_EQ(values(x), all(2));
     }
+}
+
+WEIR_CONFORMANCE_F(LiveExport, X2_AStreamThatIsToReadWaitsForNoReader) {
+    const ordering_scope manual(ordering_mode::manual);
+    array x = ours(1, here);
+    array result = ours(0, here);
+    array other = ours(0, here);
+    const stream reads(here);
+    const stream writes(here);
+    testing::gate gate;
+    gate.hold(s);
+    times_ten(s, result, x);
+    const trace_scope heard;
+    exchange::hand_over(reads, x);
+    EXPECT_EQ(heard.summary().waits_issued, 0U);
+    exchange::hand_over(writes, x, package_use::writes);
+    EXPECT_NE(heard.summary().waits_issued, 0U);
+    const completion next = fill(writes, other, 5);
+    EXPECT_FALSE(next.done());
+    gate.open();
+    for (const stream& each : {s, reads, writes}) {
+        each.synchronize();
+    }
+    EXPECT_EQ(values(result), all(10));
+    EXPECT_EQ(values(other), all(5));
 }
 
 WEIR_CONFORMANCE_F(LiveExport, X7_OnlyTheSharedPartIsOrdered) {

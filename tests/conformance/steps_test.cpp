@@ -90,7 +90,7 @@ outcome by_fft_into(const on& where, const array& source, array& target, const p
 outcome by_plan(const on& where, const array& source, array& /*target*/, const places& at) {
     fft_plan plan(source, {.execution = at.of_stream});
     plan.plan(where);
-    array made = plan.execute(fft_direction::forward, where);
+    array made = plan.execute(where, fft_direction::forward);
     return {made, where.stream().record().recorded()};
 }
 

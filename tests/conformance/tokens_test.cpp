@@ -313,7 +313,7 @@ WEIR_CONFORMANCE(K5, ABorrowOrdersTheWorkOfOthersByATokenAlone) {
     enter(a, log, "before", inout(queue));
     completion last;
     {
-        exchange::borrow scope(theirs, {}, {}, {{}, {queue}});
+        exchange::borrow scope(theirs, {.tokens = {.writes = {queue}}});
         host_task(theirs, [&log] { log.note("theirs"); });  // stands for work that declares nothing
         last = enter(b, log, "after", in(queue));           // enqueued before the scope ends
     }

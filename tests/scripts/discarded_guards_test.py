@@ -28,6 +28,8 @@ GUARDS = [
     "weir::wait_log{[](const std::string&) {}};",
     "weir::live_export{b, with};",
     "weir::live_export{a, with};",
+    "weir::exchange::borrow{s, weir::exchange::borrowed{}};",
+    "weir::exchange::pin{b};",
 ]
 SOURCE = """#include <weir/weir.hpp>
 void f(const weir::stream& s, const weir::buffer& b, const weir::array& a, std::shared_ptr<weir::package> with) {

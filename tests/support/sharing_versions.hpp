@@ -60,17 +60,19 @@ public:
     /// Work of the library on memory that Weir has as these arrays, in the library's current queue. A program that is to be checked declares
     /// it, by a borrow: check sees nothing else of what a library does.
     template <class Work>
-    void by_library(std::vector<array> reads, std::vector<array> writes, source_location where, Work&& work) {
+    void by_library(std::vector<array> reads, std::vector<exchange::written_array> writes, source_location where,
+                    Work&& work) {
         by_library(library, std::move(reads), std::move(writes), where, work);
     }
     template <class Work>
-    void by_library(const std::shared_ptr<producer>& one, std::vector<array> reads, std::vector<array> writes,
-                    source_location where, Work&& work) {
+    void by_library(const std::shared_ptr<producer>& one, std::vector<array> reads,
+                    std::vector<exchange::written_array> writes, source_location where, Work&& work) {
         if (!declares_) {
             work();
             return;
         }
-        exchange::borrow declared(stream::adopt(*one->current()), std::move(reads), std::move(writes), {}, where);
+        exchange::borrow declared(stream::adopt(*one->current()),
+                                  {.reads = std::move(reads), .writes = std::move(writes)}, where);
         work();
         declared.end(where);
     }

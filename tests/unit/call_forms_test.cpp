@@ -34,14 +34,14 @@ static_assert(requires(const stream& s, const array& a) {
     fft::irfftn(on(s), a, {});
     fft::rfftn(on(s), a, {.norm = fft_norm::ortho});
 });
-static_assert(requires(fft_plan & plan, const stream& s) { plan.execute(fft_direction::forward, s, {}); });
+static_assert(requires(fft_plan & plan, const stream& s) { plan.execute(s, fft_direction::forward, {}); });
 // An array for the result has a name or is a temporary one.
 static_assert(requires(const stream& s, array& a, array& out, fft_plan& plan) {
     fft::fft(s, a, out);
     fft::fft(s, a, a, {});
     fft::irfftn(s, a, array(a), {.n = 4});
-    plan.execute(fft_direction::forward, s, out);
-    plan.execute(fft_direction::forward, s, a, {});
+    plan.execute(s, fft_direction::forward, out);
+    plan.execute(s, fft_direction::forward, a, {});
 });
 
 // An overload that writes takes an array that is not const, or a temporary one. `X` is a reference type.
@@ -72,7 +72,7 @@ concept is_written_by_fft = requires(const stream& s, const array& a, X x) {
 };
 template <class X>
 concept is_written_by_a_plan = requires(const stream& s, fft_plan& plan, X x) {
-    plan.execute(fft_direction::forward, s, static_cast<X>(x));
+    plan.execute(s, fft_direction::forward, static_cast<X>(x));
 };
 template <class X>
 concept is_written_by_the_host = requires(X x) {
@@ -276,7 +276,7 @@ TEST(CallForms, OptionsByBracesGiveTheResultOfNone) {
     EXPECT_EQ(values_of<complex>(fft::fft(s, a, {})), (std::vector<complex>{4, 0, 0, 0}));
     fft_plan plan(a);
     plan.plan(s);
-    EXPECT_EQ(values_of<complex>(plan.execute(fft_direction::forward, s, {})), (std::vector<complex>{4, 0, 0, 0}));
+    EXPECT_EQ(values_of<complex>(plan.execute(s, fft_direction::forward, {})), (std::vector<complex>{4, 0, 0, 0}));
 }
 
 }  // namespace

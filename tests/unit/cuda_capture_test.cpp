@@ -56,7 +56,7 @@ void transforms() {
     array a = full(fresh_number(), 1, dtype::complex128, s);
     fft_plan plan(a);
     plan.plan(s);
-    array result = plan.execute(fft_direction::forward, s);
+    array result = plan.execute(s, fft_direction::forward);
     EXPECT_NEAR(values_of<std::complex<double>>(result).front().real(), static_cast<double>(a.size()), 1e-9);
 }
 

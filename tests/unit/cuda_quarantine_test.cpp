@@ -698,7 +698,7 @@ TEST_F(L5Cuda, ANewOwnerSharesNothingWithPackagesOfTheFormerOne) {
     const stream theirs(cuda());
     array x = make(s_, 1);
     s_.synchronize();
-    exchange::share_for_good(x, {std::make_shared<exchange::stream_package>(theirs)}, true);
+    exchange::share_for_good(detail::key, x, {std::make_shared<exchange::stream_package>(theirs)}, package_use::writes);
     {
         testing::gate held;
         held.hold(s_);

@@ -118,8 +118,8 @@ inline bool transforms() {
     array x = full(8, 1, dtype::complex128, a);
     fft_plan plan(x);
     plan.plan(a);
-    array result = plan.execute(fft_direction::forward, a);
-    array back = plan.execute(fft_direction::inverse, a);
+    array result = plan.execute(a, fft_direction::forward);
+    array back = plan.execute(a, fft_direction::inverse);
     const std::complex<double> first = values_of<std::complex<double>>(result).front();
     static_cast<void>(values_of<std::complex<double>>(back));
     return std::abs(first - 8.0) < 1e-9;

@@ -244,6 +244,18 @@ TEST(Dlpack, X1WhatIsReadOnlyIsReadAndNeverWrittenInEitherOrdering) {
     EXPECT_EQ(to_dlpack(x)->flags & dlpack::read_only, dlpack::read_only);
 }
 
+TEST(Dlpack, X1AConstArrayGoesOutReadOnly) {
+    const array x = zeros({4}, dtype::float32, stream(cpu_inline()));
+    array same = x;
+    EXPECT_EQ(to_dlpack(same)->flags & dlpack::read_only, 0U) << "control";
+    EXPECT_EQ(to_dlpack(array(x))->flags & dlpack::read_only, 0U) << "a temporary array";
+    const dlpack_tensor out = to_dlpack(x);
+    EXPECT_EQ(out->flags & dlpack::read_only, dlpack::read_only);
+    EXPECT_TRUE(exported_array(*to_dlpack(same))) << "control";
+    EXPECT_FALSE(exported_array(*out)) << "the array itself could be written";
+    EXPECT_THROW(static_cast<void>(without_version(to_dlpack(x))), exchange_error);
+}
+
 TEST(Dlpack, X7WhileAConsumerWithoutQueuesHasTheMemoryACallThatWritesReturnsWhenItIsOver) {
     const stream on;
     array x = zeros({4}, dtype::float32, on);

@@ -27,12 +27,14 @@ static_assert(is_also<device_error, std::runtime_error>);
 static_assert(is_also<missing_library, std::runtime_error>);
 static_assert(is_also<file_error, std::runtime_error>);
 static_assert(is_also<race_error, std::runtime_error>);
+static_assert(is_also<exchange_error, std::runtime_error>);
+static_assert(is_also<copy_error, std::runtime_error> && std::derived_from<copy_error, exchange_error>);
 
 template <class... Errors>
 constexpr bool copy_without_throwing = ((std::is_nothrow_copy_constructible_v<Errors> &&
                                          std::is_nothrow_copy_assignable_v<Errors>)&&...);
 static_assert(copy_without_throwing<argument_error, argument_type_error, out_of_memory, state_error, operation_error,
-                                    device_error, missing_library, file_error, race_error>);
+                                    device_error, missing_library, file_error, race_error, exchange_error, copy_error>);
 
 template <class Caught>
 std::string caught_as(void (*make)()) {
@@ -66,6 +68,16 @@ TEST(X10Errors, AnArgumentErrorIsAnInvalidArgument) {
     EXPECT_EQ(caught_as<std::invalid_argument>(ask), message);
     EXPECT_EQ(caught_as<std::logic_error>(ask), message);
     EXPECT_EQ(caught_as<std::exception>(ask), message);
+}
+
+TEST(X10Errors, ACopyThatIsNeededIsAnExchangeError) {
+    const auto ask = [] { static_cast<void>(zeros(1).view_on(sim(0))); };
+    const std::string message = caught_as<error>(ask);
+    EXPECT_NE(message.find("sim:0"), std::string::npos) << message;
+    EXPECT_EQ(caught_as<copy_error>(ask), message);
+    EXPECT_EQ(caught_as<exchange_error>(ask), message);
+    EXPECT_EQ(caught_as<std::runtime_error>(ask), message);
+    EXPECT_EQ(caught_as<argument_error>(ask), "something else");
 }
 
 TEST(X10Errors, CopiesShareTheirTexts) {

@@ -81,7 +81,7 @@ TEST_P(WorkStreams, A18TheWorkStreamWaitsForPendingWritesAndTheHostDoesNot) {
     const stream work(on_);
     array x = settled();
     dlpack_tensor out;
-    EXPECT_TRUE(waits_for_write(work, x, [&] { out = to_dlpack(x, work, {}); }));
+    EXPECT_TRUE(waits_for_write(work, x, [&] { out = to_dlpack(work, x, {}); }));
 }
 
 TEST_P(WorkStreams, A18ControlWithoutAWorkStreamNothingWaits) {
@@ -91,10 +91,18 @@ TEST_P(WorkStreams, A18ControlWithoutAWorkStreamNothingWaits) {
     EXPECT_FALSE(waits_for_write(work, x, [&] { out = to_dlpack(x); }));
 }
 
+TEST_P(WorkStreams, A18AConstArrayIsOnlyReadInTheWorkStream) {
+    const stream work(on_);
+    array x = settled();
+    const dlpack_tensor out = to_dlpack(work, std::as_const(x), {});
+    EXPECT_EQ(out->flags & dlpack::read_only, dlpack::read_only);
+    EXPECT_TRUE(write_waits_for(work, x)) << "a reader may be at work there";
+}
+
 TEST_P(WorkStreams, A18LaterOperationsComeAfterTheWorkStreamUntilTheConsumerLetsGo) {
     const stream work(on_);
     array x = settled();
-    dlpack_tensor out = to_dlpack(x, work, {});
+    dlpack_tensor out = to_dlpack(work, x, {});
     EXPECT_TRUE(write_waits_for(work, x));
     out.reset();
     runtime::reaper::wait_until_empty();
@@ -105,7 +113,7 @@ TEST_P(WorkStreams, A18AStreamThatIsNamedLaterIsOrderedAsWell) {
     const stream first(on_);
     const stream second(on_);
     array x = settled();
-    const dlpack_tensor out = to_dlpack(x, first, {});
+    const dlpack_tensor out = to_dlpack(first, x, {});
     EXPECT_FALSE(write_waits_for(second, x)) << "nobody was told of it yet";
     EXPECT_TRUE(waits_for_write(second, x, [&] { announce_work_stream(second); }));
     EXPECT_TRUE(write_waits_for(second, x));
@@ -116,7 +124,7 @@ TEST_P(WorkStreams, A18WhatAConsumerHasGivenBackIsNotOrderedWithStreamsNamedLate
     const stream first(on_);
     const stream second(on_);
     array x = settled();
-    to_dlpack(x, first, {}).reset();
+    to_dlpack(first, x, {}).reset();
     runtime::reaper::wait_until_empty();
     EXPECT_FALSE(waits_for_write(second, x, [&] { announce_work_stream(second); }));
 }
@@ -124,7 +132,7 @@ TEST_P(WorkStreams, A18WhatAConsumerHasGivenBackIsNotOrderedWithStreamsNamedLate
 TEST_P(WorkStreams, X7AnExportThatHasEndedIsNotOrderedAnyMore) {
     const stream work(on_);
     array x = settled();
-    dlpack_tensor out = to_dlpack(x, work, {});
+    dlpack_tensor out = to_dlpack(work, x, {});
     end_exports(x.buffer());
     EXPECT_FALSE(write_waits_for(work, x));
     testing::gate held;
@@ -167,7 +175,7 @@ TEST(ExchangeTable, A18OwnTensorsAreKnownAgain) {
     const stream on;
     array x = full({3}, 1.0F, dtype::float32, on);
     on.synchronize();
-    dlpack_tensor out = to_dlpack(x, on, {});
+    dlpack_tensor out = to_dlpack(on, x, {});
     const std::optional<array> same = exported_array(*out);
     ASSERT_TRUE(same);
     EXPECT_EQ(same->device_data(), x.device_data());

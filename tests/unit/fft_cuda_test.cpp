@@ -122,8 +122,8 @@ TEST_F(FftOnCuda, OnePlanOnTwoStreamsHasAWorkspaceForEach) {
     fft_plan f(a);
     f.plan(s1);
     EXPECT_GE(f.workspace_bytes(), 1000U);
-    array x = f.execute(fft_direction::forward, s1);
-    array y = f.execute(fft_direction::forward, s2);  // after the first: they share the plan's workspace
+    array x = f.execute(s1, fft_direction::forward);
+    array y = f.execute(s2, fft_direction::forward);  // after the first: they share the plan's workspace
     array z = fft::fft(s2, a);                        // has a workspace of its own
     EXPECT_EQ(values_of<complex>(x), values_of<complex>(y));
     EXPECT_EQ(values_of<complex>(x), values_of<complex>(z));
@@ -139,12 +139,12 @@ TEST_F(FftOnCuda, APlanExecutedAgainIsOneCallOfTheLibrary) {
     array out = full(a.size(), 0, dtype::complex128, s1);
     fft_plan f(a);
     f.plan(s1);
-    f.execute(fft_direction::forward, s1, out);
+    f.execute(s1, fft_direction::forward, out);
     const unsigned long long executed = fake_cufft::calls("cufftExecZ2Z");
     const unsigned long long set = settings();
     for (int i = 0; i < 3; ++i) {
         fill(s1, out, 0);
-        f.execute(fft_direction::forward, s1, out);
+        f.execute(s1, fft_direction::forward, out);
         EXPECT_EQ(values_of<complex>(out)[0], sum);
     }
     EXPECT_EQ(fake_cufft::calls("cufftExecZ2Z"), executed + 3);
@@ -162,7 +162,7 @@ TEST_F(FftOnCuda, APlanExecutedAgainElsewhereNoticesIt) {
     f.plan(s1);
     const auto execute = [&](const stream& s, array& into, const fft_execution& how = {}) {
         fill(s, into, 0);
-        f.execute(fft_direction::forward, s, into, how);
+        f.execute(s, fft_direction::forward, into, how);
         return values_of<complex>(into)[0];
     };
     EXPECT_EQ(execute(s1, out), sum);
@@ -177,12 +177,12 @@ TEST_F(FftOnCuda, APlanExecutedAgainElsewhereNoticesIt) {
     EXPECT_EQ(execute(s2, other), 2.0 * sum) << "another workspace";
     EXPECT_GE(f.workspace_bytes(), 1000U);
     f.reset_operand(a);
-    f.execute(fft_direction::inverse, s2, other);
+    f.execute(s2, fft_direction::inverse, other);
     EXPECT_LT(std::abs(values_of<complex>(other)[0] - complex(1)), 1e-12) << "the other way";
     EXPECT_EQ(execute(s2, other), sum);
-    f.execute(fft_direction::forward, s2, a);  // in place
+    f.execute(s2, fft_direction::forward, a);  // in place
     EXPECT_EQ(values_of<complex>(a)[0], sum);
-    f.execute(fft_direction::inverse, s2, a);
+    f.execute(s2, fft_direction::inverse, a);
     EXPECT_LT(std::abs(values_of<complex>(a)[0] - complex(1)), 1e-12);
 }
 
@@ -194,8 +194,8 @@ TEST_F(FftOnCuda, ThePlansWorkspaceOrdersItsExecutions) {
     s1.synchronize();
     testing::gate held;
     held.hold(s1);
-    array x = f.execute(fft_direction::forward, s1);
-    array y = f.execute(fft_direction::forward, s2);
+    array x = f.execute(s1, fft_direction::forward);
+    array y = f.execute(s2, fft_direction::forward);
     const stream s3(cuda());
     array z = fft::fft(s3, a);
     EXPECT_EQ(values_of<complex>(z)[0], complex(static_cast<double>(a.size()))) << "control: its own workspace";
@@ -318,7 +318,7 @@ TEST_F(FftOnCuda, APlanThatIsRefusedIsAnErrorBeforeAnythingIsEnqueued) {
     fake_cufft::fail("cufftMakePlanMany64", 1, 5);
     EXPECT_THAT(message_of<device_error>([&] { f.plan(s1); }),
                 AllOf(HasSubstr("cufftMakePlanMany64 failed (status 5, CUFFT_INTERNAL_ERROR)"), HasSubstr("driver")));
-    EXPECT_THROW(static_cast<void>(f.execute(fft_direction::forward, s1)), state_error) << "it is not planned";
+    EXPECT_THROW(static_cast<void>(f.execute(s1, fft_direction::forward)), state_error) << "it is not planned";
     fake_cufft::fail("cufftCreate", 1, 2);
     fake_cufft::fail("cufftMakePlanMany64", 1, 2);  // of the second try
     EXPECT_THAT(message_of<out_of_memory>([&] { static_cast<void>(fft::fft(s1, a)); }),
@@ -327,7 +327,7 @@ TEST_F(FftOnCuda, APlanThatIsRefusedIsAnErrorBeforeAnythingIsEnqueued) {
     EXPECT_THROW(static_cast<void>(fft::fft(s1, a)), device_error);
     EXPECT_EQ(fake_cufft::plans(), plans) << "nothing is left over";
     f.plan(s1);
-    EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, s1))[0], complex(static_cast<double>(a.size())));
+    EXPECT_EQ(values_of<complex>(f.execute(s1, fft_direction::forward))[0], complex(static_cast<double>(a.size())));
 }
 
 TEST_F(FftOnCuda, L6WhereTheLibraryFindsNoMemoryWeirsIsGivenBackAndItTriesAgain) {
@@ -340,7 +340,7 @@ TEST_F(FftOnCuda, L6WhereTheLibraryFindsNoMemoryWeirsIsGivenBackAndItTriesAgain)
     fake_cufft::fail("cufftMakePlanMany64", 1, 2);
     f.plan(s1);
     EXPECT_LT(memory::stats(cuda()).cached, before);
-    EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, s1))[0], complex(static_cast<double>(a.size())));
+    EXPECT_EQ(values_of<complex>(f.execute(s1, fft_direction::forward))[0], complex(static_cast<double>(a.size())));
 }
 
 TEST_F(FftOnCuda, AnExecutionThatIsRefusedFailsTheOperation) {
@@ -451,11 +451,11 @@ TEST(CufftLibraryDeathTest, AMissingOneIsNamedWithWhatToInstall) {
     array a = zeros(4, dtype::complex128, s);
     fft_plan f(a);
     f.plan(s);
-    if (values_of<complex>(f.execute(fft_direction::forward, s)) != std::vector<complex>(4)) {
+    if (values_of<complex>(f.execute(s, fft_direction::forward)) != std::vector<complex>(4)) {
         std::_Exit(1);
     }
     try {
-        static_cast<void>(f.execute(fft_direction::inverse, s));
+        static_cast<void>(f.execute(s, fft_direction::inverse));
     } catch (const missing_library& thrown) {
         std::fprintf(stderr, "%s", thrown.what());
         std::_Exit(3);

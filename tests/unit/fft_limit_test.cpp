@@ -105,7 +105,7 @@ WEIR_CONFORMANCE_F(FftWorkspace, E7TooLittleIsAnErrorBeforeAnyWork) {
                 AllOf(HasSubstr("80 bytes on " + here().name()), HasSubstr("memory limit is 79 bytes"),
                       HasSubstr("memory_limit")));
     EXPECT_EQ(memory::stats(here()).live, held);
-    EXPECT_THROW(static_cast<void>(f.execute(fft_direction::inverse, on)), state_error) << "it is not planned";
+    EXPECT_THROW(static_cast<void>(f.execute(on, fft_direction::inverse)), state_error) << "it is not planned";
     EXPECT_THROW(static_cast<void>(fft::irfft(on, spectrum, how)), out_of_memory);
 
     how.memory_limit = needed;
@@ -113,7 +113,7 @@ WEIR_CONFORMANCE_F(FftWorkspace, E7TooLittleIsAnErrorBeforeAnyWork) {
     how.memory_limit = "80 B";
     fft_plan g(spectrum, how, fft_kind::complex_to_real);
     g.plan(on);
-    EXPECT_DOUBLE_EQ(test::values_of<double>(g.execute(fft_direction::inverse, on))[0], first);
+    EXPECT_DOUBLE_EQ(test::values_of<double>(g.execute(on, fft_direction::inverse))[0], first);
 }
 
 WEIR_CONFORMANCE_F(FftWorkspace, E7NothingIsNeededWhereNothingIsTaken) {
@@ -139,10 +139,10 @@ WEIR_CONFORMANCE_F(FftWorkspace, E7IsGivenBackEarly) {
     EXPECT_GE(f.workspace_bytes(), needed);
     testing::gate held;
     held.hold(on);
-    array late = f.execute(fft_direction::inverse, on, {.release_workspace = true});
+    array late = f.execute(on, fft_direction::inverse, {.release_workspace = true});
     EXPECT_EQ(f.workspace_bytes(), 0U) << "although the transform has not run";
     const stream other(here());
-    array second = f.execute(fft_direction::inverse, other);
+    array second = f.execute(other, fft_direction::inverse);
     EXPECT_GE(f.workspace_bytes(), needed) << "the next execution takes another";
     EXPECT_FALSE(late.ready());
     held.open();
@@ -186,7 +186,7 @@ WEIR_CONFORMANCE_F(FftWorkspace, E7IsTakenOnTheDeviceThatComputes) {
     fft_plan f(spectrum, how, fft_kind::complex_to_real);
     f.plan(far);
     EXPECT_GT(memory::stats(other).live, held);
-    EXPECT_DOUBLE_EQ(test::values_of<double>(f.execute(fft_direction::inverse, far))[0], first);
+    EXPECT_DOUBLE_EQ(test::values_of<double>(f.execute(far, fft_direction::inverse))[0], first);
     f.free();
     far.synchronize();
     EXPECT_EQ(memory::stats(other).live, held);

@@ -40,15 +40,15 @@ protected:
     const std::vector<complex> transformed_a{3.0, -1.0};
     const std::vector<complex> transformed_b{8.0, 2.0};
 
-    void execute(fft_plan& f) { static_cast<void>(f.execute(fft_direction::forward, on)); }
+    void execute(fft_plan& f) { static_cast<void>(f.execute(on, fft_direction::forward)); }
 };
 
 WEIR_CONFORMANCE_F(FftPlan, ExecutesAsOftenAsWanted) {
     fft_plan f(a);
     f.plan(on);
-    EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, on)), transformed_a);
+    EXPECT_EQ(values_of<complex>(f.execute(on, fft_direction::forward)), transformed_a);
     array out = zeros({2}, dtype::complex128, on);
-    f.execute(fft_direction::inverse, on, out);
+    f.execute(on, fft_direction::inverse, out);
     EXPECT_EQ(values_of<complex>(out), (std::vector<complex>{1.5, -0.5}));
 }
 
@@ -64,7 +64,7 @@ WEIR_CONFORMANCE_F(FftPlan, E6AReleasedOperandIsAnErrorUntilThereIsAnother) {
     f.release_operand();
     EXPECT_THAT(state_error_of([&] { execute(f); }), HasSubstr("call reset_operand"));
     f.reset_operand(b);
-    EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, on)), transformed_b);
+    EXPECT_EQ(values_of<complex>(f.execute(on, fft_direction::forward)), transformed_b);
 }
 
 WEIR_CONFORMANCE_F(FftPlan, E6ReleaseDropsTheReference) {
@@ -81,7 +81,7 @@ WEIR_CONFORMANCE_F(FftPlan, E6ReleaseDropsTheReference) {
 WEIR_CONFORMANCE_F(FftPlan, E6FreeTwiceIsFineAndUseAfterItIsNot) {
     fft_plan f(a);
     f.plan(on);
-    array result = f.execute(fft_direction::forward, on);
+    array result = f.execute(on, fft_direction::forward);
     f.free();
     f.free();
     EXPECT_EQ(values_of<complex>(result), transformed_a) << "what was enqueued is not disturbed";
@@ -96,7 +96,7 @@ WEIR_CONFORMANCE_F(FftPlan, MovesAndLeavesAFreedOne) {
     fft_plan f(a);
     f.plan(on);
     fft_plan g(std::move(f));
-    EXPECT_EQ(values_of<complex>(g.execute(fft_direction::forward, on)), transformed_a);
+    EXPECT_EQ(values_of<complex>(g.execute(on, fft_direction::forward)), transformed_a);
     EXPECT_THAT(state_error_of([&] { execute(f); }), HasSubstr("freed"));  // NOLINT(bugprone-use-after-move): defined
 }
 
@@ -113,14 +113,14 @@ WEIR_CONFORMANCE_F(FftPlan, RealKindsGoOneWay) {
     array x = make_array(on, {4}, std::vector<double>{1, 2, 3, 4});
     fft_plan forward(x);
     forward.plan(on);
-    array spectrum = forward.execute(fft_direction::forward, on);
+    array spectrum = forward.execute(on, fft_direction::forward);
     EXPECT_EQ(values_of<complex>(spectrum), (std::vector<complex>{10.0, {-2, 2}, -2.0}));
-    EXPECT_THROW(static_cast<void>(forward.execute(fft_direction::inverse, on)), argument_error);
+    EXPECT_THROW(static_cast<void>(forward.execute(on, fft_direction::inverse)), argument_error);
 
     fft_plan inverse(spectrum, {}, fft_kind::complex_to_real);
     inverse.plan(on);
-    EXPECT_EQ(values_of<double>(inverse.execute(fft_direction::inverse, on)), (std::vector<double>{1, 2, 3, 4}));
-    EXPECT_THROW(static_cast<void>(inverse.execute(fft_direction::forward, on)), argument_error);
+    EXPECT_EQ(values_of<double>(inverse.execute(on, fft_direction::inverse)), (std::vector<double>{1, 2, 3, 4}));
+    EXPECT_THROW(static_cast<void>(inverse.execute(on, fft_direction::forward)), argument_error);
 }
 
 WEIR_CONFORMANCE_F(FftPlan, KeepsAWorkspaceWhereItNeedsOne) {
@@ -137,10 +137,10 @@ WEIR_CONFORMANCE_F(FftPlan, PlansAreForAllAxesUnlessSomeAreNamed) {
     array x = make_array(on, {2, 2}, std::vector<complex>{1, 2, 3, 4});
     fft_plan all(x);
     all.plan(on);
-    EXPECT_EQ(values_of<complex>(all.execute(fft_direction::forward, on)), (std::vector<complex>{10, -2, -4, 0}));
+    EXPECT_EQ(values_of<complex>(all.execute(on, fft_direction::forward)), (std::vector<complex>{10, -2, -4, 0}));
     fft_plan columns(x, {.axis = 0});
     columns.plan(on);
-    EXPECT_EQ(values_of<complex>(columns.execute(fft_direction::forward, on)), (std::vector<complex>{4, 6, -2, -2}));
+    EXPECT_EQ(values_of<complex>(columns.execute(on, fft_direction::forward)), (std::vector<complex>{4, 6, -2, -2}));
 }
 
 /// Transforms by another provider, or fails where the test asks for it.
@@ -187,7 +187,7 @@ WEIR_CONFORMANCE_F(FftPlan, E6AnExceptionInTheMiddleLeavesThePlanAsItWas) {
         provider.next = faulty_provider::fault::prepare;
         EXPECT_THROW(execute(f), device_error) << "nothing is enqueued";
         provider.next = faulty_provider::fault::none;
-        EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, on)), transformed_a);
+        EXPECT_EQ(values_of<complex>(f.execute(on, fft_direction::forward)), transformed_a);
     }
     EXPECT_EQ(memory::stats(here()).live, held);
 }
@@ -201,12 +201,12 @@ WEIR_CONFORMANCE_F(FftPlan, E6AFailedTransformIsToldWhereItsResultIsRead) {
         fft_plan f(a);
         f.plan(on);
         provider.next = faulty_provider::fault::execute;
-        array broken = f.execute(fft_direction::forward, on);
+        array broken = f.execute(on, fft_direction::forward);
         EXPECT_THROW(values_of<complex>(broken), operation_error);
         const stream other(here());
         EXPECT_THROW(static_cast<void>(fft::fft(other, a, {.blocking = call_blocking::always})), operation_error);
         provider.next = faulty_provider::fault::none;
-        EXPECT_EQ(values_of<complex>(f.execute(fft_direction::forward, on)), transformed_a);
+        EXPECT_EQ(values_of<complex>(f.execute(on, fft_direction::forward)), transformed_a);
     }
     EXPECT_EQ(memory::stats(here()).live, held);
 }
@@ -218,7 +218,7 @@ WEIR_CONFORMANCE_F(FftPlan, E6AnExceptionOfTheProgramsFreesIt) {
         {
             fft_plan f(full({1000}, 1, dtype::complex128, on), {.n = 3000}, fft_kind::complex_to_real);
             f.plan(on);
-            static_cast<void>(f.execute(fft_direction::inverse, on));
+            static_cast<void>(f.execute(on, fft_direction::inverse));
             throw std::runtime_error("of the program");
         },
         std::runtime_error);

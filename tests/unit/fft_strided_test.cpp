@@ -275,10 +275,10 @@ TYPED_TEST(FftStrided, PlansTakeOperandsOfAnyLayout) {
     f.plan(on);
     array other = make_array(on, {3, 2}, std::vector<complex>{6, 5, 4, 3, 2, 1}).t();
     f.reset_operand(other);
-    this->template expect_near<complex>(f.execute(fft_direction::forward, on),
+    this->template expect_near<complex>(f.execute(on, fft_direction::forward),
                                         test::direct_fftn(block_of<complex>(other), {0, 1}, {2, 3}, -1), {2, 3});
     array out = zeros({3, 2}, dtype_of<complex>, on).t();
-    f.execute(fft_direction::forward, on, out);
+    f.execute(on, fft_direction::forward, out);
     this->template expect_near<complex>(out, test::direct_fftn(block_of<complex>(other), {0, 1}, {2, 3}, -1), {2, 3});
 }
 

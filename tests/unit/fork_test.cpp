@@ -122,14 +122,14 @@ TEST_P(Fork, TransformsAndChecksInTheChild) {
     array x = full(8, std::complex<double>(1.0), dtype::complex128, s);
     fft_plan plan(x);
     plan.plan();
-    static_cast<void>(plan.execute(fft_direction::forward, s));
+    static_cast<void>(plan.execute(s, fft_direction::forward));
     s.synchronize();
     const int result = in_child([&] {
         const check_scope scope;
-        array y = plan.execute(fft_direction::forward, s);
+        array y = plan.execute(s, fft_direction::forward);
         fft_plan fresh(y);
         fresh.plan();
-        array z = fresh.execute(fft_direction::inverse, s);
+        array z = fresh.execute(s, fft_direction::inverse);
         int wrong = y.read<std::complex<double>>()[0] == 8.0 ? 0 : 1;
         wrong += z.read<std::complex<double>>()[0] == 1.0 ? 0 : 2;
         wrong += scope.report().empty() ? 0 : 4;

@@ -72,7 +72,7 @@ TEST(P1Fft, EmptyBracesAreTheOptions) {
     EXPECT_EQ(first(out), 8.0);
     fft_plan plan(a, {});
     plan.plan(s);
-    EXPECT_EQ(first(plan.execute(fft_direction::forward, s, {})), 8.0);
+    EXPECT_EQ(first(plan.execute(s, fft_direction::forward, {})), 8.0);
 }
 
 }  // namespace

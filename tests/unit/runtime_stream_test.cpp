@@ -221,17 +221,17 @@ TEST(S7, TheCurrentStreamIsPerThreadNestsAndIsRestored) {
     const stream inner;
     {
         const use first(outer);
-        EXPECT_EQ(stream_ref(current_stream()), stream_ref(outer));
+        EXPECT_EQ(current_stream(), outer);
         try {
             const use second(inner);
-            EXPECT_EQ(stream_ref(current_stream()), stream_ref(inner));
+            EXPECT_EQ(current_stream(), inner);
             throw std::runtime_error("out");
         } catch (const std::runtime_error&) {
         }
-        EXPECT_EQ(stream_ref(current_stream()), stream_ref(outer));
-        std::thread([&] { EXPECT_EQ(stream_ref(current_stream()), stream_ref(before)); }).join();
+        EXPECT_EQ(current_stream(), outer);
+        std::thread([&] { EXPECT_EQ(current_stream(), before); }).join();
     }
-    EXPECT_EQ(stream_ref(current_stream()), stream_ref(before));
+    EXPECT_EQ(current_stream(), before);
 }
 
 TEST(S7, AScopeThatAThreadTakesUpAgainHoldsForAClosedStreamTooAndIsRestored) {
@@ -240,17 +240,17 @@ TEST(S7, AScopeThatAThreadTakesUpAgainHoldsForAClosedStreamTooAndIsRestored) {
     stream closed;
     closed.close();
     EXPECT_THROW(const use refused(closed), state_error);
-    EXPECT_EQ(stream_ref(current_stream()), stream_ref(before)) << "what is refused changes nothing";
+    EXPECT_EQ(current_stream(), before) << "what is refused changes nothing";
     {
         const use first(outer);
         {
-            const detail::resumed_use second{stream_ref(closed)};
-            EXPECT_EQ(stream_ref(current_stream()), stream_ref(closed));
+            const detail::resumed_use second{closed};
+            EXPECT_EQ(current_stream(), closed);
             EXPECT_THROW(static_cast<void>(current_stream().record()), state_error);
         }
-        EXPECT_EQ(stream_ref(current_stream()), stream_ref(outer));
+        EXPECT_EQ(current_stream(), outer);
     }
-    EXPECT_EQ(stream_ref(current_stream()), stream_ref(before));
+    EXPECT_EQ(current_stream(), before);
 }
 
 TEST(S9, ObjectsPrintWhatTheyAre) {

@@ -131,7 +131,7 @@ reduction_program::reduction_program(std::string_view inputs, std::string_view o
     : text_{parsed_for_reduction([&] { return elements::element_signature(inputs, outputs); }),
             {},
             {},
-            std::string(texts.post),
+            texts.post,
             {},
             {}},
       identity_(texts.identity.number()),
