@@ -45,8 +45,11 @@ WEIR_EXPORT void hand_over(const stream_ref& to, array& x, package_use use,
 /// An array that a borrow writes: made from one that is not const, or from a temporary one.
 class written_array {
 public:
-    template <writable_array X>
-    written_array(X&& x) : array_(std::forward<X>(x)) {}  // NOLINT: implicit; takes arrays alone
+    /// @{
+    /// Stands for the array.
+    written_array(array& x) : array_(x) {}              // NOLINT(google-explicit-constructor)
+    written_array(array&& x) : array_(std::move(x)) {}  // NOLINT(google-explicit-constructor)
+    /// @}
     /// The array.
     [[nodiscard]] array& get(weir::detail::passkey /*key*/) noexcept { return array_; }
 

@@ -12,7 +12,6 @@
 #include "weir/detail/passkey.hpp"
 #include "weir/export.hpp"
 #include "weir/package.hpp"
-#include "weir/sharing.hpp"  // IWYU pragma: keep
 #include "weir/source_location.hpp"
 #include "weir/stream.hpp"
 

@@ -12,7 +12,6 @@
 #include "weir/dlpack.hpp"
 #include "weir/export.hpp"
 #include "weir/package.hpp"
-#include "weir/sharing.hpp"
 #include "weir/source_location.hpp"
 #include "weir/stream.hpp"
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include "weir/device.hpp"
 #include "weir/export.hpp"
@@ -34,5 +35,14 @@ enum class package_use : std::uint8_t {
     reads,   ///< it only reads, as the consumer of an immutable import does: reads by Weir need no order with it
     writes,  ///< it may read and write
 };
+
+namespace detail {
+
+/// What a package may do with an array of this type: only read a const one.
+template <class Array>
+inline constexpr package_use use_of =
+    std::is_const_v<std::remove_reference_t<Array>> ? package_use::reads : package_use::writes;
+
+}  // namespace detail
 
 }  // namespace weir

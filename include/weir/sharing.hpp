@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 #include "weir/access.hpp"
@@ -25,11 +24,6 @@ class token;
 enum class import_access : std::uint8_t { writable, read_only };
 
 namespace detail {
-
-/// What a package may do with an array of this type: only read a const one.
-template <class Array>
-inline constexpr package_use use_of =
-    std::is_const_v<std::remove_reference_t<Array>> ? package_use::reads : package_use::writes;
 
 /// Throws argument_error if `one` is null.
 WEIR_EXPORT void expect_package(const package* one);

@@ -211,6 +211,16 @@ static_assert(std::same_as<decltype(std::declval<on&>().after(completion())), on
 static_assert(std::same_as<decltype(std::declval<on>().after(completion())), on>);
 static_assert(std::same_as<decltype(std::declval<on>().after(std::declval<const event&>())), on>);
 
+// What a temporary object shows outlives it.
+static_assert(std::same_as<decltype(std::declval<array>().shape()), shape>);
+static_assert(std::same_as<decltype(std::declval<array>().strides()), std::vector<std::int64_t>>);
+static_assert(std::same_as<decltype(std::declval<array>().buffer()), buffer>);
+static_assert(std::same_as<decltype(std::declval<shape>().extents()), std::vector<std::int64_t>>);
+static_assert(std::same_as<decltype(std::declval<array_view<float>>().base()), array>);
+static_assert(std::same_as<decltype(std::declval<strided_view<float, 1>>().base()), array>);
+static_assert(std::same_as<decltype(std::declval<report>().races()), std::vector<race>>);
+static_assert(std::same_as<decltype(std::declval<report>().unseen()), std::vector<std::string>>);
+
 // No reference to an element outlives a temporary view.
 static_assert(std::same_as<decltype(std::declval<const array&>().read<float>()[0]), float>);
 

@@ -294,6 +294,7 @@ TEST_F(L5Cuda, L6ARequestWaitsForWhatConsumersReleasedAndTheReaperHasNotHandled)
     EXPECT_TRUE(asks.waits());
     open = true;
     asks.join();
+    runtime::reaper::wait_until_empty();  // its thread looks at `open`, also where the request did not wait for it
 }
 
 TEST_F(L5Cuda, L6WhatLeavesQuarantineJustThenIsNotMissing) {
