@@ -72,8 +72,8 @@ struct borrowed {
 
 /// From its construction to its end, other libraries use arrays, and what tokens stand for, in the stream `on` (rule X6). The constructor
 /// makes the stream wait for what their work must come after. What Weir enqueues elsewhere on them, meanwhile and later, comes after what is
-/// in the stream by then; so does, from the end on, what packages that share the memory put into their current streams. Does not block. If
-/// the stream is of a CUDA device, CUDA devices must reach the arrays' memory.
+/// in the stream by then; so does, from the end on, what packages that share the memory put into their current streams, and what enters the
+/// streams of other borrows of it. Does not block. If the stream is of a CUDA device, CUDA devices must reach the arrays' memory.
 ///
 /// \code
 /// weir::exchange::borrow scope(s, {.reads = {x}, .writes = {y}});
@@ -91,6 +91,13 @@ public:
     /// Ends the borrow: later uses come after what other libraries have put into the stream up to now. Idempotent. Throws what the stream
     /// throws.
     void end(source_location where = source_location::current());
+
+    /// @{
+    /// The same, in two steps: whether what packages do later has to be ordered after the borrow, for which an operation is enqueued, and the
+    /// end with or without it.
+    [[nodiscard]] bool hands_back(weir::detail::passkey key) const;
+    void end(weir::detail::passkey key, bool hand_back, source_location where);
+    /// @}
 
     /// Whether to wait for the stream would neither wait nor throw: all that is in it is complete, and nothing has failed. Never blocks.
     [[nodiscard]] bool is_over(weir::detail::passkey /*key*/, source_location where) const;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "borrow_nesting.hpp"
 #include "devices.hpp"
 #include "exchange.hpp"
 #include "interpreter.hpp"
@@ -39,6 +40,7 @@ public:
     }
 
     nb::object enter() {
+        borrow_nesting::expect_may_begin();  // a borrow that is refused may be entered later
         if (began_.exchange(true)) {
             throw state_error("a borrow is entered once: call weir.borrow() again");
         }
@@ -60,9 +62,11 @@ public:
     }
 
     void exit(const source_location& where) {
-        if (!is_inside_.exchange(false)) {
+        if (!is_inside_) {
             throw state_error("this borrow() is not entered: write `with weir.borrow(...) as (view,):`");
         }
+        leave_scope();
+        is_inside_ = false;
         leave(where);
     }
 
@@ -90,7 +94,31 @@ private:
         if (kind() == device_kind::cuda) {
             static constinit module_function switches("weir._borrow", "_made_current");
             packages_ = switches.get()(stream_);
+            nesting_.begin();
         }
+    }
+
+    /// The stream is Weir's current one no more, and the thread is outside. Throws state_error where another scope has to be left first, or
+    /// elsewhere; nothing has changed then.
+    void leave_scope() {
+        const bool nests = nesting_.is_inside();
+        nesting_.end();
+        try {
+            if (!scopes::leave(stream_, scope_kind::stream)) {
+                throw state_error(
+                    "a borrow() ends before a borrow() or a `with stream:` that was entered inside of it, or in "
+                    "another "
+                    "thread or asyncio task than the one that entered it: leave first what was entered last, where it "
+                    "was "
+                    "entered");
+            }
+        } catch (...) {
+            if (nests) {
+                nesting_.begin();
+            }
+            throw;
+        }
+        is_current_ = false;
     }
 
     /// Everything is left, whatever of it fails; the first failure is thrown.
@@ -201,11 +229,12 @@ private:
         return std::nullopt;
     }
 
-    /// Later work comes after the block's. On the CPU this enqueues nothing, so that the GIL need not be given away, unless an observer
+    /// Later work comes after the block's. On the CPU this seldom enqueues anything: the GIL need not be given away then, unless an observer
     /// looks on.
     void end_use(const source_location& where) {
-        if (kind() == device_kind::cpu && !weir::detail::is_observed()) {
-            held_->end(where);
+        const bool keeps_gil = kind() == device_kind::cpu && !weir::detail::is_observed();
+        if (keeps_gil && !held_->hands_back(weir::detail::key)) {
+            held_->end(weir::detail::key, false, where);
         } else {
             released([&] { held_->end(where); });
         }
@@ -239,10 +268,11 @@ private:
     bool are_all_own_ = true;  ///< whether Weir made all arrays
     bool is_current_ = false;
     weir::detail::shared_owner<weir::detail::use_period> period_;  ///< of the views
-    // Both by an exchange: to enter and to leave runs code of packages and gives the GIL away, so that the same borrow may be entered or
-    // left meanwhile, by another thread or by that code.
+    // To enter and to leave runs code of packages and gives the GIL away, so that the same borrow may be entered or left meanwhile, by
+    // another thread or by that code. Of those that enter it one goes on, by an exchange; the thread that entered it leaves it, in one piece.
     std::atomic<bool> began_{false};
     std::atomic<bool> is_inside_{false};
+    borrow_nesting nesting_;
 };
 
 }  // namespace
@@ -269,6 +299,9 @@ void bind_borrowing(nb::module_& m) {
         "given to the block as they are. The views that the block gets, and views made of them, are for use inside of "
         "it: "
         "afterwards each use raises StateError.\n\n"
+        "Borrows nest, and each thread has its own. Leave a borrow where it was entered, in that thread and asyncio "
+        "task, and the innermost first: else StateError. While a task awaits inside a borrow on a CUDA device, other "
+        "tasks of the thread cannot enter one: leave it before the await, and await `stream.record()` afterwards.\n\n"
         ">>> import numpy as np\n>>> x = weir.zeros(3)\n>>> with weir.borrow(x, write=[x]) as (view,):\n"
         "...     np.asarray(view)[:] = 1\n>>> x.tolist()\n[1.0, 1.0, 1.0]\n");
 }

@@ -3,6 +3,7 @@
 
 #include "arrays.hpp"
 #include "asyncio.hpp"
+#include "borrow_nesting.hpp"
 #include "checking.hpp"
 #include "devices.hpp"
 #include "errors.hpp"
@@ -22,6 +23,7 @@ NB_MODULE(_weir, m) {  // NOLINT
     }
     m.attr("__version__") = WEIR_VERSION;
     scopes::initialize();
+    borrow_nesting::initialize();
     bind_errors(m);
     bind_devices(m);
     bind_streams(m);

@@ -16,9 +16,13 @@ from weir import _borrow
 
 
 class Stream:
-    """What stands for a stream of CuPy's: a `with` makes it the current one."""
+    """What stands for a stream of CuPy's: a `with` makes it the current one until its end, and `use` for good.
+
+    The end of a `with` makes the stream current that an outer one has named, or the first one, whatever `use` named.
+    """
 
     current: Stream
+    named: list[Stream]  # the first one, and those of the blocks that are entered
     entered: list[int]  # the handles of all that were made current
 
     def __init__(self, ptr: int) -> None:
@@ -33,12 +37,17 @@ class Stream:
         return (0, self.ptr)
 
     def __enter__(self) -> Stream:
-        self.before, Stream.current = Stream.current, self
+        Stream.current = self
+        Stream.named.append(self)
         Stream.entered.append(self.ptr)
         return self
 
     def __exit__(self, *_: object) -> None:
-        Stream.current = self.before
+        Stream.named.pop()
+        Stream.current = Stream.named[-1]
+
+    def use(self) -> None:
+        Stream.current = self
 
 
 class OfCupy:
@@ -62,6 +71,7 @@ OfCupy.__module__ = "cupy"
 def cupys(driver: CudaDriver, cuda: weir.Device, monkeypatch: pytest.MonkeyPatch) -> int:
     """The stream that what stands for CuPy works on."""
     Stream.current, Stream.entered = Stream(driver.create_stream()), []
+    Stream.named = [Stream.current]
     stands = types.SimpleNamespace(get_current_stream=lambda: Stream.current, Stream=Stream)
     stand_in: Any = types.SimpleNamespace(cuda=stands, ndarray=OfCupy)
     monkeypatch.setitem(sys.modules, "cupy", stand_in)
@@ -142,6 +152,15 @@ def test_a13_the_stream_is_the_packages_current_one_inside_alone(driver: CudaDri
         raise KeyError("in the block")
     assert Stream.current.ptr == cupys
     assert Stream.entered == [s.handle, s.handle]
+
+
+def test_a13_a_stream_that_the_program_uses_for_good_is_current_again(driver: CudaDriver, cupys: int) -> None:
+    x, s, used = arrays(1)[0], weir.Stream("cuda:0"), Stream(driver.create_stream())
+    used.use()
+    with weir.borrow(x, stream=s):
+        assert Stream.current.ptr == s.handle
+    assert Stream.current is used
+    assert used.ptr != cupys
 
 
 def test_x6_a_borrow_is_not_left_while_its_stream_is_made_current(

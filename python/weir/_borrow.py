@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from weir._weir import Array, Stream, asarray
@@ -46,8 +47,15 @@ def _made_current(stream: Stream) -> contextlib.ExitStack:
             stack.enter_context(torch.cuda.stream(_stream_of_torch(stream.handle, stream.device.id)))
         cupy = sys.modules.get("cupy")
         if cupy is not None and hasattr(getattr(cupy, "cuda", None), "Stream"):
+            stack.callback(_use_again, cupy.cuda.get_current_stream, cupy.cuda.get_current_stream())
             stack.enter_context(_stream_of_cupy(cupy, stream))
         return stack.pop_all()
+
+
+def _use_again(current: Callable[[], Any], former: Any) -> None:
+    """Makes the former stream of CuPy's current: the end of CuPy's own `with` forgets one that `use()` had named."""
+    if current() != former:
+        former.use()
 
 
 @explained
@@ -55,7 +63,9 @@ def share(x: Any, /) -> Array:
     """The array as one that any consumer may take, whatever becomes of both sides meanwhile (rule X8).
 
     ``torch.from_dlpack(weir.share(cupy_array))``: the producer's memory is kept until the consumer has dropped it and
-    everything is over that was in the device's context then; each side's later work on it comes after the other's.
-    The same as ``weir.asarray``, of what can be shared without a copy: else CopyError.
+    everything is over that was in the device's context then. The consumer's work comes after what the producer's
+    current stream held when the consumer took the array. What the two do with the elements after that is for the
+    program to order, or for ``weir.borrow``. The same as ``weir.asarray``, of what can be shared without a copy: else
+    CopyError.
     """
     return asarray(x, copy=False)

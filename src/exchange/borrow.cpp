@@ -80,6 +80,25 @@ bool may_begin(const stream_ref& to, accesses of) {
     });
 }
 
+/// Whether another stream of the device is lent work that conflicts with these accesses in this one. Work in a stream that was lent goes on
+/// after the calls of packages have returned.
+bool is_lent_elsewhere(accesses of, const stream& on) {
+    return std::any_of(of.begin(), of.end(), [&](const runtime::access_request& one) {
+        const std::lock_guard lock(one.target->mutex);
+        const auto& ties = one.target->packages().all();
+        const auto conflicts = [&](const runtime::package_tie& tie) {
+            auto* const lent = tie.exported ? dynamic_cast<stream_package*>(tie.with.get()) : nullptr;
+            const bool both_read = tie.mode == order::access_mode::read && one.mode == order::access_mode::read;
+            if (lent == nullptr || both_read || !order::overlap(tie.where, one.where)) {
+                return false;
+            }
+            const std::optional<stream> theirs = lent->current_stream(on.device());
+            return theirs && *theirs != on;
+        };
+        return ties.size() > 1 && std::any_of(ties.begin(), ties.end(), conflicts);  // one is this borrow's own
+    });
+}
+
 /// Whether packages share the memory beside the one whose work this is.
 bool is_shared_by_others(accesses of) {
     return std::any_of(of.begin(), of.end(), [](const runtime::access_request& one) {
@@ -188,15 +207,27 @@ borrow::borrow(const stream& on, borrowed what, source_location where) : on_(on)
     enter(on, accesses_, where);
 }
 
-borrow::~borrow() = default;
+borrow::~borrow() {
+    try {
+        end();
+    } catch (...) {  // NOLINT(bugprone-empty-catch): what shares the memory keeps it then
+    }
+}
 
-void borrow::end(source_location where) {
+bool borrow::hands_back(weir::detail::passkey /*key*/) const {
+    // Elsewhere the packages' own work is done when their calls return.
+    return on_.device().kind() == device_kind::cuda ? is_shared_by_others(accesses_)
+                                                    : is_lent_elsewhere(accesses_, on_);
+}
+
+void borrow::end(source_location where) { end(weir::detail::key, hands_back(weir::detail::key), where); }
+
+void borrow::end(weir::detail::passkey /*key*/, bool hand_back, source_location where) {
     if (shared_.empty()) {
         arrays_.clear();
         return;
     }
-    // The packages' next work comes after the block's. Packages without queues are done when their calls return.
-    if (on_.device().kind() == device_kind::cuda && is_shared_by_others(accesses_)) {
+    if (hand_back) {
         mark(on_, accesses_, runtime::package_sides::exit, "hand back", where);
     }
     for (live_export& one : shared_) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/devices.hpp"
@@ -477,6 +478,43 @@ WEIR_CONFORMANCE(O8, EightThreadsAndTheirQueuesShareMemoryWithWeirAndDropItInAny
         one.join();
     }
     EXPECT_EQ(values(common), all(8 * 30 * 6));
+}
+
+/// The stream of a borrow, and that of one inside of it, which is held when that ends.
+struct nested_borrows {
+    nested_borrows(exchange::borrowed around, exchange::borrowed inside) {
+        const exchange::borrow outer_one(outer, std::move(around));
+        {
+            const exchange::borrow inner_one(inner, std::move(inside));
+            held.hold(inner);  // stands for work of another library
+        }
+        after = host_task(outer, [] {});  // declares nothing, as that work does
+    }
+
+    const stream outer{test::here()};
+    const stream inner{test::here()};
+    testing::gate held;
+    completion after;
+};
+
+WEIR_CONFORMANCE(X6, TheStreamOfABorrowComesAfterTheWorkOfOneInsideOfIt) {
+    array x = ours(1);
+    nested_borrows both({.writes = {x}}, {.writes = {x}});
+    EXPECT_FALSE(both.after.done());
+    both.held.open();
+    both.after.synchronize();
+    EXPECT_TRUE(both.inner.record().done());
+}
+
+WEIR_CONFORMANCE(X6, ControlBorrowsThatShareNothingOrOnlyReadDoNotWaitForEachOther) {
+    array x = ours(1);
+    array y = ours(2);
+    nested_borrows apart({.writes = {x}}, {.writes = {y}});
+    apart.after.synchronize();
+    nested_borrows readers({.reads = {x}}, {.reads = {x}});
+    readers.after.synchronize();
+    apart.held.open();
+    readers.held.open();
 }
 
 }  // namespace
