@@ -90,6 +90,7 @@ PUBLIC_HEADERS = {
     "memory.hpp": "memory",
     "memory_resource.hpp": "memory",
     "cuda_memory_resource.hpp": "memory",
+    "detail/giving_back.hpp": "memory",
     "detail/raw_memory.hpp": "memory",
     "pmr.hpp": "memory",
     "poisoning.hpp": "array",

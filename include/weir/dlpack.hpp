@@ -154,10 +154,11 @@ template <array_argument X>
 
 /// The array that a producer passes in, with the same memory; nothing is copied. With `from`, operations are ordered with that package's
 /// current stream at each use, as import_live says (rule X6). Without it, the producer promises to let go of the memory. If the tensor
-/// is read-only, an operation that declares a write to the array throws argument_error; that needs `from`. Does not block. Takes
-/// `tensor`: its deleter is called exactly once, after the last access made through Weir is complete (rule L4), or at once if this
-/// throws. Throws exchange_error: another major version, a device that Weir does not know, an element type without a dtype, invalid
-/// sizes or strides.
+/// is read-only, an operation that declares a write to the array throws argument_error; that needs `from`. Takes `tensor`: its deleter is
+/// called exactly once, after the last access made through Weir is complete (rule L4), or at once if this throws. Does not block, except
+/// for memory of a CUDA device where other libraries' memory in quarantine and the tensor together exceed memory::limit: then blocks
+/// until consumers are done with enough of it, as far as Weir can know (rule L5). Throws exchange_error: another major version, a device that
+/// Weir does not know, an element type without a dtype, invalid sizes or strides; out_of_memory if too much stays in quarantine.
 [[nodiscard]] WEIR_EXPORT array from_dlpack(dlpack_tensor tensor, std::shared_ptr<package> from = nullptr,
                                             source_location where = source_location::current());
 

@@ -9,12 +9,14 @@
 
 namespace weir::memory {
 
-/// Where the bytes of a device's pool are, as the pool rounds them. live + pending + cached + quarantined is what it has from the driver.
+/// Where the bytes of a device's pool are, as the pool rounds them. live + pending + cached, with the pool's part of quarantined, is what it
+/// has from the driver.
 struct statistics {
     std::size_t live = 0;     ///< owned by buffers
     std::size_t pending = 0;  ///< dropped, but operations may still use them
     std::size_t cached = 0;   ///< dropped and complete: free to use, or to give back to the driver
-    /// Dropped, but a library that does not say when it is done may still use them (rule L5): see captures and safe_point.
+    /// Dropped, but a library that does not say when it is done may still use them (rule L5): see captures and safe_point. For a CUDA
+    /// device's own memory this includes memory of other libraries that Weir passed on.
     std::size_t quarantined = 0;
     std::size_t peak = 0;   ///< the most that was live and pending at once, measured when memory was handed out
     std::size_t limit = 0;  ///< the limit for live, pending, cached and quarantined together (rule L6)
@@ -33,7 +35,9 @@ enum class pool_kind : std::uint8_t {
 [[nodiscard]] WEIR_EXPORT statistics stats(device of = cpu(), pool_kind which = pool_kind::own);
 
 /// Limits what the pool may take from the driver: live, pending and cached together (rule L6). At first the limit is the device's memory,
-/// and it is never higher. Memory beyond a lower limit stays until it is dropped and trimmed. Never waits for work of a device.
+/// and it is never higher. Memory beyond a lower limit stays until it is dropped and trimmed. Imports of other libraries' memory count
+/// only while that memory is in quarantine: an import with which such memory would exceed the limit waits for what consumers are done with,
+/// or throws out_of_memory (exchange::from_dlpack). Never waits for work of a device.
 WEIR_EXPORT void limit(device of, std::size_t bytes);
 
 /// Gives cached memory back to the driver, as far as whole chunks are free. Never waits for work of a device.

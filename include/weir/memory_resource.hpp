@@ -68,7 +68,8 @@ protected:
 
     /// Called before `dropped`, in the same way: `memory` is that buffer once more. Operations that are enqueued on it here come after
     /// those that the program enqueued, and before those of the memory's next owner. A copy that outlives the call keeps the memory;
-    /// `dropping` is not called again for it.
+    /// `dropping` is not called again for it. It is not called for memory that goes into quarantine (rule L5): a consumer may use that memory
+    /// on streams that Weir does not know, and nothing that is enqueued here would come after it. `dropped` is called for all memory.
     virtual void dropping(const buffer& /*memory*/) noexcept {}
 
 private:

@@ -17,8 +17,10 @@
 #include "notes.hpp"
 #include "numpy.hpp"
 #include "packages.hpp"
+#include "reference.hpp"
 #include "scopes.hpp"
 #include "weir/buffer.hpp"
+#include "weir/detail/giving_back.hpp"
 #include "weir/detail/passkey.hpp"
 #include "weir/error.hpp"
 #include "weir/explain.hpp"
@@ -77,6 +79,16 @@ bool is_refusal() noexcept {
     }
 }
 
+/// The array that was imported. If it is on a CUDA device, first gives memory back that consumers are done with: so a loop that passes
+/// arrays from package to package has no more of them than are in use.
+array after_giving_back(array made) {
+    if (made.device().kind() == device_kind::cuda && weir::detail::has_released()) {
+        without_gil([] { weir::detail::give_back_released(); });
+        drain();
+    }
+    return made;
+}
+
 /// The same memory by DLPack; by the CUDA Array Interface where the package does not hand over by DLPack.
 array from_producer_or_interface(nb::handle x, bool exclusive, std::optional<bool> copied, calling_line& where) {
     try {
@@ -110,7 +122,7 @@ nb::object from_known(nb::handle x, const array_class& known, bool exclusive, st
         }
     }
     try {
-        return new_object<array>(from_producer_or_interface(x, exclusive, copied, where));
+        return new_object<array>(after_giving_back(from_producer_or_interface(x, exclusive, copied, where)));
     } catch (...) {
         // Before version 2 NumPy's capsules cannot say that memory is read-only.
         if (!known.is_plain_numpy || !is_refusal()) {
@@ -144,10 +156,10 @@ nb::object from_array_of_package(nb::handle x, bool exclusive, std::optional<boo
         return nb::cast(from_arrow_producer(x, copied, where.get()));
     }
     if (has_dlpack(x)) {
-        return nb::cast(from_producer_or_interface(x, exclusive, copied, where));
+        return nb::cast(after_giving_back(from_producer_or_interface(x, exclusive, copied, where)));
     }
     if (has_cuda_array_interface(x)) {
-        return nb::cast(from_interface(x, exclusive, where.get()));
+        return nb::cast(after_giving_back(from_interface(x, exclusive, where.get())));
     }
     return {};
 }

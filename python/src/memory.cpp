@@ -164,8 +164,8 @@ void bind_pool(nb::module_& m) {
         "stats", stats, nb::arg("device").none() = nb::none(),
         nb::sig("def stats(device: Device | str | None = None) -> dict[str, int]"),
         "The bytes of a device's pool: \"live\" (owned by arrays), \"pending\" (dropped, and operations may still use "
-        "them), \"cached\"\n(free), \"quarantined\", the \"peak\" of live and pending, and the \"limit\". "
-        "\"over_waited\": how often, at the limit, "
+        "them), \"cached\"\n(free), \"quarantined\" (dropped, and other libraries may still use them; theirs "
+        "included),\nthe \"peak\" of live and pending, and the \"limit\". \"over_waited\": how often, at the limit, "
         "a stream got memory\nfor which it may have to wait longer than for its former owner's last use.");
     m.def(
         "limit",

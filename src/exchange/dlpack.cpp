@@ -10,6 +10,7 @@
 #include "exchange/enter.hpp"
 #include "exchange/exported.hpp"
 #include "exchange/tensor_layout.hpp"
+#include "memory/device_memory.hpp"
 #include "memory/lent_memory.hpp"
 #include "memory/quarantine.hpp"
 #include "runtime/devices/device_state.hpp"
@@ -274,6 +275,9 @@ array from_dlpack(weir::detail::passkey /*key*/, const dlpack::tensor& what, std
     }
     if (layout.bytes == 0) {
         return {weir::detail::key, layout.type, shape(layout.extents), *on};
+    }
+    if (on->kind() == device_kind::cuda) {
+        memory::expect_room_for_import(on->state(weir::detail::key), layout.bytes);
     }
     buffer memory(weir::detail::key, memory::lend({layout.lowest, 0}, layout.bytes, on->state(weir::detail::key),
                                                   std::move(owner), nullptr, where));

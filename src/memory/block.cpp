@@ -50,7 +50,8 @@ void block::last_owner_gone() noexcept {
         // A thread that is gone may hold the locks, and a driver may be the parent's: a leak is better than a hang (rule L3).
         return;
     }
-    if (notices && !notices->memory_was_shown) {
+    // Work enqueued on memory that is lent out could come before the consumer's: it is on streams that Weir does not know (rule L5).
+    if (notices && !notices->memory_was_shown && !quarantine) {
         // A buffer that owns the block once more. When it ends, this function runs again.
         const buffer again{detail::key, detail::owner<block>(this)};
         drop_notice::show(*notices, again);

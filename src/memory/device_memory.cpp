@@ -17,6 +17,7 @@
 #include "runtime/diagnostics/watchdog.hpp"
 #include "runtime/host/fork.hpp"
 #include "runtime/lifetime/reaper.hpp"
+#include "weir/detail/giving_back.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
@@ -108,11 +109,23 @@ namespace {
 
 bool is_complete(frontiers::point at) { return backend::timeline_table::instance().is_complete(at); }
 
+/// What a consumer has released comes back by way of the reaper, at most twice: the export, and then its memory from quarantine.
+constexpr int most_drains = 3;
+
+/// Waits until the reaper has handled what consumers have released: `drains` times at most. Returns whether it waited.
+bool await_reaper(int& drains) noexcept {
+    if (drains != 0 && runtime::reaper::held() != 0) {
+        --drains;
+        runtime::reaper::drain();
+        return true;
+    }
+    return false;
+}
+
 block& take_slowly(pool& from, std::size_t bytes, runtime::device_state& device, runtime::stream_state& first,
                    const source_location& where) {
     device.driver().look_at_all();
-    // What a consumer has released comes back by way of the reaper, at most twice: the export, and then its memory from quarantine.
-    int drains = 3;
+    int drains = most_drains;
     bool is_given_back = false;           // whether give_back_all was called since the last wait
     std::vector<frontiers::point> gated;  // points of pending memory that are behind a closed gate
     std::string gate;
@@ -127,13 +140,11 @@ block& take_slowly(pool& from, std::size_t bytes, runtime::device_state& device,
                 is_given_back = true;
                 continue;
             }
-            if (quarantined::await_one(from)) {
+            if (quarantined::await_one(from, memory_owner::pool)) {
                 is_given_back = false;
                 continue;
             }
-            if (drains != 0 && runtime::reaper::held() != 0) {
-                --drains;
-                runtime::reaper::drain();
+            if (await_reaper(drains)) {
                 continue;
             }
             const std::string why = from.explain_shortage(bytes) + where_memory_is(device, &from) +
@@ -162,6 +173,23 @@ block& take_slowly(pool& from, std::size_t bytes, runtime::device_state& device,
 }
 
 }  // namespace
+
+void expect_room_for_import(runtime::device_state& device, std::size_t bytes) {
+    pool& counts = pool_of(device);
+    if (counts.has_room_for_others(bytes)) {
+        return;
+    }
+    detail::give_back_released();
+    int drains = most_drains;
+    while (!counts.has_room_for_others(bytes)) {
+        if (quarantined::await_one(counts, memory_owner::other) || await_reaper(drains)) {
+            continue;
+        }
+        if (!counts.has_room_for_others(bytes)) {  // else memory has left quarantine meanwhile
+            throw out_of_memory(counts.explain_refused_import(bytes));
+        }
+    }
+}
 
 namespace {
 

@@ -34,6 +34,12 @@ void expect_alignment(std::size_t alignment);
 /// space.
 [[nodiscard]] std::string where_memory_is(runtime::device_state& device, const pool* but);
 
+/// Makes sure that an import of `bytes` bytes of another library's memory on the device keeps the limit, towards which such memory counts
+/// while it is in quarantine (rule L5). Without any in quarantine each import is within it. Gives back what consumers are done with; then
+/// blocks until enough has left quarantine, as far as its end is recorded. Throws out_of_memory if too much stays there. Owners let go
+/// here: call it under no lock, also not under that of an interpreter.
+void expect_room_for_import(runtime::device_state& device, std::size_t bytes);
+
 /// At least `bytes` bytes (not 0) from `from`, a pool of the device of `on`. Memory comes first that `first`, a stream of any device, can
 /// use without a wait: it uses the memory before `on` does, and usually is `on` itself. Blocks only where pool::take says so, and for
 /// memory that is on its way back to the driver. Throws out_of_memory, device_error, state_error (closed stream), std::bad_alloc.

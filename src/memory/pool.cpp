@@ -18,6 +18,8 @@ constexpr std::size_t first_look = 32;
 
 constexpr std::size_t most_bytes = std::numeric_limits<std::size_t>::max() / 4;
 
+std::string in_bytes(std::size_t count) { return std::to_string(count) + " bytes"; }
+
 void make_ready(block& b, std::size_t bytes) noexcept {
     b.renew(bytes);
     b.set_ordering(std::nullopt);
@@ -113,6 +115,21 @@ void pool::leave_quarantine(block& b) noexcept {
     quarantined_ -= b.capacity;
     ++quarantine_ends_;
     take_back(b);
+}
+
+void pool::enter_quarantine_of_others(std::size_t bytes) noexcept {
+    const std::lock_guard guard(mutex_);
+    quarantined_of_others_ += bytes;
+}
+
+void pool::leave_quarantine_of_others(std::size_t bytes) noexcept {
+    const std::lock_guard guard(mutex_);
+    quarantined_of_others_ -= bytes;
+}
+
+bool pool::has_room_for_others(std::size_t bytes) noexcept {
+    const std::lock_guard guard(mutex_);
+    return quarantined_of_others_ == 0 || quarantined_of_others_ + bytes <= limit();
 }
 
 std::uint64_t pool::quarantine_ends() noexcept {
@@ -425,7 +442,7 @@ statistics pool::stats() noexcept {
     return {.live = live_,
             .pending = pending_,
             .cached = reserved_ - live_ - pending_ - quarantined_,
-            .quarantined = quarantined_,
+            .quarantined = quarantined_ + quarantined_of_others_,
             .peak = peak_,
             .limit = limit(),
             .over_waited = over_waited_};
@@ -438,18 +455,27 @@ void pool::set_limit(std::size_t bytes) noexcept {
 
 std::string pool::explain_shortage(std::size_t bytes) {
     const statistics now = stats();
-    const auto text = [](std::size_t n) { return std::to_string(n) + " bytes"; };
-    return "out of memory on " + std::string(source_->name()) + ": " + text(bytes) + " wanted, while " +
-           text(now.live) + " are live, " + text(now.pending) + " pending, " + text(now.cached) + " cached" +
-           (now.quarantined != 0
-                ? ", " + text(now.quarantined) +
-                      " in quarantine (dropped by libraries that do not say when they are done: call "
-                      "weir::safe_point() "
-                      "where no capture runs, or declare weir::captures(weir::capture_knowledge::none))"
-                : "") +
-           "; the limit is " + text(now.limit) + ", the device has " +
-           (total() == most_bytes ? "an unknown number of bytes" : text(total())) +
+    return "out of memory on " + std::string(source_->name()) + ": " + in_bytes(bytes) + " wanted, while " +
+           in_bytes(now.live) + " are live, " + in_bytes(now.pending) + " pending, " + in_bytes(now.cached) +
+           " cached" +
+           (now.quarantined != 0 ? ", " + in_bytes(now.quarantined) +
+                                       " in quarantine (dropped by libraries that do not say when they are done: call "
+                                       "weir::safe_point() where no capture runs, or declare "
+                                       "weir::captures(weir::capture_knowledge::none))"
+                                 : "") +
+           "; the limit is " + in_bytes(now.limit) + ", the device has " +
+           (total() == most_bytes ? "an unknown number of bytes" : in_bytes(total())) +
            ". Drop arrays that are no longer needed, work in smaller parts, or raise weir::memory::limit.";
+}
+
+std::string pool::explain_refused_import(std::size_t bytes) {
+    const lock held(mutex_);
+    return "out of memory on " + std::string(source_->name()) + ": " + in_bytes(bytes) +
+           " of another library are to be imported, while " + in_bytes(quarantined_of_others_) +
+           " of other libraries are in quarantine, and the limit is " + in_bytes(limit()) +
+           ". Libraries had them that do not say when they are done. If the program captures no CUDA graphs, declare "
+           "weir::captures(weir::capture_knowledge::none); else call weir::safe_point() where no capture runs, "
+           "or raise weir::memory::limit.";
 }
 
 }  // namespace weir::memory

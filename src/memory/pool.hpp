@@ -83,6 +83,13 @@ public:
     void enter_quarantine(block& b) noexcept;
     void leave_quarantine(block& b) noexcept;
     /// @}
+    /// @{
+    /// The same for memory of other owners on the pool's device (rule L5). The pool counts its bytes, and has nothing else to do with it.
+    void enter_quarantine_of_others(std::size_t bytes) noexcept;
+    void leave_quarantine_of_others(std::size_t bytes) noexcept;
+    /// @}
+    /// Whether `bytes` more of other owners' memory fit below the limit, beside what is in quarantine of it. Always if that is nothing.
+    [[nodiscard]] bool has_room_for_others(std::size_t bytes) noexcept;
     /// The number of blocks that have left quarantine. If it is larger than in an answer, there may be memory since.
     [[nodiscard]] std::uint64_t quarantine_ends() noexcept;
 
@@ -97,6 +104,8 @@ public:
 
     /// The message of out_of_memory: how much was requested, and where the memory is.
     [[nodiscard]] std::string explain_shortage(std::size_t bytes);
+    /// The same for an import of `bytes` bytes of another owner's memory, for which there is no room.
+    [[nodiscard]] std::string explain_refused_import(std::size_t bytes);
 
     [[nodiscard]] const order::watermarks& completed() const noexcept { return *completed_; }
     [[nodiscard]] runtime::device_state& device() const noexcept { return *device_; }
@@ -134,6 +143,7 @@ private:
     /// An upper bound: blocks that have become complete are subtracted only when they are checked.
     std::size_t pending_ = 0;
     std::size_t quarantined_ = 0;
+    std::size_t quarantined_of_others_ = 0;
     std::uint64_t quarantine_ends_ = 0;
     std::size_t reserved_ = 0;    ///< had from the driver, or being requested
     std::uint64_t refusals_ = 0;  ///< how often the driver had no memory

@@ -1,23 +1,35 @@
 #include "memory/quarantine.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "backend/backend.hpp"
 #include "backend/timeline.hpp"
 #include "memory/block.hpp"
+#include "memory/device_memory.hpp"
 #include "memory/lent_memory.hpp"
 #include "memory/pool.hpp"
 #include "runtime/devices/device_state.hpp"
 #include "weir/capture.hpp"
+#include "weir/detail/giving_back.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/detail/passkey.hpp"
 
 namespace weir {
+
+namespace {
+
+/// So many objects that wait for their release are left to the thread whose task that is.
+constexpr std::size_t enough_to_look = 2;
+
+}  // namespace
 
 namespace memory {
 
@@ -142,14 +154,19 @@ void take_back(const buffer& what) {
     }
 }
 
-quarantined::quarantined(block& of) : block_(&of), of_(of.lent == nullptr ? of.home : nullptr) {
+quarantined::quarantined(block& of)
+    : block_(&of),
+      of_(of.lent == nullptr ? of.home : &pool_of(of.device())),
+      owner_(of.lent == nullptr ? memory_owner::pool : memory_owner::other) {
     ends_.reserve(usual_contexts);
 }
 
 void quarantined::enter() noexcept {
     dropped_ = drops.fetch_add(1, std::memory_order_seq_cst);
-    if (block_->lent == nullptr) {
-        block_->home->enter_quarantine(*block_);
+    if (owner_ == memory_owner::pool) {
+        of_->enter_quarantine(*block_);
+    } else {
+        of_->enter_quarantine_of_others(block_->capacity);
     }
     runtime::reaper::push(*this);
 }
@@ -218,21 +235,23 @@ void quarantined::release() noexcept {
 void quarantined::leave() noexcept {
     shared_state& all = state();
     const std::unique_ptr<quarantined> self(this);
-    block& of = *block_;
-    if (of.lent != nullptr) {
-        of.lent->give_back();
+    if (owner_ == memory_owner::pool) {
+        of_->leave_quarantine(*block_);
     } else {
-        of.home->leave_quarantine(of);
+        const std::size_t bytes = block_->capacity;
+        block_->lent->give_back();  // which may destroy the block
+        of_->leave_quarantine_of_others(bytes);
     }
     const std::lock_guard lock(all.mutex);
     all.ending.remove(*this);
     all.left.notify_all();
 }
 
-bool quarantined::await_one(const pool& of) {
+bool quarantined::await_one(const pool& of, memory_owner owner) {
     shared_state& all = state();
     std::unique_lock lock(all.mutex);
-    const quarantined* const one = all.ending.find([&](const quarantined& each) { return each.of_ == &of; });
+    const quarantined* const one =
+        all.ending.find([&](const quarantined& each) { return each.of_ == &of && each.owner_ == owner; });
     if (one == nullptr || runtime::reaper::leaked() != 0) {
         return false;
     }
@@ -248,6 +267,23 @@ bool quarantined::await_one(const pool& of) {
         return all.ending.find([&](const quarantined& each) { return each.dropped_ == number; }) == nullptr;
     });
     return true;
+}
+
+void quarantined::look_at_ends() noexcept {
+    std::array<frontiers::point, usual_contexts> ends{};
+    std::size_t count = 0;
+    {
+        shared_state& all = state();
+        const std::lock_guard lock(all.mutex);
+        count = std::min(all.last.points.size(), ends.size());
+        std::copy_n(all.last.points.begin(), count, ends.begin());
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        if (const backend::driver* const of =
+                backend::timeline_table::instance().at(ends[i].timeline).driver_to_poll()) {
+            of->look(ends[i]);
+        }
+    }
 }
 
 void quarantined::release_held(bool may_block) noexcept {
@@ -278,6 +314,17 @@ void quarantined::release_held(bool may_block) noexcept {
 }
 
 }  // namespace memory
+
+bool detail::has_released() noexcept { return runtime::reaper::held() >= enough_to_look; }
+
+void detail::give_back_released() noexcept {
+    if (!has_released()) {
+        return;
+    }
+    runtime::reaper::release_due();  // what consumers have released goes into quarantine
+    memory::quarantined::look_at_ends();
+    runtime::reaper::release_due();  // and what they are done with to its owners
+}
 
 void captures(capture_knowledge known) noexcept {
     memory::captures_of_process.store(known);

@@ -24,6 +24,12 @@ void lend_out(const buffer& what);
 /// The consumer's last use is in the buffer's history now: the quarantine is not needed. Idempotent.
 void take_back(const buffer& what);
 
+/// Whose memory is in quarantine.
+enum class memory_owner : std::uint8_t {
+    pool,   ///< a pool's
+    other,  ///< another library's, or a driver's pool
+};
+
 /// Memory that was lent out, from the drop of its last owner on:
 ///
 ///     last owner gone --> reaper --> may captures run? --no--> an event of each context --complete--> back to its pool or lender
@@ -40,8 +46,12 @@ public:
     /// To be called when the last owner is gone. Neither waits nor fails, on any thread.
     void enter() noexcept;
 
-    /// Blocks until memory of the pool has left quarantine; waits only for memory whose end is recorded. Returns false if there is none.
-    static bool await_one(const pool& of);
+    /// Blocks until memory that the pool counts as quarantined, and that has such an owner, has left quarantine; waits only for memory whose
+    /// end is recorded. Returns false if there is none.
+    static bool await_one(const pool& of, memory_owner owner);
+
+    /// Asks the drivers whether the ends that were recorded last are complete. Neither waits nor fails; under no lock.
+    static void look_at_ends() noexcept;
 
     /// To be called when no capture runs: records an end for all memory that was dropped before. `may_block`: waits for drivers that cannot
     /// record an end at once.
@@ -55,7 +65,8 @@ private:
     void leave() noexcept;
 
     block* block_;
-    const pool* of_;             ///< null: the memory is a lender's. The block may be destroyed before this object
+    pool* of_;                   ///< counts the memory as quarantined: the block's own, or that of the lender's device
+    memory_owner owner_;         ///< the block, if it is a lender's, may be destroyed before this object
     std::uint64_t dropped_ = 0;  ///< number of drops before this one: no other drop has the same
     bool has_end_ = false;
     std::vector<frontiers::point> ends_;

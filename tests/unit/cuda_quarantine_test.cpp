@@ -28,15 +28,19 @@
 #include "support/time_limit.hpp"
 #include "unit/cuda_support.hpp"
 #include "weir/borrow.hpp"
+#include "weir/detail/giving_back.hpp"
 #include "weir/detail/interruption.hpp"
 #include "weir/dlpack.hpp"
+#include "weir/poisoning.hpp"
 #include "weir/testing.hpp"
 
 namespace weir::test {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::IsNan;
 
 namespace gpu = backend::cuda;
 
@@ -76,6 +80,14 @@ protected:
         in_.expect(in_.api().fill8_async(at, 0, x.nbytes(), hidden_), "cuMemsetD8Async");
         x = array();
         return where;
+    }
+    /// The same, where the memory, that of `below`, belongs to another owner. `gone`: whether Weir has let that owner go.
+    void use_and_drop_of_others(const array& below, std::atomic<bool>& gone) {
+        const std::shared_ptr<std::atomic<bool>> owner(&gone, [](std::atomic<bool>* one) { *one = true; });
+        const buffer of_others = buffer::wrap(below.device_data(), below.nbytes(), cuda(), owner);
+        memory::lend_out(of_others);
+        const auto at = reinterpret_cast<gpu::device_pointer>(below.device_data());
+        in_.expect(in_.api().fill8_async(at, 0, below.nbytes(), hidden_), "cuMemsetD8Async");
     }
     [[nodiscard]] array lent() const {
         array x = make(s_, 1);
@@ -124,6 +136,43 @@ TEST_F(L5Cuda, ControlWithoutItMemoryIsUsedAgainAtOnce) {
     const void* const where = use_and_drop(std::move(x));
     EXPECT_EQ(quarantined(), 0U);
     EXPECT_EQ(next_address(), where) << "while the consumer's work has not even begun";
+}
+
+/// What a consumer on a stream that Weir does not know reads, late, of an array of ones that `lend` handed over and that was dropped.
+template <class Lend>
+std::vector<double> read_late(const gpu::device_context& in, gpu::stream_handle consumer, const stream& s, Lend lend) {
+    const memory::use scope(memory::poisoning());
+    array x = make(s, 1);
+    const array seen = make(s, 0);
+    s.synchronize();
+    lend(x.buffer());
+    fake_gate held(consumer);
+    const auto at = reinterpret_cast<gpu::device_pointer>(x.device_data());
+    in.expect(in.api().copy_async(reinterpret_cast<gpu::device_pointer>(seen.device_data()), at, x.nbytes(), consumer),
+              "cuMemcpyDtoDAsync_v2");
+    x = array();
+    runtime::reaper::wait_until_empty();
+    cuda().synchronize();  // if the memory is filled, that is over
+    held.open();
+    EXPECT_EQ(in.api().stream_synchronize(consumer), gpu::success);
+    const auto values = seen.read<double>();
+    return {values.begin(), values.end()};
+}
+
+TEST_F(L5Cuda, L6PoisoningLeavesMemoryAloneThatAConsumerReads) {
+    const std::vector<double> seen = read_late(in_, hidden_, s_, [](const buffer& of) { memory::lend_out(of); });
+    EXPECT_THAT(seen, Each(1.0));
+}
+
+TEST_F(L5Cuda, L6ControlMemoryThatWasNotLentOutIsPoisonedAtOnce) {
+    EXPECT_THAT(read_late(in_, hidden_, s_, [](const buffer& /*of*/) {}), Each(IsNan()));
+    EXPECT_THAT(read_late(in_, hidden_, s_,
+                          [](const buffer& of) {
+                              memory::lend_out(of);
+                              memory::take_back(of);
+                          }),
+                Each(IsNan()))
+        << "the consumer's last use is known, and this one came later";
 }
 
 TEST_F(L5Cuda, WithoutCapturesItComesBackWhenTheContextIsDone) {
@@ -295,6 +344,38 @@ TEST_F(L5Cuda, L6ARequestWaitsForWhatConsumersReleasedAndTheReaperHasNotHandled)
     open = true;
     asks.join();
     runtime::reaper::wait_until_empty();  // its thread looks at `open`, also where the request did not wait for it
+}
+
+TEST_F(L5Cuda, X8AThreadThatPassesMemoryOnGetsBackWhatConsumersAreDoneWith) {
+    captures(capture_knowledge::none);
+    constexpr int tries = 100;
+    int back = 0;
+    for (int i = 0; i < tries; ++i) {
+        array x = lent();
+        array y = lent();
+        x = array();
+        y = array();
+        runtime::reaper::drain();  // the ends are recorded, and complete: nothing runs
+        detail::give_back_released();
+        back += quarantined() == 0 ? 1 : 0;
+        await_end();
+    }
+    EXPECT_GT(back, tries / 2) << "without it the memory comes back when Weir's threads look, up to 10 ms later";
+}
+
+TEST_F(L5Cuda, X8MemoryThatAConsumerUsesStaysWhereAThreadAsksForIt) {
+    captures(capture_knowledge::none);
+    fake_gate held(hidden_);
+    use_and_drop(lent());
+    use_and_drop(lent());
+    await_marks(1);
+    const std::size_t kept = quarantined();
+    detail::give_back_released();
+    EXPECT_EQ(quarantined(), kept);
+    EXPECT_EQ(fake_cuda::calls("cuEventSynchronize") + fake_cuda::calls("cuCtxSynchronize"), 0U)
+        << "and it does not wait";
+    held.open();
+    await_end();
 }
 
 TEST_F(L5Cuda, L6WhatLeavesQuarantineJustThenIsNotMissing) {
@@ -491,26 +572,179 @@ TEST_F(L5Cuda, X8MemoryOfOthersGoesBackToThemAtTheEnd) {
     array below = make(s_, 1);
     s_.synchronize();
     std::atomic<bool> gone{false};
-    struct tell {
-        std::atomic<bool>* to;
-        void operator()(int* one) const {
-            delete one;
-            *to = true;
-        }
-    };
     fake_gate held(hidden_);
-    {
-        const buffer of_others =
-            buffer::wrap(below.device_data(), below.nbytes(), cuda(), std::shared_ptr<int>(new int(1), tell{&gone}));
-        memory::lend_out(of_others);
-        const auto at = reinterpret_cast<gpu::device_pointer>(below.device_data());
-        in_.expect(in_.api().fill8_async(at, 0, below.nbytes(), hidden_), "cuMemsetD8Async");
-    }
+    use_and_drop_of_others(below, gone);
     await_marks(1);
     EXPECT_FALSE(gone);
     held.open();
     settle();
     EXPECT_TRUE(gone);
+}
+
+TEST_F(L5Cuda, X8WhereCapturesMayRunMemoryOfOthersGoesBackToThemAfterASafePoint) {
+    array below = make(s_, 1);
+    s_.synchronize();
+    std::atomic<bool> gone{false};
+    use_and_drop_of_others(below, gone);
+    EXPECT_EQ(in_.api().stream_synchronize(hidden_), gpu::success);
+    settle();
+    EXPECT_FALSE(gone) << "the consumer is done, and Weir may not ask the driver whether it is";
+    EXPECT_EQ(marks(), 0U) << "an event of the context would end a capture";
+    safe_point();
+    settle();
+    EXPECT_TRUE(gone);
+    EXPECT_EQ(marks(), 1U);
+}
+
+/// A tensor of another library, in memory of the driver's. Its consumers' work must be able to complete when it is destroyed.
+class foreign_tensor {
+public:
+    static constexpr std::int64_t bytes = std::int64_t{1} << 20;
+
+    explicit foreign_tensor(const gpu::device_context& in) : in_(in) {
+        gpu::device_pointer address = 0;
+        in_.expect(in_.api().memory_alloc(&address, static_cast<std::size_t>(bytes)), "cuMemAlloc_v2");
+        managed_.context = this;
+        managed_.deleter = [](exchange::dlpack::managed_tensor_versioned* self) {
+            static_cast<foreign_tensor*>(self->context)->deleted.fetch_add(1);
+        };
+        managed_.what.data = reinterpret_cast<void*>(address);
+        managed_.what.on = {exchange::dlpack::device_type::cuda, 0};
+        managed_.what.dimensions = 1;
+        managed_.what.type = {1, 8, 1};
+        managed_.what.shape = &extent_;
+    }
+    ~foreign_tensor() {
+        safe_point();
+        runtime::reaper::wait_until_empty();
+        in_.api().memory_free(reinterpret_cast<gpu::device_pointer>(managed_.what.data));
+    }
+    foreign_tensor(const foreign_tensor&) = delete;
+    foreign_tensor& operator=(const foreign_tensor&) = delete;
+
+    [[nodiscard]] array import() { return exchange::from_dlpack(exchange::dlpack_tensor(&managed_)); }
+
+    std::atomic<int> deleted{0};
+
+private:
+    const gpu::device_context& in_;
+    std::int64_t extent_ = bytes;
+    exchange::dlpack::managed_tensor_versioned managed_;
+};
+
+class L5ForeignMemory : public L5Cuda {
+protected:
+    static constexpr auto tensor_bytes = static_cast<std::size_t>(foreign_tensor::bytes);
+
+    /// Imports the tensor, and passes it on to the consumer, which uses it and drops it.
+    void pass_on(foreign_tensor& of) {
+        array x = of.import();
+        memory::lend_out(x.buffer());
+        use_and_drop(std::move(x));
+        runtime::reaper::drain();
+    }
+    static void limit_to(std::size_t tensors) { memory::limit(cuda(), tensors * tensor_bytes); }
+};
+
+TEST_F(L5ForeignMemory, ItIsCountedWhileItIsInQuarantine) {
+    foreign_tensor a(in_);
+    foreign_tensor b(in_);
+    fake_gate held(hidden_);
+    const memory::statistics before = memory::stats(cuda());
+    pass_on(a);
+    EXPECT_EQ(quarantined(), tensor_bytes);
+    pass_on(b);
+    const memory::statistics now = memory::stats(cuda());
+    EXPECT_EQ(now.quarantined, 2 * tensor_bytes);
+    EXPECT_EQ(now.live + now.pending + now.cached, before.live + before.pending + before.cached)
+        << "it is not the pool's";
+    safe_point();
+    EXPECT_EQ(quarantined(), 2 * tensor_bytes) << "the consumer is at work still";
+    EXPECT_EQ(a.deleted + b.deleted, 0);
+    held.open();
+    settle();
+    EXPECT_EQ(quarantined(), 0U);
+    EXPECT_EQ(a.deleted, 1);
+    EXPECT_EQ(b.deleted, 1);
+}
+
+TEST_F(L5ForeignMemory, ControlMemoryWhoseLastUseIsKnownIsNotCounted) {
+    foreign_tensor a(in_);
+    array x = a.import();
+    memory::lend_out(x.buffer());
+    memory::take_back(x.buffer());
+    x = array();
+    EXPECT_EQ(quarantined(), 0U);
+    settle();
+    EXPECT_EQ(a.deleted, 1);
+}
+
+TEST_F(L5ForeignMemory, L6WhereCapturesMayRunAnImportBeyondTheLimitSaysWhatToDo) {
+    foreign_tensor a(in_);
+    foreign_tensor b(in_);
+    foreign_tensor refused(in_);
+    foreign_tensor later(in_);
+    limit_to(2);
+    pass_on(a);
+    EXPECT_NO_THROW(pass_on(b)) << "control: both are no more than the limit";
+    ASSERT_EQ(quarantined(), 2 * tensor_bytes);
+    EXPECT_THAT(message_of<out_of_memory>([&] { static_cast<void>(refused.import()); }),
+                AllOf(HasSubstr(std::to_string(2 * tensor_bytes) + " bytes of other libraries are in quarantine"),
+                      HasSubstr("declare weir::captures(weir::capture_knowledge::none)"),
+                      HasSubstr("call weir::safe_point()")));
+    EXPECT_EQ(refused.deleted, 1) << "as where any import fails";
+    EXPECT_EQ(marks(), 0U) << "an event of the context would end a capture";
+    EXPECT_EQ(quarantined(), 2 * tensor_bytes);
+    safe_point();
+    EXPECT_NO_THROW(static_cast<void>(later.import()));
+    settle();
+    EXPECT_EQ(a.deleted, 1);
+    EXPECT_EQ(b.deleted, 1);
+    EXPECT_EQ(later.deleted, 1);
+    EXPECT_EQ(refused.deleted, 1);
+}
+
+TEST_F(L5ForeignMemory, L6ControlWithoutQuarantineTheLimitIsNoMatterOfImports) {
+    foreign_tensor a(in_);
+    foreign_tensor b(in_);
+    memory::limit(cuda(), 1);
+    const array x = a.import();
+    EXPECT_NO_THROW(static_cast<void>(b.import()));
+}
+
+TEST_F(L5ForeignMemory, L6WithoutCapturesAnImportWaitsWhereTheLimitAsksForItAlone) {
+    captures(capture_knowledge::none);
+    foreign_tensor a(in_);
+    foreign_tensor b(in_);
+    foreign_tensor c(in_);
+    limit_to(2);
+    fake_gate held(hidden_);
+    pass_on(a);
+    pass_on(b);  // below the limit nothing waits: the gate is closed
+    ASSERT_EQ(quarantined(), 2 * tensor_bytes);
+    array got;
+    beside imports([&] { EXPECT_NO_THROW(got = c.import()); });
+    EXPECT_TRUE(imports.waits());
+    EXPECT_EQ(a.deleted + b.deleted, 0);
+    held.open();
+    imports.join();
+    EXPECT_EQ(got.nbytes(), tensor_bytes);
+    EXPECT_GE(a.deleted + b.deleted, 1);
+}
+
+TEST_F(L5ForeignMemory, L6WithoutCapturesALoopOfImportsGoesOn) {
+    captures(capture_knowledge::none);
+    std::vector<std::unique_ptr<foreign_tensor>> all;
+    limit_to(2);
+    for (int i = 0; i < 16; ++i) {
+        all.push_back(std::make_unique<foreign_tensor>(in_));
+        ASSERT_NO_THROW(pass_on(*all.back()));
+        ASSERT_LE(quarantined(), 2 * tensor_bytes);
+    }
+    settle();
+    for (const auto& each : all) {
+        EXPECT_EQ(each->deleted, 1);
+    }
 }
 
 /// A query that blocks the thread that waits, until the test lets it go on.

@@ -133,7 +133,92 @@ TEST_F(L4Reaper, AReleaseMayRetireMoreAndMayEnqueueWork) {
     enqueued.synchronize();
 }
 
-/// Eight threads retire objects that wait for work of four streams, while that work runs.
+TEST_F(L4Reaper, AThreadThatAsksForItReleasesWhatIsDue) {
+    bool was_here = false;
+    for (int tries = 0; tries < 10'000 && !was_here; ++tries) {  // the reaper's own thread may be first
+        item due;
+        reaper::push(due);
+        reaper::release_due();
+        reaper::wait_until_empty();
+        EXPECT_EQ(due.released, 1);
+        was_here = due.by == std::this_thread::get_id();
+    }
+    EXPECT_TRUE(was_here);
+}
+
+TEST_F(L4Reaper, WhatIsNotDueStaysAndAReleaseReleasesNothingElse) {
+    const stream a;
+    gate closed;
+    closed.hold(a);
+    item held({access(a, [](native_stream) {})});
+    item inner;
+    item outer;
+    bool was_within = false;
+    outer.then = [&] {
+        reaper::push(inner);
+        reaper::release_due();
+        reaper::drain();  // would wait for itself
+        was_within = inner.released != 0;
+    };
+    reaper::push(held);
+    reaper::push(outer);
+    while (inner.released == 0) {
+        reaper::release_due();
+        std::this_thread::yield();
+    }
+    EXPECT_FALSE(was_within) << "releases run one after the other";
+    EXPECT_EQ(held.released, 0);
+    closed.open();
+    reaper::wait_until_empty();
+    EXPECT_EQ(held.released, 1);
+    EXPECT_EQ(held.early, 0);
+}
+
+TEST_F(L4Reaper, WhileOneThreadReleasesNoOtherOneDoes) {
+    std::atomic<bool> may_end{false};
+    item slow;
+    slow.then = [&] {
+        while (!may_end) {
+            std::this_thread::yield();
+        }
+    };
+    reaper::push(slow);
+    while (slow.released == 0) {
+        std::this_thread::yield();
+    }
+    item other;
+    reaper::push(other);
+    reaper::release_due();
+    EXPECT_EQ(other.released, 0);
+    may_end = true;
+    reaper::wait_until_empty();
+    EXPECT_EQ(other.released, 1);
+}
+
+TEST_F(L4Reaper, ADrainWaitsForWhatAnotherThreadReleases) {
+    std::atomic<bool> may_end{false};
+    std::atomic<bool> is_over{false};
+    item slow;
+    slow.then = [&] {
+        while (!may_end) {
+            std::this_thread::yield();
+        }
+        is_over = true;
+    };
+    reaper::push(slow);
+    std::thread releases([] { reaper::release_due(); });  // this thread, or the reaper's
+    while (slow.released == 0) {
+        std::this_thread::yield();
+    }
+    std::thread opens([&] { may_end = true; });
+    reaper::drain();
+    EXPECT_TRUE(is_over);
+    releases.join();
+    opens.join();
+    reaper::wait_until_empty();
+}
+
+/// Eight threads retire objects that wait for work of four streams, while that work runs. Half of them release, too.
 TEST_F(L4Reaper, UnderLoadFromEightThreadsEachGoesOnceAndNoneEarly) {
     constexpr int each = 400;
     const std::vector<stream> streams(4);
@@ -152,6 +237,9 @@ TEST_F(L4Reaper, UnderLoadFromEightThreadsEachGoesOnceAndNoneEarly) {
                     reaper::push(one);
                 } else {
                     reaper::push_when_over(one);
+                }
+                if (id % 2 == 0) {
+                    reaper::release_due();
                 }
             }
         });

@@ -27,13 +27,16 @@ namespace {
 // None of these has a destructor that runs at exit: the reaper's thread may be at work until the very end.
 std::atomic<retired*> newest{nullptr};  ///< the list, last pushed first
 std::atomic<int> asleep{0};             ///< 1 while the thread sleeps; the thread that changes it to 0 wakes it
+/// Whether a thread handles objects of the list. Set before it takes them, so that a thread which finds the list empty, and then this
+/// false, knows that they are handled.
+std::atomic<bool> serving{false};
 std::atomic<int> held_count{0};
 std::atomic<bool> ended{false};
 std::atomic<bool> started{false};
 std::atomic<bool> was_started{false};  ///< in this process or one that it was forked from
 detail::mutex starting;                // serializes start_thread
-thread_local bool on_reaper_thread = false;
-/// Objects served after `end`; reachable from here, so that a leak checker does not report them.
+thread_local bool is_serving = false;  ///< whether the calling thread is within `serve_list`
+/// Objects served after `end`; reachable from here, so that a leak checker does not report them. Of the thread that set `serving`.
 retired* left_over = nullptr;
 
 }  // namespace
@@ -96,12 +99,38 @@ void reaper::queue(retired& one) noexcept {
     }
 }
 
+/// Handles all objects of the list, the first pushed first. The caller has set `serving`. False if there were none.
+bool reaper::serve_list() noexcept {
+    retired* list = newest.exchange(nullptr, std::memory_order_seq_cst);
+    if (list == nullptr) {
+        return false;
+    }
+    retired* in_order = nullptr;
+    while (list != nullptr) {
+        retired* const one = list;
+        list = one->next_;
+        one->next_ = in_order;
+        in_order = one;
+    }
+    is_serving = true;
+    while (in_order != nullptr) {
+        retired& one = *in_order;
+        in_order = one.next_;
+        serve(one);
+    }
+    is_serving = false;
+    return true;
+}
+
 void reaper::run() noexcept {
-    on_reaper_thread = true;
     auto awake = std::make_optional<detail::fork_section>();  // at all times except while it sleeps
     for (;;) {
-        retired* list = newest.exchange(nullptr, std::memory_order_acquire);
-        if (list == nullptr) {
+        while (serving.exchange(true, std::memory_order_seq_cst)) {
+            serving.wait(true, std::memory_order_relaxed);
+        }
+        const bool had_any = serve_list();
+        serving.store(false, std::memory_order_seq_cst);
+        if (!had_any) {
             asleep.store(1, std::memory_order_seq_cst);
             if (newest.load(std::memory_order_seq_cst) == nullptr) {
                 awake.reset();
@@ -109,21 +138,21 @@ void reaper::run() noexcept {
                 awake.emplace();
             }
             asleep.store(0, std::memory_order_seq_cst);
-            continue;
-        }
-        retired* in_order = nullptr;
-        while (list != nullptr) {
-            retired* const one = list;
-            list = one->next_;
-            one->next_ = in_order;
-            in_order = one;
-        }
-        while (in_order != nullptr) {
-            retired& one = *in_order;
-            in_order = one.next_;
-            serve(one);
         }
     }
+}
+
+void reaper::release_due() noexcept {
+    if (newest.load(std::memory_order_relaxed) == nullptr || is_serving || !started.load(std::memory_order_acquire)) {
+        return;
+    }
+    const detail::fork_section whole;
+    if (serving.exchange(true, std::memory_order_seq_cst)) {
+        return;
+    }
+    serve_list();
+    serving.store(false, std::memory_order_seq_cst);
+    serving.notify_one();
 }
 
 namespace {
@@ -146,10 +175,8 @@ private:
 }  // namespace
 
 void reaper::drain() noexcept {
-    // The reaper sleeps only after everything that it took from the list is handled.
-    const bool is_idle =
-        asleep.load(std::memory_order_seq_cst) == 1 && newest.load(std::memory_order_seq_cst) == nullptr;
-    if (is_idle || !started.load(std::memory_order_acquire) || on_reaper_thread) {
+    const bool is_idle = newest.load(std::memory_order_seq_cst) == nullptr && !serving.load(std::memory_order_seq_cst);
+    if (is_idle || !started.load(std::memory_order_acquire) || is_serving) {
         return;
     }
     try {
@@ -166,6 +193,7 @@ void reaper::drain() noexcept {
 void reaper::begin_child() noexcept {
     started.store(false, std::memory_order_relaxed);
     asleep.store(0, std::memory_order_relaxed);
+    serving.store(false, std::memory_order_relaxed);
 }
 
 void reaper::resume() {

@@ -19,7 +19,7 @@ public:
     /// A point that must complete before the release; none if all are complete. Called again once that point is complete.
     [[nodiscard]] virtual std::optional<frontiers::point> pending() noexcept = 0;
 
-    /// Releases the object, on the reaper's thread, under no lock. Called exactly once.
+    /// Releases the object, on the reaper's thread or one that calls `release_due`, under no lock. Called exactly once.
     virtual void release() noexcept = 0;
 
 protected:
@@ -38,10 +38,10 @@ private:
 ///                                ^                                  | yes
 ///                                +--- the thread that completes <---+ waits in the point's timeline, on no thread
 ///
-/// One thread does this. It starts with the first use and sleeps while it has nothing to do. A push wakes it at once, and so
+/// A thread of its own does this. It starts with the first use and sleeps while it has nothing to do. A push wakes it at once, and so
 /// does the completion of a point that an item waits for; it never polls. So an item is released when its last point is
-/// complete, plus the time to wake a thread, plus the releases that were due before it. Releases run one after the other,
-/// under no lock: a release that blocks delays the others.
+/// complete, plus the time to wake a thread, plus the releases that were due before it. A thread that calls `release_due` does the
+/// same without the time to wake another one. Releases run one after the other, under no lock: a release that blocks delays the others.
 ///
 /// The exit of the process waits for nothing: once exit handlers run, nothing is released any more; what is left leaks and
 /// is counted. The same holds in a forked child that cannot use Weir.
@@ -59,9 +59,13 @@ public:
     /// handles it once and not twice. May notify other waiters on this thread that a point is complete.
     static void push_when_over(retired& one) noexcept;
 
-    /// Blocks until the reaper's thread has handled everything that was pushed before this call: released it, or made it wait for a point.
-    /// Returns at once on the reaper's thread, and where nothing is released any more. Call it under no lock.
+    /// Blocks until everything that was pushed before this call is handled: released, or made to wait for a point. Returns at once within
+    /// a release, and where nothing is released any more. Call it under no lock.
     static void drain() noexcept;
+
+    /// Handles on the calling thread what was pushed before this call, as the reaper's thread does; nothing while another thread is at
+    /// it, and within a release. Releases run code of the objects' owners: call it under no lock.
+    static void release_due() noexcept;
 
     /// Number of objects that were pushed and are not released yet.
     [[nodiscard]] static std::size_t held() noexcept;
@@ -83,6 +87,7 @@ private:
     static void start_thread();
     static void queue(retired& one) noexcept;
     static void run() noexcept;
+    static bool serve_list() noexcept;
     static void serve(retired& one) noexcept;
     static bool waits(retired& one) noexcept;
     static void end() noexcept;
