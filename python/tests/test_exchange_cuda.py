@@ -135,7 +135,7 @@ def test_x7_later_operations_come_after_the_consumers_work() -> None:
 
 
 def corrupted_in_torch(share: Callable[[Any], Any], tries: int) -> int:
-    """How often torch, on another stream, sees what came after both sides released an array of CuPy."""
+    """How many elements torch, on another stream, sees of what came after both sides released an array of CuPy."""
     wrong = 0
     for i in range(tries):
         a = cupy.full(N, 1.0, dtype=cupy.float32)
@@ -149,13 +149,13 @@ def corrupted_in_torch(share: Callable[[Any], Any], tries: int) -> int:
         del a, t
         b = cupy.full(N, 99.0, dtype=cupy.float32)
         torch.cuda.synchronize()
-        wrong += int((out != 1).any().item())
+        wrong += int((out != 1).sum().item())
         del b
     return wrong
 
 
 def corrupted_in_cupy(share: Callable[[Any], Any], tries: int) -> int:
-    """How often CuPy, on another stream, sees what came after both sides released a tensor of torch."""
+    """How many elements CuPy, on another stream, sees of what came after both sides released a tensor of torch."""
     wrong = 0
     out = cupy.empty(N, dtype=cupy.float32)
     cupy.add(out, 0, out=out)  # loads the kernel, which may wait for the device
@@ -172,7 +172,7 @@ def corrupted_in_cupy(share: Callable[[Any], Any], tries: int) -> int:
         del a, c
         b = torch.full((N,), 99.0, dtype=torch.float32, device="cuda")
         torch.cuda.synchronize()
-        wrong += int((out != 1).any().item())
+        wrong += int((out != 1).sum().item())
         del b
     return wrong
 
@@ -189,7 +189,7 @@ def test_x8_neither_sides_memory_is_used_again_too_early(corrupted: Callable[[Ca
 def test_x8_control_without_weir_it_is(corrupted: Callable[[Callable[[Any], Any], int], int]) -> None:
     cupy.get_default_memory_pool().free_all_blocks()
     torch.cuda.empty_cache()
-    assert corrupted(lambda a: a, 40) == 40
+    assert corrupted(lambda a: a, 40) == 40 * N, "each element of each array"
 
 
 def await_return(used: Callable[[], int], before: int) -> None:
@@ -198,29 +198,33 @@ def await_return(used: Callable[[], int], before: int) -> None:
     eventually(lambda: used() <= before)
 
 
-def test_l5_shared_memory_comes_back() -> None:
-    pool = cupy.get_default_memory_pool()
-    before = pool.used_bytes()
-    for _ in range(10):
-        for _ in range(20):
-            t = torch.from_dlpack(weir.share(cupy.full(N, 1.0, dtype=cupy.float32)))
-            t += 1
-            del t
-        await_return(pool.used_bytes, before)
-    assert pool.total_bytes() < 100 * 4 * N, "200 arrays of one size reuse memory"
+def most_in_use(make: Callable[[], Any], take: Callable[[Any], Any], used: Callable[[], int]) -> int:
+    """How many arrays at most are in use while 200 are passed on, changed and dropped, and nothing is waited for."""
+    torch.cuda.synchronize()
+    before, most = used(), 0
+    for _ in range(200):
+        taken = take(weir.share(make()))
+        most = max(most, used() - before)
+        taken += 1
+        del taken
+    await_return(used, before)
+    return most // (4 * N)
 
 
-def test_l5_shared_memory_comes_back_to_torch() -> None:
-    torch.cuda.empty_cache()
-    before = torch.cuda.memory_allocated()
-    reserved = torch.cuda.memory_reserved()
-    for _ in range(10):
-        for _ in range(20):
-            c = cupy.from_dlpack(weir.share(torch.full((N,), 1.0, dtype=torch.float32, device="cuda")))
-            c += 1
-            del c
-        await_return(torch.cuda.memory_allocated, before)
-    assert torch.cuda.memory_reserved() - reserved < 100 * 4 * N, "200 tensors of one size reuse memory"
+SHARED = [
+    pytest.param(cupy_array, lambda a: torch.from_dlpack(a), "cupy", id="cupy to torch"),
+    pytest.param(torch_array, lambda a: cupy.from_dlpack(a), "torch", id="torch to cupy"),
+]
+
+
+@pytest.mark.parametrize(("make", "take", "owner"), SHARED)
+def test_l5_shared_memory_comes_back_as_soon_as_it_is_not_in_use(
+    make: Callable[[], Any], take: Callable[[Any], Any], owner: str
+) -> None:
+    """Two arrays and what is in flight, which is little: the device is faster than the loop."""
+    used = cupy.get_default_memory_pool().used_bytes if owner == "cupy" else torch.cuda.memory_allocated
+    most_in_use(make, take, used)  # loads the kernels
+    assert most_in_use(make, take, used) <= 6
 
 
 def test_x3_numba_arrays_by_the_cuda_array_interface() -> None:

@@ -7,6 +7,7 @@ import gc
 import sys
 import threading
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Literal
 
@@ -484,3 +485,69 @@ def test_l5_a_safe_point_covers_what_was_released_just_before(cuda: weir.Device)
         del x, capsule
         weir.safe_point()
         eventually(lambda: in_use() <= before)
+
+
+MIB = 1 << 20
+
+
+class OfDriver:
+    """An array of another package, of a million bytes that it has from the driver."""
+
+    def __init__(self, address: int) -> None:
+        self.__cuda_array_interface__ = {"shape": (MIB,), "typestr": "|u1", "data": (address, False), "version": 3}
+
+
+def passed_on(address: int) -> weakref.ref[OfDriver]:
+    """The owner of memory that Weir passed on to a consumer, which dropped it."""
+    owner = OfDriver(address)
+    imported = weir.asarray(owner)
+    capsule = imported.__dlpack__(stream=-1, max_version=(1, 0))
+    del capsule
+    return weakref.ref(owner)
+
+
+@pytest.fixture
+def addresses(driver: CudaDriver, cuda: weir.Device) -> Iterator[list[int]]:
+    """Those of memory of another package."""
+    eventually(lambda: nothing_is_left_of_other_tests(cuda))
+    limit = weir.memory.stats(cuda)["limit"]
+    made = [driver.allocate(MIB) for _ in range(4)]
+    yield made
+    weir.memory.limit(cuda, limit)
+    eventually(lambda: nothing_is_left_of_other_tests(cuda))
+    for each in made:
+        driver.free(each)
+
+
+def test_l5_memory_of_other_packages_in_quarantine_is_counted(cuda: weir.Device, addresses: list[int]) -> None:
+    owner = passed_on(addresses[0])
+    eventually(lambda: weir.memory.stats(cuda)["quarantined"] == MIB)
+    assert owner() is not None, "nothing says that the consumer is done"
+    weir.safe_point()
+    eventually(lambda: weir.memory.stats(cuda)["quarantined"] == 0 and owner() is None)
+
+
+def test_l6_an_import_beyond_the_limit_says_what_to_do(cuda: weir.Device, addresses: list[int]) -> None:
+    weir.memory.limit(cuda, 2 * MIB)
+    owners = [passed_on(each) for each in addresses[:2]]
+    eventually(lambda: weir.memory.stats(cuda)["quarantined"] == 2 * MIB)
+    third = OfDriver(addresses[2])
+    with pytest.raises(weir.OutOfMemory, match=r'declare weir\.captures\("none"\); else call weir\.safe_point\(\)'):
+        weir.asarray(third)
+    refused = weakref.ref(third)
+    del third
+    eventually(lambda: refused() is None)
+    weir.safe_point()
+    owners.append(passed_on(addresses[3]))
+    weir.safe_point()
+    eventually(lambda: all(each() is None for each in owners))
+
+
+def test_l6_without_captures_a_loop_of_imports_goes_on(cuda: weir.Device, addresses: list[int]) -> None:
+    weir.captures("none")
+    try:
+        weir.memory.limit(cuda, 2 * MIB)
+        owners = [passed_on(addresses[i % len(addresses)]) for i in range(16)]
+        eventually(lambda: all(each() is None for each in owners))
+    finally:
+        weir.captures("unknown")
