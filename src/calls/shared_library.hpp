@@ -39,4 +39,15 @@ private:
     void* handle_ = nullptr;
 };
 
+/// A call into such a library that computes on the host. The process does not end while one is in progress: the library's own destructors,
+/// which run last, would take away what the call uses, or wait for it for ever. A thread whose call comes later stays in it until the process
+/// is gone, unless it is the one that ends it.
+class library_visit {
+public:
+    library_visit() noexcept;
+    ~library_visit();
+    library_visit(const library_visit&) = delete;
+    library_visit& operator=(const library_visit&) = delete;
+};
+
 }  // namespace weir::calls

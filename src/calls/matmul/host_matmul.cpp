@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "calls/matmul/epilog.hpp"
+#include "calls/shared_library.hpp"
 #include "weir/dtype.hpp"
 
 namespace weir::calls {
@@ -137,6 +138,7 @@ void multiply_each(const blas_product& what, const blas_addresses& first, Gemm* 
 }
 
 void multiply_from(const blas_functions& by, const blas_product& what, const blas_addresses& first) {
+    const library_visit inside;
     if (what.type == dtype::float32) {
         multiply_each<float>(what, first, by.sgemm, by.sgemv);
     } else if (what.type == dtype::float64) {

@@ -221,6 +221,7 @@ private:
         const auto number = static_cast<integer>(phase);
         const integer n = system_.n;
         integer error = 0;
+        const library_visit inside;
         library_->call(handle_.data(), &one, &one, &type_, &number, &n, values_.data(), row_starts_.data(),
                        columns_.data(), nullptr, &right_hand_sides, parameters_.data(), &silent, b, x, &error);
         return error;
