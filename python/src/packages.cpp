@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "attributes.hpp"
@@ -230,6 +231,33 @@ private:
     native_stream native_;
 };
 
+/// A consumer on the default stream of the thread that makes this object (handle 2), which other threads can put nothing into. For them
+/// the legacy default stream stands in for it: what enters that comes after all that is in the default streams of threads, and before
+/// all that enters these later.
+class package_of_thread final : public package {
+public:
+    package_of_thread(std::string name, stream own)
+        : name_(std::move(name)),
+          own_(std::move(own)),
+          elsewhere_(released([&] { return stream::adopt(native_stream{legacy_default}, own_.device()); })) {}
+
+    [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+    [[nodiscard]] std::optional<stream> current_stream(device of) override {
+        if (of != own_.device()) {
+            return std::nullopt;
+        }
+        return std::this_thread::get_id() == thread_ ? own_ : elsewhere_;
+    }
+
+private:
+    static inline void* const legacy_default = reinterpret_cast<void*>(std::uintptr_t{1});
+
+    std::string name_;
+    std::thread::id thread_ = std::this_thread::get_id();
+    stream own_;
+    stream elsewhere_;
+};
+
 /// Python's number for the state of a class; 0 if it has none now.
 unsigned version_of(const PyTypeObject* type) noexcept {
 #if PY_VERSION_HEX < 0x030d0000
@@ -358,6 +386,9 @@ std::shared_ptr<package> package_on_stream(std::string name, const stream& on, n
     std::int64_t number = 0;
     if (PyLong_Check(given.ptr()) != 0 && nb::try_cast(given, number) && number > 2) {
         return std::make_shared<package_by_handle>(std::move(name), on);
+    }
+    if (released([&] { return on.handle(); }) == reinterpret_cast<void*>(std::uintptr_t{2})) {
+        return std::make_shared<package_of_thread>(std::move(name), on);
     }
     return std::make_shared<exchange::stream_package>(on);
 }

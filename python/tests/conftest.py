@@ -111,3 +111,12 @@ def queue(request: pytest.FixtureRequest) -> str:
     """The same devices, without the one whose streams run operations in the call."""
     name: str = request.param
     return name
+
+
+@pytest.fixture
+def x(cuda: weir.Device) -> weir.Array:
+    """64 zeros on the CUDA device, with nothing pending."""
+    made = weir.empty(64, "float32", device=cuda)
+    weir.fill(made, 0)
+    cuda.synchronize()
+    return made

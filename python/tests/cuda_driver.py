@@ -96,10 +96,13 @@ class CudaDriver:
         self.synchronize(stream)
         return list(elements)
 
-    def begin_capture(self, stream: int) -> None:
-        """Captures what enters the stream from now on, in the mode that refuses most: that of all threads."""
+    def begin_capture(self, stream: int, mode: int = 0) -> None:
+        """Captures what enters the stream from now on.
+
+        Mode 0 refuses unsafe calls of all threads, 1 those of the calling thread, 2 none.
+        """
         self._call("cuCtxSetCurrent", self._context)
-        self._call("cuStreamBeginCapture_v2", ctypes.c_void_p(stream), 0)
+        self._call("cuStreamBeginCapture_v2", ctypes.c_void_p(stream), mode)
 
     def end_capture(self, stream: int) -> bool:
         """Whether the capture has survived until now. It ends."""

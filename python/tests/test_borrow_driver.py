@@ -27,6 +27,7 @@ class Stream:
 
     def __init__(self, ptr: int) -> None:
         self.ptr = ptr
+        self.device_index = 0  # torch's
 
     @staticmethod
     def from_external(stream: weir.Stream) -> Stream:
@@ -230,19 +231,24 @@ def test_x6_torch_is_asked_for_the_handle_of_its_stream(
 def test_a13_the_stream_is_torchs_current_one_inside_alone(
     driver: CudaDriver, cupys: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By `torch.cuda.stream` of an ExternalStream, on the stream's own device; restored after an exception, too."""
+    """By `set_stream` of an ExternalStream, on the stream's own device; restored after an exception, too."""
     devices: list[int] = []
+    made_current: list[int] = []
 
     def external(ptr: int, device: int) -> Stream:
         devices.append(device)
         return Stream(ptr)
 
+    def set_stream(one: Stream) -> None:
+        Stream.current = one
+        made_current.append(one.ptr)
+
     cuda = types.SimpleNamespace(
         is_available=lambda: True,
         is_initialized=lambda: True,
-        current_stream=lambda _: Stream.current,
+        current_stream=lambda _=None: Stream.current,
         ExternalStream=external,
-        stream=lambda one: one,
+        set_stream=set_stream,
     )
     stand_in: Any = types.SimpleNamespace(cuda=cuda, _C=types.SimpleNamespace(), Tensor=OfTorch)
     monkeypatch.setitem(sys.modules, "torch", stand_in)
@@ -258,6 +264,6 @@ def test_a13_the_stream_is_torchs_current_one_inside_alone(
     with pytest.raises(KeyError), weir.borrow(x, stream=s):
         raise KeyError("in the block")
     assert Stream.current.ptr == cupys
-    assert Stream.entered == [s.handle, s.handle]
+    assert made_current == [s.handle, cupys, s.handle, cupys]
     assert set(devices) == {0}
     _borrow._stream_of_torch.cache_clear()

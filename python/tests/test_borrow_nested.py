@@ -10,7 +10,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import weir
@@ -25,8 +25,13 @@ class Package(threading.local):
     current = 0  # the handle; 0 is the package's own
 
 
+class TorchStream(NamedTuple):
+    handle: int
+    device_index: int
+
+
 class Switch:
-    """Makes a stream current in one of them, as `torch.cuda.stream` and CuPy's `Stream.from_external` do."""
+    """Makes a stream current in CuPy, as `Stream.from_external` does."""
 
     def __init__(self, of: Package, handle: int) -> None:
         self.of, self.handle = of, handle
@@ -58,8 +63,9 @@ def packages(driver: CudaDriver, cuda: weir.Device, monkeypatch: pytest.MonkeyPa
         cuda=types.SimpleNamespace(
             is_available=lambda: True,
             is_initialized=lambda: False,
-            ExternalStream=lambda handle, device: handle,
-            stream=lambda handle: Switch(made.torch, handle),
+            ExternalStream=lambda handle, device: TorchStream(handle, device),
+            current_stream=lambda device=None: TorchStream(made.torch.current, 0),
+            set_stream=lambda one: setattr(made.torch, "current", one.handle),
         )
     )
     stream = types.SimpleNamespace(from_external=lambda one: made.switch(made.cupy, one.handle))
@@ -185,6 +191,27 @@ def test_x6_the_inner_borrow_comes_after_what_the_outer_stream_has(device: weir.
                 assert not inner.done
         gate.open()
     inner.synchronize()
+
+
+def test_a13_the_current_device_of_torch_and_its_streams_are_current_again(
+    packages: Packages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`set_stream` makes the stream's device the current one as well, as it does in torch."""
+    device, streams = 1, {0: TorchStream(5, 0), 1: TorchStream(7, 1)}
+
+    def set_stream(one: TorchStream) -> None:
+        nonlocal device
+        device, streams[one.device_index] = one.device_index, one
+
+    cuda = sys.modules["torch"].cuda
+    monkeypatch.setattr(cuda, "set_stream", set_stream)
+    monkeypatch.setattr(cuda, "current_stream", lambda of=None: streams[device if of is None else of])
+    s, x, before = weir.Stream("cuda:0"), array(), dict(streams)
+    with weir.borrow(x, stream=s):
+        assert device == 0
+        assert streams[0].handle == s.handle
+    assert device == 1
+    assert streams == before
 
 
 # Several threads

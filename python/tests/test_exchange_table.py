@@ -255,14 +255,6 @@ def test_x1_tensors_of_torch_that_its_table_would_hand_over_wrongly_are_refused_
 # On CUDA, by what reaches the driver.
 
 
-@pytest.fixture
-def x(cuda: weir.Device) -> weir.Array:
-    made = weir.empty(64, "float32", device=cuda)
-    weir.fill(made, 0)
-    cuda.synchronize()
-    return made
-
-
 def expect_wait_of_a_write(x: weir.Array, driver: CudaDriver, behind: int) -> None:
     """A write to `x` on a stream of its own comes after what is in the stream `behind`."""
     held = driver.hold(behind)

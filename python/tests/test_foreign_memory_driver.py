@@ -315,3 +315,84 @@ def test_a17_what_a_library_hands_back_to_weir_comes_after_the_librarys_kernel(
         driver.open(held)
     driver.synchronize(handle)
     taken.close()
+
+
+@pytest.mark.parametrize("producers", ["a stream", "the legacy default stream"])
+def test_a17_a_kernel_that_weir_does_not_see_is_told_and_handed_back(
+    driver: CudaDriver, cupy_on: types.SimpleNamespace, memory: int, producers: str
+) -> None:
+    """`used_on` says where the kernel ran; the conversion has the producer's stream wait for it, and not the host."""
+    consumer = driver.create_stream()
+    if producers != "a stream":
+        cupy_on.ptr = 1
+    x = weir.asarray(OfCupy(memory))
+    driver.synchronize(cupy_on.ptr)
+    held = hold(driver, consumer)
+    driver.fill(consumer, memory, 5, N)  # the kernel
+    x.used_on(weir.adopt(consumer, device="cuda:0"))
+    Taken(x.__dlpack__(stream=cupy_on.ptr, max_version=(1, 0))).close()
+    assert driver.pending(consumer) > 0, "the host has not waited"
+    driver.fill(cupy_on.ptr, memory, 2, N)
+    assert driver.pending(cupy_on.ptr) > 0, "the producer comes after the kernel"
+    driver.open(held)
+    driver.synchronize(consumer)
+    driver.synchronize(cupy_on.ptr)
+    assert set(driver.read(consumer, memory, N)) == {2}
+
+
+# --- F11: what `check` says of memory of other packages ---------------------------------------------------------------
+
+WAYS = ["version 2", "dlpack", "interface"]
+
+
+def imported(driver: CudaDriver, memory: int, on: int, way: str) -> weir.Array:
+    """By version 2 of the interface, which names no stream, of a package whose current stream Weir asks for."""
+    return weir.asarray(OfCupy(memory)) if way == "version 2" else import_of(driver, memory, on, way)
+
+
+def told(driver: CudaDriver, memory: int, on: int, way: str, orders: bool) -> list[weir.Race]:
+    """What a check reports of a write and a read of an import on two streams, with an event between if it `orders`."""
+    x = imported(driver, memory, on, way)
+    a, b = weir.Stream(x.device, name="a"), weir.Stream(x.device, name="b")
+    y = weir.zeros(N, "float32", device=x.device)
+    x.device.synchronize()
+    with weir.check() as report, weir.ordering("manual"):
+        weir.fill(x, 1, stream=a, label="writes")
+        if orders:
+            b.wait(a.record())
+        weir.copy(y, x, stream=b, label="reads")
+    x.device.synchronize()
+    return list(report)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_f11_a_race_on_an_import_is_reported_with_both_lines_and_the_mend(
+    driver: CudaDriver, cupy_on: types.SimpleNamespace, memory: int, way: str
+) -> None:
+    (race,) = told(driver, memory, cupy_on.ptr, way, orders=False)
+    assert (race.kind, race.first.label, race.second.label) == ("RAW", "writes", "reads")
+    assert (race.first.stream, race.second.stream) == ("a", "b")
+    assert race.first.file == race.second.file == __file__
+    assert race.second.line == race.first.line + 3
+    assert race.mend.startswith("e = a.record()")
+    assert "b.wait(e)" in race.mend
+    assert told(driver, memory, cupy_on.ptr, way, orders=True) == [], "the mend is one"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_f11_what_weir_orders_is_reported_as_if_it_did_not_where_that_is_asked_for(
+    driver: CudaDriver, cupy_on: types.SimpleNamespace, memory: int, way: str
+) -> None:
+    x = imported(driver, memory, cupy_on.ptr, way)
+    a, b = weir.Stream(x.device), weir.Stream(x.device)
+    y = weir.zeros(N, "float32", device=x.device)
+    x.device.synchronize()
+    found = []
+    for assume in (None, "manual"):
+        with weir.check(assume=assume) as report:
+            weir.fill(x, 1, stream=a)
+            weir.copy(y, x, stream=b)
+        found.append([race.kind for race in report])
+        x.device.synchronize()
+    assert found == [[], ["RAW"]]
+    assert values(y) == [1]

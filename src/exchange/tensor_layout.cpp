@@ -51,13 +51,19 @@ std::int64_t times_plus(std::int64_t a, std::int64_t b, std::int64_t c) {
     return sum;
 }
 
-/// Strides in bytes: those of the tensor, or those of C order.
+/// Strides in bytes: those of the tensor, or those of C order. One that leads to no element may be any number: it becomes that of an
+/// element where bytes cannot count it.
 tensor_layout::numbers strides_of(const dlpack::tensor& what, std::span<const std::int64_t> extents,
                                   std::int64_t item) {
     tensor_layout::numbers found(extents.data(), extents.data() + extents.size());
+    const bool is_empty = std::find(extents.begin(), extents.end(), 0) != extents.end();
     std::int64_t next = item;
     for (std::size_t axis = extents.size(); axis-- > 0;) {
-        if (what.strides != nullptr) {
+        if (what.strides != nullptr && (is_empty || extents[axis] == 1)) {
+            if (__builtin_mul_overflow(what.strides[axis], item, &found[axis])) {
+                found[axis] = item;
+            }
+        } else if (what.strides != nullptr) {
             found[axis] = times_plus(what.strides[axis], item, 0);
         } else {
             found[axis] = next;
