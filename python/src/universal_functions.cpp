@@ -1,9 +1,11 @@
-// NumPy's functions of single elements, on arrays of ours: what makes `numpy_array + x` one of ours.
+// Functions of other packages on arrays of ours: NumPy's of single elements, which give arrays of ours (`numpy_array + x`); torch's and
+// JAX's, which compute themselves.
 #include <optional>
 #include <string>
 #include <variant>
 
 #include "arithmetic.hpp"
+#include "module_function.hpp"
 #include "weir/error.hpp"
 
 namespace weir::python {
@@ -106,7 +108,27 @@ void bind_universal_functions(nb::class_<array>& cls) {
                                           "weir.Array has");
             },
             nb::sig("def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any"),
-            "An ArgumentTypeError, so that NumPy copies nothing unasked.");
+            "An ArgumentTypeError, so that NumPy copies nothing unasked.")
+        .def_static(
+            "__torch_function__",
+            [](nb::handle function, nb::handle /*types*/, nb::handle arguments, nb::handle keywords) {
+                static constinit module_function call_torch("weir._operands", "torch_function");
+                return call_torch.get()(function, arguments, keywords);
+            },
+            nb::arg("func"), nb::arg("types"), nb::arg("args") = nb::tuple(), nb::arg("kwargs").none() = nb::none(),
+            nb::sig("def __torch_function__(func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: "
+                    "dict[str, Any] | None = None) -> Any"),
+            "Functions and operators of torch take the memory of an array of Weir as a tensor, and give what torch "
+            "gives. So `tensor + x` is a tensor, and `tensor += x` and `tensor[:] = x` write to the tensor.")
+        .def(
+            "__jax_array__",
+            [](nb::handle self) {
+                static constinit module_function make("weir._operands", "jax_array");
+                return make.get()(self);
+            },
+            nb::sig("def __jax_array__(self) -> Any"),
+            "A copy as an array of JAX's, for its operators and `jnp.asarray(x)`. `jnp.from_dlpack(x)` shares the memory "
+            "instead.");
 }
 
 }  // namespace weir::python

@@ -340,6 +340,36 @@ def test_a17_a_kernel_that_weir_does_not_see_is_told_and_handed_back(
     assert set(driver.read(consumer, memory, N)) == {2}
 
 
+# --- X8: sharing --------------------------------------------------------------------------------------------------
+
+
+def host_waits(driver: CudaDriver) -> int:
+    """How often the driver was called to wait on the host."""
+    names = ("cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize")
+    return sum(driver.calls(name) for name in names)
+
+
+def test_x8_sharing_makes_the_driver_wait_on_the_host_never(
+    driver: CudaDriver, cupy_on: types.SimpleNamespace, memory: int
+) -> None:
+    """Of memory that its package is at work on, for a consumer that is as busy."""
+    consumer = driver.create_stream()
+    Taken(weir.share(OfCupy(memory)).__dlpack__(stream=consumer, max_version=(1, 0))).close()  # what a first use makes
+    of_producer, of_consumer = hold(driver, cupy_on.ptr), hold(driver, consumer)
+    driver.fill(cupy_on.ptr, memory, 8, N)
+    driver.fill(consumer, memory, 9, N)
+    before = host_waits(driver)
+    for _ in range(20):
+        Taken(weir.share(OfCupy(memory)).__dlpack__(stream=consumer, max_version=(1, 0))).close()
+    assert host_waits(driver) == before
+    assert driver.pending(cupy_on.ptr) > 0
+    assert driver.pending(consumer) > 20, "each time it waits on the device"
+    driver.open(of_consumer)
+    driver.open(of_producer)
+    driver.synchronize(consumer)
+    assert host_waits(driver) == before + 1, "control: a wait is counted"
+
+
 # --- F11: what `check` says of memory of other packages ---------------------------------------------------------------
 
 WAYS = ["version 2", "dlpack", "interface"]
