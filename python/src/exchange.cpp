@@ -31,7 +31,9 @@ std::optional<device> wanted_device(nb::handle argument) {
         return value == static_cast<std::int32_t>(value) ? static_cast<std::int32_t>(value) : -1;
     };
     const exchange::dlpack::device asked{static_cast<exchange::dlpack::device_type>(number(0)), number(1)};
-    if (const std::optional<device> found = released([&] { return exchange::device_of(asked); })) {
+    // Of the CPU there is one; what producers say of it is read with less care.
+    if (const std::optional<device> found = released([&] { return exchange::device_of(asked); });
+        found && (*found != cpu() || asked.id == 0)) {
         return found;
     }
     throw argument_error("weir has no device that DLPack names " + repr_of(argument));

@@ -236,6 +236,11 @@ nb::object to_dlpack(const array& self, nb::handle on_stream, nb::handle max_ver
                          ": it has to be copied, and copy=False forbids that");
     }
     const bool is_copy = !seen || copied.value_or(false);
+    if (!versioned && !is_copy && !may_write(*seen)) {
+        throw exchange_error(seen->to_string() +
+                             " is read-only, which a capsule without a version cannot say: ask with "
+                             "max_version=(1, 0), or take a copy");
+    }
     if (is_copy) {
         seen = copied_to(self, wanted, where);
     }
@@ -254,19 +259,9 @@ nb::object to_dlpack(const array& self, nb::handle on_stream, nb::handle max_ver
     if (is_copy) {
         how.host_blocked = last_exchange(x.buffer()).host_blocked;
         note_exchange(self.buffer(), how);
-    }
-    if (is_copy) {
         tensor->flags |= dlpack::is_copied;
     }
-    if (versioned) {
-        return capsule_with(std::move(tensor));
-    }
-    if ((tensor->flags & dlpack::read_only) != 0) {
-        throw exchange_error(x.to_string() +
-                             " is read-only, which a capsule without a version cannot say: ask with "
-                             "max_version=(1, 0), or take a copy");
-    }
-    return unversioned_capsule_with(std::move(tensor));
+    return versioned ? capsule_with(std::move(tensor)) : unversioned_capsule_with(std::move(tensor));
 }
 
 /// A stream that consumers of the CUDA Array Interface wait for before they use the elements, and into which they put their work, or
@@ -284,7 +279,8 @@ const interface_side& interface_side_of(const device& on) {
         return found->second;
     }
     const stream made = released([&] { return stream(on); });
-    return all.try_emplace(on.id(), interface_side{made, std::make_shared<exchange::stream_package>(made)})
+    return all
+        .try_emplace(on.id(), interface_side{made, package_working_on("a consumer of the CUDA Array Interface", made)})
         .first->second;
 }
 

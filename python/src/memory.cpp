@@ -29,9 +29,28 @@ namespace {
 
 using memory::resource_ptr;
 
-nb::dict stats(nb::handle of) {
+/// The pool that `memory=` names of the device's two. Throws argument_error where the device has none of that name.
+memory::pool_kind pool_from(nb::handle argument, const device& of) {
+    if (argument.is_none()) {
+        return memory::pool_kind::own;
+    }
+    const std::optional<std::string_view> name = text_in(argument);
+    const std::string given = "memory is " + repr_of(argument);
+    if (!name) {
+        throw argument_type_error(given + ": pass \"pinned\" (of the CPU), \"managed\" (of a CUDA device) or None");
+    }
+    const bool is_its = name == "managed" ? of.kind() == device_kind::cuda : of == cpu();
+    if ((name != "pinned" && name != "managed") || !is_its) {
+        throw argument_error(given + ", and the device " + std::string(of.name()) +
+                             ": pass \"pinned\" with the CPU, \"managed\" with a CUDA device, or None");
+    }
+    return memory::pool_kind::shared;
+}
+
+nb::dict stats(nb::handle of, nb::handle which) {
     const device where = device_from(of);
-    const memory::statistics now = released([&] { return memory::stats(where); });
+    const memory::pool_kind pool = pool_from(which, where);
+    const memory::statistics now = released([&] { return memory::stats(where, pool); });
     nb::dict figures;
     figures["live"] = now.live;
     figures["cached"] = now.cached;
@@ -161,12 +180,17 @@ private:
 
 void bind_pool(nb::module_& m) {
     m.def(
-        "stats", stats, nb::arg("device").none() = nb::none(),
-        nb::sig("def stats(device: Device | str | None = None) -> dict[str, int]"),
+        "stats", stats, nb::arg("device").none() = nb::none(), nb::kw_only(), nb::arg("memory").none() = nb::none(),
+        nb::sig(
+            "def stats(device: Device | str | None = None, *, memory: Literal[\"pinned\", \"managed\"] | None = None) "
+            "-> dict[str, int]"),
         "The bytes of a device's pool: \"live\" (owned by arrays), \"pending\" (dropped, and operations may still use "
         "them), \"cached\"\n(free), \"quarantined\" (dropped, and other libraries may still use them; theirs "
         "included),\nthe \"peak\" of live and pending, and the \"limit\". \"over_waited\": how often, at the limit, "
-        "a stream got memory\nfor which it may have to wait longer than for its former owner's last use.");
+        "a stream got memory\nfor which it may have to wait longer than for its former owner's last use. `memory`: "
+        "\"pinned\" "
+        "(of the CPU) or\n\"managed\" (of a CUDA device) names the pool of that memory instead; all 0 before its first "
+        "use.");
     m.def(
         "limit",
         [](nb::handle of, nb::handle bytes) {

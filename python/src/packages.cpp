@@ -21,7 +21,6 @@
 #include "module_function.hpp"
 #include "numpy.hpp"
 #include "reference.hpp"
-#include "weir/borrow.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
@@ -231,6 +230,21 @@ private:
     native_stream native_;
 };
 
+/// A package that works on one stream.
+class package_on final : public package {
+public:
+    package_on(std::string name, stream by) : name_(std::move(name)), by_(std::move(by)) {}
+
+    [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+    [[nodiscard]] std::optional<stream> current_stream(device of) override {
+        return of == by_.device() ? std::optional(by_) : std::nullopt;
+    }
+
+private:
+    std::string name_;
+    stream by_;
+};
+
 /// A consumer on the default stream of the thread that makes this object (handle 2), which other threads can put nothing into. For them
 /// the legacy default stream stands in for it: what enters that comes after all that is in the default streams of threads, and before
 /// all that enters these later.
@@ -390,7 +404,11 @@ std::shared_ptr<package> package_on_stream(std::string name, const stream& on, n
     if (released([&] { return on.handle(); }) == reinterpret_cast<void*>(std::uintptr_t{2})) {
         return std::make_shared<package_of_thread>(std::move(name), on);
     }
-    return std::make_shared<exchange::stream_package>(on);
+    return package_working_on(std::move(name), on);
+}
+
+std::shared_ptr<package> package_working_on(std::string name, const stream& on) {
+    return std::make_shared<package_on>(std::move(name), on);
 }
 
 std::shared_ptr<package> package_with_queue(std::string name, nb::object queue) {

@@ -44,6 +44,9 @@ void ask_by_table(const std::string& name, const exchange::dlpack::exchange_tabl
 /// waits on the host for what is in the queue, and is over when its call returns. `queue` has a method `wait`. Needs the GIL.
 [[nodiscard]] std::shared_ptr<package> package_with_queue(std::string name, nanobind::object queue);
 
+/// A package of that name that always works on the stream `on`.
+[[nodiscard]] std::shared_ptr<package> package_working_on(std::string name, const stream& on);
+
 /// A package of that name that works on the stream `on`, and that Weir cannot ask. `given` named the stream: an object keeps it, and the
 /// default streams stay; of another integer the stream may be gone one day, and then the package has none. Needs the GIL.
 [[nodiscard]] std::shared_ptr<package> package_on_stream(std::string name, const stream& on, nanobind::handle given);

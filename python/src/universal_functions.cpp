@@ -127,7 +127,8 @@ void bind_universal_functions(nb::class_<array>& cls) {
                 return make.get()(self);
             },
             nb::sig("def __jax_array__(self) -> Any"),
-            "A copy as an array of JAX's, for its operators and `jnp.asarray(x)`. `jnp.from_dlpack(x)` shares the memory "
+            "A copy as an array of JAX's, for its operators and `jnp.asarray(x)`. `jnp.from_dlpack(x)` shares the "
+            "memory "
             "instead.");
 }
 

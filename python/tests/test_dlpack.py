@@ -170,6 +170,13 @@ def test_x1_capsules_of_others_are_refused() -> None:
         weir.from_dlpack(3)
 
 
+@pytest.mark.parametrize("call", [weir.from_dlpack, weir.asarray])
+def test_x9_there_is_one_cpu(call: Callable[..., weir.Array]) -> None:
+    assert call(weir.ones(2), device=(1, 0)).device.name == "cpu"
+    with pytest.raises(weir.ArgumentError, match=r"no device that DLPack names \(1, 1\)"):
+        call(weir.ones(2), device=(1, 1))
+
+
 @pytest.mark.skipif(not IS_NUMPY_2, reason="from_dlpack of NumPy 1.26 takes no copy=")
 def test_x1_a_copy_says_that_it_is_one() -> None:
     x = weir.zeros(3)

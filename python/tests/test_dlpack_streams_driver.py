@@ -15,7 +15,8 @@ import weir
 from cuda_driver import CudaDriver
 from eventually import eventually
 from host_waits import comes_to_wait
-from raw_tensors import OnStream
+from raw_tensors import OnStream, foreign
+from weir_conformance._dlpack import READ_ONLY
 
 T = TypeVar("T")
 Place = tuple[int, int] | str | weir.Device
@@ -120,6 +121,7 @@ def test_b1_what_other_threads_do_comes_after_the_threads_default_stream(
     s = weir.Stream(x.device)
     driver.synchronize(2)
     held = driver.hold(2)
+    driver.record_event(2)  # the thread's work
     done = on_another_thread(lambda: weir.fill(x, 1, stream=s))
     if not tied:
         done.wait()
@@ -368,12 +370,33 @@ def test_b4_copy_false_is_an_error_of_both_kinds(request: pytest.FixtureRequest,
 
 
 @OF_ANY_PACKAGE
-@pytest.mark.parametrize("place", [(2, 0), "cuda:0", weir.Device("cuda:0")], ids=str)
+@pytest.mark.parametrize("place", [(2, 0), "cuda:0", weir.Device], ids=["DLPack", "name", "Device"])
 def test_b4_control_on_its_own_device_it_is_the_same_memory(
-    driver: CudaDriver, request: pytest.FixtureRequest, kind: str, place: Place
+    driver: CudaDriver, request: pytest.FixtureRequest, kind: str, place: Place | type[weir.Device]
 ) -> None:
     of: OnStream = request.getfixturevalue(kind)
-    y = weir.from_dlpack(of, device=place, copy=False)
+    y = weir.from_dlpack(of, device=place("cuda:0") if isinstance(place, type) else place, copy=False)
     weir.fill(y, 3).wait()
     assert of.raw.what.address is not None
     assert driver.read(of.stream, of.raw.what.address, 4) == [3] * 4
+
+
+def test_b9_an_export_that_is_refused_calls_no_driver(driver: CudaDriver, x: weir.Array) -> None:
+    constant = weir.from_dlpack(foreign(x, flags=READ_ONLY))
+    before = driver.calls()
+    with pytest.raises(weir.ExchangeError, match="read-only"):
+        constant.__dlpack__(stream=1)
+    assert driver.calls() == before
+    constant.__dlpack__(stream=1, max_version=(1, 0))
+    assert driver.calls() > before, "control: one that is not refused does"
+
+
+def test_x8_explain_names_what_uses_a_stream(driver: CudaDriver, x: weir.Array) -> None:
+    capsule = x.__dlpack__(stream=1, max_version=(1, 0))
+    assert [line.partition(":")[0] for line in weir.explain(x).shared_with] == ["a consumer with a stream"]
+    del capsule
+    y = weir.zeros(4, "float32", device=x.device)
+    assert y.__cuda_array_interface__["stream"] > 2
+    assert [line.partition(":")[0] for line in weir.explain(y).shared_with] == [
+        "a consumer of the CUDA Array Interface"
+    ]

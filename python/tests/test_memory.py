@@ -6,10 +6,12 @@ import gc
 import json
 import sys
 import threading
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 import weir
+from eventually import eventually
 from weir import memory
 from weir.testing import Gate
 
@@ -32,6 +34,37 @@ def test_statistics_count_what_lives_and_what_is_pending(device: weir.Device) ->
         assert memory.stats(device)["pending"] >= pending
     s.synchronize()
     memory.trim(device)
+
+
+@pytest.mark.parametrize(("where", "kind"), [("cpu", "pinned"), ("cuda:0", "managed")])
+def test_pinned_and_managed_memory_have_statistics(
+    cuda: weir.Device, where: str, kind: Literal["pinned", "managed"]
+) -> None:
+    weir.synchronize(where)
+    before, own = memory.stats(where, memory=kind), memory.stats(where)
+    assert set(before) == set(own)
+    x = weir.zeros(1 << 20, "uint8", device=where, memory=kind)
+    assert memory.stats(where, memory=kind)["live"] >= before["live"] + (1 << 20)
+    assert memory.stats(where)["live"] == own["live"], "the device's own pool is another one"
+    weir.synchronize(where)
+    del x
+    eventually(lambda: memory.stats(where, memory=kind)["live"] == before["live"])
+
+
+@pytest.mark.parametrize(
+    ("where", "kind", "error"),
+    [
+        ("cpu", "managed", weir.ArgumentError),
+        ("sim:0", "pinned", weir.ArgumentError),
+        ("cpu", "shared", weir.ArgumentError),
+        ("cpu", 1, weir.ArgumentTypeError),
+    ],
+)
+def test_statistics_of_a_pool_that_the_device_has_not_are_refused(
+    where: str, kind: Any, error: type[weir.Error]
+) -> None:
+    with pytest.raises(error, match='pass "pinned"'):
+        memory.stats(where, memory=kind)
 
 
 def test_a_limit_of_the_pool_holds() -> None:
