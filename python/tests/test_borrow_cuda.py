@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import weir
-from cuda_packages import N, are_here, cupy, torch
+from cuda_packages import N, are_here, cupy, held_on_device, torch
 from eventually import eventually
 
 pytestmark = pytest.mark.skipif(
@@ -178,3 +178,24 @@ def test_l6_under_unknown_captures_a_loop_of_shares_stays_within_the_limit() -> 
     finally:
         weir.memory.limit("cuda:0", formerly)
     eventually(nothing_is_left)
+
+
+@pytest.mark.parametrize("producers", [None, "a stream"])
+@pytest.mark.parametrize("told", [True, False])
+def test_a17_a_kernel_that_weir_does_not_see_is_told_and_handed_back(producers: str | None, told: bool) -> None:
+    """The producer's stream waits for it, and not the host. Control: a kernel that nobody tells Weir of."""
+    consumer = cupy.cuda.Stream(non_blocking=True)
+    theirs = torch.cuda.default_stream() if producers is None else torch.cuda.Stream()
+    with torch.cuda.stream(theirs):
+        t = torch.zeros(N, device="cuda")
+        x = weir.asarray(t)
+        torch.cuda.synchronize()
+        with held_on_device(consumer.ptr):
+            if told:
+                x.used_on(weir.adopt(consumer))
+            capsule = x.__dlpack__(stream=theirs.cuda_stream or 1, max_version=(1, 0))
+            came_later = theirs.record_event()
+            assert came_later.query() != told
+            assert not consumer.done, "the host has not waited"
+        del capsule
+        torch.cuda.synchronize()

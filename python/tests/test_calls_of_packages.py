@@ -236,23 +236,27 @@ def test_p2_operators_take_them_on_either_side(name: str) -> None:
     module = loaded(one)
     a = np.array([1, 2, 4], "float32")
     theirs, ours = one.make(module, a), weir.full(3, 2, "float32")
-    cases: list[tuple[Any, Any]] = [
+    of_ours: list[tuple[Any, Any]] = [
         (ours + theirs, a + 2),
-        (theirs + ours, a + 2),
         (ours - theirs, 2 - a),
-        (theirs - ours, a - 2),
         (ours * theirs, a * 2),
-        (theirs / ours, a / 2),
         (ours**theirs, 2**a),
-        (theirs**ours, a**2),
         (ours < theirs, a > 2),
-        (theirs < ours, a < 2),
         (ours == theirs, a == 2),
+    ]
+    of_theirs: list[tuple[Any, Any]] = [
+        (theirs + ours, a + 2),
+        (theirs - ours, a - 2),
+        (theirs / ours, a / 2),
+        (theirs**ours, a**2),
+        (theirs < ours, a < 2),
         (theirs == ours, a == 2),
     ]
-    for result, expected in cases:
-        assert isinstance(result, weir.Array), "where one operand is an array of Weir, the result is one"
-        assert result.tolist() == expected.tolist()
+    first = weir.Array if name == "numpy" else type(theirs)  # NumPy gives way
+    for cases, kind in ((of_ours, weir.Array), (of_theirs, first)):
+        for result, expected in cases:
+            assert isinstance(result, kind)
+            assert result.tolist() == expected.tolist()
 
 
 def test_p2_plans_are_for_one_package(changing: tuple[Package, ModuleType]) -> None:

@@ -68,7 +68,8 @@ def test_p2_an_operator_of_jax_is_jaxs(
 
 
 def test_p2_weirs_operators_stay_weirs(torch: Any, jnp: Any, w: weir.Array) -> None:
-    for other in (torch.ones(3), jnp.ones(3), np.ones(3)):
+    of_jax = jnp.from_dlpack(np.ones(3))  # on the CPU, also where a GPU is JAX's default
+    for other in (torch.ones(3), of_jax, np.ones(3)):
         assert isinstance(w + other, weir.Array)
         assert (w + other).tolist() == [2, 3, 4]
     w += torch.ones(3, dtype=torch.float64)

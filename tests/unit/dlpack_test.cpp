@@ -101,6 +101,24 @@ TEST(Dlpack, X1StridesMayBeNegativeMissingOrZero) {
     EXPECT_EQ(many.read<float>()[5], 1);
 }
 
+TEST(Dlpack, B8StridesThatLeadToNoElementAreAnyNumber) {
+    for (const std::int64_t odd : {std::int64_t{0}, std::int64_t{-7}, std::numeric_limits<std::int64_t>::max()}) {
+        producer from;
+        from.shape = {2, 1, 4};
+        from.strides = {4, odd, 1};
+        from.describe();
+        array x = from_dlpack(from.tensor());
+        EXPECT_EQ(x.shape(), shape({2, 1, 4}));
+        EXPECT_EQ(x.read<float>()[7], 7) << odd;
+
+        producer of_none;
+        of_none.shape = {0, 3};
+        of_none.strides = {odd, odd};
+        of_none.describe();
+        EXPECT_EQ(from_dlpack(of_none.tensor()).size(), 0) << odd;
+    }
+}
+
 TEST(Dlpack, X1ElementsOfLessThanAByteTakeWholeBytesTogether) {
     producer from;
     from.shape = {9};
