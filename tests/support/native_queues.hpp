@@ -151,6 +151,13 @@ private:
 class shared_thread_queue final : public native_queue {
 public:
     explicit shared_thread_queue(std::shared_ptr<thread_queue> runner) : runner_(std::move(runner)) {}
+    /// Blocks until the thread has left its last task, which goes on for a moment after what the task completes.
+    ~shared_thread_queue() override {
+        std::unique_lock lock(mutex_);
+        rested_.wait(lock, [&] { return !is_running_; });
+    }
+    shared_thread_queue(const shared_thread_queue&) = delete;
+    shared_thread_queue& operator=(const shared_thread_queue&) = delete;
 
     [[nodiscard]] weir::device device() const noexcept override { return cpu(); }
     void submit(std::function<void()> task) override {
@@ -186,6 +193,7 @@ private:
         const std::lock_guard lock(mutex_);
         if (tasks_.empty()) {
             is_running_ = false;
+            rested_.notify_all();
         } else {
             next();
         }
@@ -193,6 +201,7 @@ private:
 
     std::shared_ptr<thread_queue> runner_;
     mutable std::mutex mutex_;
+    std::condition_variable rested_;
     std::deque<std::function<void()>> tasks_;
     bool is_running_ = false;
 };
