@@ -1,6 +1,7 @@
 // Tools for tests of programs that use streams. Layer: runtime.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "weir/detail/simulation.hpp"
@@ -11,7 +12,7 @@ namespace weir::testing {
 
 /// Holds streams back until it is opened: makes a race certain that would otherwise depend on timing. Device-side: a held stream keeps no
 /// thread busy, and neither `hold` nor `open` blocks. Destroying a gate opens it. If all memory that a call could get is behind closed
-/// gates, the call throws out_of_memory and waits for none of them. One thread at a time.
+/// gates, the call throws out_of_memory and waits for none of them. Any thread may hold streams and open it.
 class WEIR_EXPORT gate {
 public:
     /// Closed. Throws std::bad_alloc.
@@ -30,7 +31,7 @@ public:
 private:
     std::uint32_t timeline_;
     std::uint64_t opening_;
-    bool is_open_ = false;
+    std::atomic<bool> is_open_{false};
 };
 
 /// Makes code of the host stand for work of a CUDA device from now on: `parallel_for` with a plain C++ body is then work of the stream, at

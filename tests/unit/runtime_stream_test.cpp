@@ -45,6 +45,28 @@ TEST(S1, StreamsAreIndependentUnlessOrdered) {
     late.synchronize();
 }
 
+// As a watchdog's report does, on each thread that waits.
+TEST(Gate, SeveralThreadsMayOpenOne) {
+    for (int round = 0; round < 50; ++round) {
+        gate held;
+        const stream s;
+        held.hold(s);
+        const completion late = enqueue(s, {}, [] {});
+        EXPECT_FALSE(late.done());
+        std::atomic<int> ready{0};
+        const auto open_together = [&] {
+            ++ready;
+            while (ready < 2) {
+            }
+            held.open();
+        };
+        std::thread other(open_together);
+        open_together();
+        late.synchronize();
+        other.join();
+    }
+}
+
 // A worker lets a host that enqueues fast get ahead, but not for ever, even if no thread waits.
 TEST(S1, OperationsRunThoughNothingWaitsForThem) {
     gate held;

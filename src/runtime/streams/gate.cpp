@@ -51,8 +51,7 @@ void gate::hold(const stream_ref& stream, source_location where) {
 }
 
 void gate::open() noexcept {
-    if (!is_open_) {
-        is_open_ = true;
+    if (!is_open_.exchange(true)) {
         const detail::fork_section whole;
         backend::timeline_table::instance().at(timeline_).complete(opening_);
     }
