@@ -58,6 +58,12 @@ struct launch_config {
     std::size_t shared_bytes = 0;  ///< shared memory of each block, beyond what the kernel itself declares
     /// The kernel waits for work of other streams (for example, it spins on memory): see rule O7.
     bool waits_for_others = false;
+    /// Blocks of each thread block cluster: its blocks run at the same time and read each other's shared memory. One block: as the kernel
+    /// itself declares (`__cluster_dims__`), or no clusters. 8 blocks at most, and along each axis a divisor of the grid.
+    dimensions cluster = {};
+    /// All blocks run at the same time, so that they may wait for each other (`cooperative_groups::grid_group::sync`). A grid that does not
+    /// fit on the device is refused: see kernel::max_cooperative_blocks.
+    bool cooperative = false;
 };
 
 class kernel;
@@ -71,6 +77,7 @@ struct kernel_parameters;
 struct argument_description {
     std::size_t bytes;      ///< size as the kernel gets it
     bool is_array = false;  ///< the kernel gets the address of the elements
+    bool is_null = false;   ///< no array: the kernel gets a null pointer
     bool has_type = false;
     dtype type = dtype::bool_;  ///< type of the value or of the elements
 };
@@ -131,7 +138,7 @@ struct kernel_value {
     static constexpr std::size_t arrays = 0;
     static constexpr argument_description description() noexcept {
         if constexpr (typed_element<T>) {
-            return {sizeof(T), false, true, dtype_of<T>};
+            return {sizeof(T), false, false, true, dtype_of<T>};
         } else {
             return {sizeof(T)};
         }
@@ -146,7 +153,7 @@ struct kernel_value<access_argument<T, Data>> {
     static constexpr std::size_t arrays = 1;
     static constexpr argument_description description() noexcept {
         if constexpr (typed_element<T>) {
-            return {sizeof(T*), true, true, dtype_of<std::remove_const_t<T>>};
+            return {sizeof(T*), true, false, true, dtype_of<std::remove_const_t<T>>};
         } else {
             return {sizeof(T*), true};
         }
@@ -158,6 +165,16 @@ struct kernel_value<access_argument<T, Data>> {
     static void find(const access_argument<T, Data>& argument, const runtime::access_request*& one) noexcept {
         one = &argument.request(detail::key);
     }
+};
+
+template <>
+struct kernel_value<std::nullptr_t> {
+    using type = std::nullptr_t;
+    static constexpr std::size_t arrays = 0;
+    static constexpr argument_description description() noexcept { return {sizeof(std::nullptr_t), false, true}; }
+    static type value(std::nullptr_t /*argument*/) noexcept { return nullptr; }
+    static void collect(std::nullptr_t /*argument*/, runtime::access_request*& /*next*/) noexcept {}
+    static void find(std::nullptr_t /*argument*/, const runtime::access_request*& /*one*/) noexcept {}
 };
 
 /// The accesses of the arrays among a launch's arguments, in their order.
@@ -286,6 +303,9 @@ public:
     [[nodiscard]] weir::device device() const noexcept;
     /// The largest number of threads in a block with which it can be launched.
     [[nodiscard]] int max_threads_per_block() const noexcept;
+    /// The largest number of blocks in the grid of a cooperative launch: what the idle device runs at the same time. 0 if the device has no
+    /// cooperative launch. Throws argument_error (a block that cannot be launched), device_error.
+    [[nodiscard]] std::size_t max_cooperative_blocks(const dimensions& block, std::size_t shared_bytes = 0) const;
     /// The driver's handle, a CUfunction.
     [[nodiscard]] void* handle() const noexcept;
     /// `<weir.kernel axpy(in float32* x, int64 n) on cuda:0>`.
@@ -309,7 +329,7 @@ private:
 };
 
 /// An argument of weir::launch: a number or a trivially copyable structure, by value, or the result of `in`, `out` or `inout`, written in
-/// the call. Not a pointer, because it does not say how its memory is used: weir::buffer::wrap makes an array of it.
+/// the call, or `nullptr` for an array that the kernel can do without. Not a pointer, because it does not say how its memory is used: weir::buffer::wrap makes an array of it.
 template <class A>
 concept kernel_operand = (detail::is_access_argument<std::remove_cvref_t<A>> && !std::is_lvalue_reference_v<A>) ||
                          (!detail::is_access_argument<std::remove_cvref_t<A>> &&
@@ -368,10 +388,10 @@ void collect_token(const Argument& argument, runtime::access_request*& next) noe
 }  // namespace detail
 
 /// Enqueues a launch of `what` with these arguments, in the order of its parameters: arrays as `in(x)`, `out(x)` and `inout(x)` (the kernel
-/// gets the address of the first element), numbers and trivially copyable structures by value. The arguments' values are copied at the
+/// gets the address of the first element) or `nullptr`, numbers and trivially copyable structures by value. The arguments' values are copied at the
 /// call. Tokens may stand anywhere among them: the kernel gets nothing for them. Returns once enqueued.
 ///
-/// Throws argument_error: a stream of another device, a grid or block without threads or beyond the device's limits, too much shared
+/// Throws argument_error: a stream of another device, a grid, block or cluster that the device or the kernel cannot have, too much shared
 /// memory, a number of arguments, or a size of one, other than the kernel's (if the driver reports it: 12.4 and later), arrays used
 /// otherwise than the signature says; argument_type_error: types other than the signature's; and as parallel_for does. Then nothing was
 /// enqueued. An error of the driver at the launch fails the operation (rule K4).

@@ -1,6 +1,7 @@
 // Arguments of kernels whose types are known at run time only. Layer: array.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -12,7 +13,7 @@
 namespace weir {
 
 /// One argument of `kernel::launch`, for programs that know only at run time which arguments a kernel takes: interpreters, bindings of
-/// other languages. It is an array and how the kernel uses it, or a number; the kernel's signature says what it must be.
+/// other languages. It is an array and how the kernel uses it, no array, or a number; the kernel's signature says what it must be.
 ///
 /// It refers to its array, which must outlive the call of `launch`: a temporary array does not compile.
 class kernel_argument {
@@ -34,6 +35,9 @@ public:
     /// A number of this type: the signature must declare the same type.
     kernel_argument(const scalar& number, dtype type) noexcept : type_(type), number_(number) {}
 
+    /// No array: the kernel gets a null pointer for an array that it can do without.
+    kernel_argument(std::nullptr_t) noexcept : is_null_(true), number_(false) {}  // NOLINT(google-explicit-constructor)
+
     /// An array that is only read.
     [[nodiscard]] static kernel_argument in(const array& x) noexcept { return {x, use::in}; }
     static kernel_argument in(const array&&) = delete;
@@ -45,9 +49,11 @@ public:
     [[nodiscard]] static kernel_argument as_declared(array& x) noexcept { return {x, use::declared}; }
 
     /// @{
-    /// For other parts of Weir: the array, null for a number; its use; the number; the type that was given with it.
+    /// For other parts of Weir: the array, null for a number and for no array; its use; whether it is no array; the number; the type that
+    /// was given with it.
     [[nodiscard]] const array* of_array(detail::passkey /*key*/) const noexcept { return array_; }
     [[nodiscard]] use used(detail::passkey /*key*/) const noexcept { return use_; }
+    [[nodiscard]] bool is_null(detail::passkey /*key*/) const noexcept { return is_null_; }
     [[nodiscard]] const scalar& number(detail::passkey /*key*/) const noexcept { return number_; }
     [[nodiscard]] const std::optional<dtype>& type(detail::passkey /*key*/) const noexcept { return type_; }
     /// @}
@@ -57,6 +63,7 @@ private:
 
     const array* array_ = nullptr;
     use use_ = use::declared;
+    bool is_null_ = false;
     std::optional<dtype> type_;
     scalar number_;
 };

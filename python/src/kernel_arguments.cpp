@@ -110,6 +110,9 @@ kernel_argument argument_from(nb::handle given, const kernel& of, std::size_t po
     if (array* const x = object_of<array>(given)) {
         return kernel_argument::as_declared(*x);
     }
+    if (given.is_none()) {
+        return nullptr;
+    }
     if (const declared_use* const wrapped = object_of<declared_use>(given)) {
         if (nb::isinstance<token>(wrapped->of)) {
             refuse_token(given, at);

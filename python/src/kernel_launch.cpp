@@ -87,15 +87,23 @@ dimensions dimensions_from(nb::handle argument, const char* name) {
     return {along[0], along[1], along[2]};
 }
 
-launch_config config_from(const py_kernel& of, nb::handle grid, nb::handle block, nb::handle shared) {
-    const std::int64_t bytes = integer_from(shared, "shared");
+std::size_t shared_bytes_from(nb::handle argument) {
+    const std::int64_t bytes = integer_from(argument, "shared");
     if (bytes < 0) {
         throw argument_error("shared is " + std::to_string(bytes) + ": pass a number of bytes, from 0 on");
     }
-    const launch_config config{dimensions_from(grid, "grid"), dimensions_from(block, "block"),
-                               static_cast<std::size_t>(bytes)};
+    return static_cast<std::size_t>(bytes);
+}
+
+launch_config config_from(const py_kernel& of, const launch_numbers& given) {
+    launch_config config{dimensions_from(given.grid, "grid"), dimensions_from(given.block, "block"),
+                         shared_bytes_from(given.shared)};
+    if (given.cluster.is_valid() && !given.cluster.is_none()) {
+        config.cluster = dimensions_from(given.cluster, "cluster");
+    }
+    config.cooperative = given.cooperative;
     const auto check = [&] { static_cast<void>(detail::checked_shape(of.code, config)); };
-    if (detail::allows_shared_bytes(of.code, config.shared_bytes)) {
+    if (detail::allows_shared_bytes(of.code, config.shared_bytes) && !config.cooperative) {
         check();
     } else {
         released(check);  // asks the driver, which may block (rule S1)

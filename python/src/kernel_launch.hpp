@@ -23,9 +23,18 @@ struct py_kernel {
 
 /// A number, or up to three of them. Throws argument_error, argument_type_error, which name `name`.
 [[nodiscard]] dimensions dimensions_from(nb::handle argument, const char* name);
-/// `grid`, `block` and `shared` of a call. Throws argument_error, argument_type_error, also where the kernel cannot be launched
-/// so.
-[[nodiscard]] launch_config config_from(const py_kernel& of, nb::handle grid, nb::handle block, nb::handle shared);
+/// Throws argument_error, argument_type_error.
+[[nodiscard]] std::size_t shared_bytes_from(nb::handle argument);
+/// The configuration of a call, as Python's `launch` takes it; without the last two, none.
+struct launch_numbers {
+    nb::handle grid;
+    nb::handle block;
+    nb::handle shared;
+    nb::handle cluster = {};
+    bool cooperative = false;
+};
+/// Throws argument_error, argument_type_error, also where the kernel cannot be launched so.
+[[nodiscard]] launch_config config_from(const py_kernel& of, const launch_numbers& given);
 
 /// The parameters of a launch besides its arguments, as `launch` of Python has them.
 struct launch_place {

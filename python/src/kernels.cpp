@@ -110,24 +110,32 @@ void bind_kernels(nb::module_& m) {
         .def(
             "launch",
             [](const py_kernel& self, nb::handle grid, nb::handle block, nb::args args, nb::handle on, nb::handle after,
-               nb::handle wait, nb::handle shared, nb::handle reads, nb::handle writes, nb::handle label) {
+               nb::handle wait, nb::handle shared, nb::handle cluster, nb::handle cooperative, nb::handle reads,
+               nb::handle writes, nb::handle label) {
                 const labelled named(label);
-                return launch(
-                    self, {config_from(self, grid, block, shared), on, after, flag_from(wait, "wait"), reads, writes},
-                    {reinterpret_cast<PyTupleObject*>(args.ptr())->ob_item, args.size()});
+                const launch_config config =
+                    config_from(self, {grid, block, shared, cluster, flag_from(cooperative, "cooperative")});
+                return launch(self, {config, on, after, flag_from(wait, "wait"), reads, writes},
+                              {reinterpret_cast<PyTupleObject*>(args.ptr())->ob_item, args.size()});
             },
             nb::arg("grid").none(), nb::arg("block").none(), nb::arg("args"), nb::kw_only(),
             nb::arg("stream").none() = nb::none(), nb::arg("after").none() = nb::make_tuple(),
-            nb::arg("wait").none() = false, nb::arg("shared").none() = 0, nb::arg("reads").none() = nb::make_tuple(),
+            nb::arg("wait").none() = false, nb::arg("shared").none() = 0, nb::arg("cluster").none() = nb::none(),
+            nb::arg("cooperative").none() = false, nb::arg("reads").none() = nb::make_tuple(),
             nb::arg("writes").none() = nb::make_tuple(), nb::arg("label").none() = nb::none(),
             nb::sig(
                 "def launch(self, grid: int | tuple[int, ...], block: int | tuple[int, ...], *args: Any, stream: Any = "
-                "None, after: Event | Iterable[Event] = (), wait: bool = False, shared: int = 0, reads: Any = (), "
-                "writes: Any = (), label: str | None = None) -> Event"),
+                "None, after: Event | Iterable[Event] = (), wait: bool = False, shared: int = 0, cluster: int | "
+                "tuple[int, ...] | "
+                "None = None, cooperative: bool = False, reads: Any = (), writes: Any = (), label: str | None = None) "
+                "-> Event"),
             "Enqueues a launch on `stream`, else on the current stream of the kernel's device, after the events of "
             "`after` and whatever its arrays ask for. `grid`: blocks, `block`: threads of each, along up to three "
             "axes; "
-            "`shared`: bytes of shared memory of each block. Numbers are converted as the signature says; one that is "
+            "`shared`: bytes of shared memory of each block; `cluster`: blocks of each thread block cluster; "
+            "`cooperative`: all blocks run at the same time, so that they may wait for each other. None is an array "
+            "that the kernel does without: it gets a null pointer. Numbers are converted as the signature says; one "
+            "that is "
             "out "
             "of range is an ArgumentError. `reads`, `writes`: tokens, and arrays that the kernel reaches in another "
             "way than "
@@ -144,6 +152,17 @@ void bind_kernels(nb::module_& m) {
         .def_prop_ro(
             "max_threads_per_block", [](const py_kernel& self) { return self.code.max_threads_per_block(); },
             "The most threads of a block with which it can be launched.")
+        .def(
+            "max_cooperative_blocks",
+            [](const py_kernel& self, nb::handle block, nb::handle shared) {
+                const dimensions threads = dimensions_from(block, "block");
+                const std::size_t bytes = shared_bytes_from(shared);
+                return released([&] { return self.code.max_cooperative_blocks(threads, bytes); });
+            },
+            nb::arg("block").none(), nb::kw_only(), nb::arg("shared").none() = 0,
+            nb::sig("def max_cooperative_blocks(self, block: int | tuple[int, ...], *, shared: int = 0) -> int"),
+            "The largest grid of a cooperative launch with blocks of `block` threads: the blocks that the idle device "
+            "runs at the same time; 0 if it has no cooperative launch.")
         .def_prop_ro(
             "handle", [](const py_kernel& self) { return reinterpret_cast<std::uintptr_t>(self.code.handle()); },
             "The driver's handle, a CUfunction.")

@@ -86,7 +86,7 @@ nb::object launcher_of(nb::handle kernel, nb::handle index) {
     const std::size_t count = nb::len(index);
     const nb::object shared = count > 3 ? nb::object(index[3]) : nb::object(nb::int_(0));
     const launch_config config =
-        config_from(nb::cast<const py_kernel&>(kernel), nb::object(index[0]), nb::object(index[1]), shared);
+        config_from(nb::cast<const py_kernel&>(kernel), {nb::object(index[0]), nb::object(index[1]), shared});
     nb::object on = count > 2 ? nb::object(index[2]) : nb::object(nb::none());
     auto* const made = PyObject_New(launcher, launcher_type);
     if (made == nullptr) {

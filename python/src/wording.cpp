@@ -46,6 +46,7 @@ std::string in_words_of_python(std::string text) {
                               {"a weir::kernel, compile the program with nvcc (parallel_for with a __host__ __device__ "
                                "lambda), declare work of others with weir::access",
                                "a weir.Kernel"},
+                              {", and got nullptr", ", and got None"},
                               {"see kernel::with_signature", "give weir.Kernel a signature"},
                               {"weir::array", "weir.Array"},
                               {"weir::in(", "weir.In("},

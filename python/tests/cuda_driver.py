@@ -60,6 +60,12 @@ class CudaDriver:
         self._library.weir_fake_waiting_loads.restype = ctypes.c_size_t
         return int(self._library.weir_fake_waiting_loads())
 
+    def last_special_launch(self) -> list[int]:
+        """Of the last launch with attributes: a cluster's blocks along each axis, 0 without; whether cooperative (of the fake)."""
+        four = (ctypes.c_uint * 4)()
+        self._library.weir_fake_last_special_launch(four)
+        return list(four)
+
     def pending(self, stream: int) -> int:
         """What is in the stream and not done (of the fake)."""
         self._library.weir_fake_pending.restype = ctypes.c_size_t

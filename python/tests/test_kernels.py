@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import weir
-from cuda_driver import CudaDriver
+from cuda_driver import CudaDriver, is_fake
 from weir.testing import Gate
 
 AXPY = """
@@ -68,6 +68,87 @@ def test_the_forms_of_a_launch_are_the_same(axpy: weir.Kernel) -> None:
     axpy[4, 32, None, 64](x, y, 1, 100)
     axpy.launch((4,), [32], weir.In(x), weir.InOut(y), 1, 100, stream=s, after=[x.device and s.record()], shared=16)
     assert y.numpy().tolist() == [5.0] * 100
+
+
+CLUSTER = """
+extern "C" __global__ void shape(int* y) {
+    unsigned blocks = 0;
+    asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(blocks));
+    y[blockIdx.x] = blocks;
+}
+"""
+MEET = """
+extern "C" __global__ void meet(unsigned* arrived, int* y) {
+    if (threadIdx.x == 0) {
+        atomicAdd(arrived, 1);
+        while (atomicAdd(arrived, 0) < gridDim.x) {
+        }
+        y[blockIdx.x] = atomicAdd(arrived, 0);
+    }
+}
+"""
+
+
+def test_k1_a_launch_in_clusters(fill: weir.Kernel) -> None:
+    y = weir.zeros(8, "int32", device="cuda:0")
+    if is_fake():  # which compiles no PTX
+        fill.launch(8, 32, y, 7, 8, cluster=(2, 1), wait=True)
+        assert CudaDriver().last_special_launch() == [2, 1, 1, 0]
+        assert y.tolist() == [7] * 8
+    else:
+        weir.Kernel(CLUSTER, "shape", "out int* y").launch(8, 32, y, cluster=2)
+        assert y.tolist() == [2] * 8
+
+
+def test_k1_blocks_of_a_cooperative_launch_wait_for_each_other(fill: weir.Kernel) -> None:
+    if is_fake():  # which runs one block after the other
+        y = weir.zeros(8, "int32", device="cuda:0")
+        fill.launch(8, 32, y, 7, 8, cooperative=True, wait=True)
+        assert CudaDriver().last_special_launch() == [0, 0, 0, 1]
+        assert y.tolist() == [7] * 8
+    else:
+        meet = weir.Kernel(MEET, "meet", "inout uint32* arrived, out int* y")
+        blocks = meet.max_cooperative_blocks(128)
+        y = weir.zeros(blocks, "int32", device="cuda:0")
+        meet.launch(blocks, 128, weir.zeros(1, "uint32", device="cuda:0"), y, cooperative=True)
+        assert y.tolist() == [blocks] * blocks
+
+
+def test_clusters_and_cooperative_grids_that_cannot_be_are_refused(fill: weir.Kernel) -> None:
+    y = weir.zeros(8, "int32", device="cuda:0")
+    with pytest.raises(weir.ArgumentError, match="its grid has 7 blocks along x; make that a multiple of 2"):
+        fill.launch(7, 32, y, 7, 8, cluster=2)
+    with pytest.raises(weir.ArgumentTypeError, match="cluster"):
+        fill.launch(8, 32, y, 7, 8, cluster="2")
+    most = fill.max_cooperative_blocks((16, 16), shared=1 << 10)
+    with pytest.raises(weir.ArgumentError, match=f"runs {most} of them at the same time"):
+        fill.launch(most + 1, (16, 16), y, 7, 8, cooperative=True, shared=1 << 10)
+    with pytest.raises(weir.ArgumentTypeError, match="cooperative"):
+        fill.launch(8, 32, y, 7, 8, cooperative="yes")
+    assert y.tolist() == [0] * 8
+
+
+def test_k1_none_is_a_null_pointer(cuda: weir.Device) -> None:
+    source = """
+extern "C" __global__ void add(const float* x, const float* bias, float* y) {
+    y[0] = x[0] + (bias != nullptr ? bias[0] : 100);
+}
+"""
+    add = weir.Kernel(source, "add", "in float* x, in float* bias, out float* y")
+    x, bias, y = ones(1), ones(1), ones(1)
+    add[1, 1](x, bias, y)
+    assert y.tolist() == [2]
+    add[1, 1](x, None, y)
+    assert y.tolist() == [101]
+
+
+def test_none_is_no_number(axpy: weir.Kernel) -> None:
+    x, y = ones(), ones()
+    with pytest.raises(
+        weir.ArgumentTypeError, match='argument 3 of the kernel axpy is "float32 a", and got None: pass a number'
+    ):
+        axpy[4, 32](x, y, None, 100)
+    assert y.tolist() == [1] * 100
 
 
 SHARED = """

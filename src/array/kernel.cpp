@@ -189,6 +189,10 @@ device kernel::device() const noexcept { return code_->on(); }
 
 int kernel::max_threads_per_block() const noexcept { return code_->max_threads(); }
 
+std::size_t kernel::max_cooperative_blocks(const dimensions& block, std::size_t shared_bytes) const {
+    return code_->most_cooperative_blocks(block, shared_bytes);
+}
+
 void* kernel::handle() const noexcept { return code_->function(); }
 
 std::string kernel::to_string() const {

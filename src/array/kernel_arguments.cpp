@@ -140,6 +140,8 @@ public:
             const kernel_argument& one = arguments[position_];
             if (one.of_array(key) != nullptr) {
                 put_array(one, *as, slots[position_]);
+            } else if (one.is_null(key)) {
+                put_no_array(*as, slots[position_]);
             } else {
                 put_number_of(one, *as, slots[position_]);
             }
@@ -170,6 +172,13 @@ private:
             case fit::out_of_range:
                 kernels::refuse_range(what_, position_, as, text());
         }
+    }
+
+    void put_no_array(const parameter& as, argument_slot& to) {
+        if (as.use == parameter_use::value) {
+            kernels::refuse_type(what_, position_, as, "nullptr");
+        }
+        put(nullptr, to);
     }
 
     void put_array(const kernel_argument& one, const parameter& as, argument_slot& to) {

@@ -45,6 +45,8 @@ kernel_code::kernel_code(device on, const backend::capability::kernels& in, std:
     const backend::capability::launch_limits limits = in.limits();
     most_blocks_ = limits.blocks;
     most_threads_ = limits.threads;
+    has_clusters_ = limits.has_clusters;
+    has_cooperative_ = limits.has_cooperative;
     most_in_row_ = std::min(most_threads_[0], static_cast<std::uint32_t>(max_threads_));
 }
 
@@ -78,6 +80,75 @@ void kernel_code::expect_shape(const launch_config& config) const {
     if (config.shared_bytes > shared_.load(std::memory_order_relaxed)) {
         have_shared(config.shared_bytes);
     }
+    if (is_special(config)) {
+        expect_cluster(config);
+        expect_cooperative(config);
+    }
+}
+
+/// The portable size, which every device with clusters takes.
+constexpr std::size_t most_in_cluster = 8;
+
+void kernel_code::expect_cluster(const launch_config& config) const {
+    const dimensions& cluster = config.cluster;
+    const std::array<std::size_t, 3> grid{config.grid.x, config.grid.y, config.grid.z};
+    const std::array<std::size_t, 3> along{cluster.x, cluster.y, cluster.z};
+    const std::string start =
+        "the kernel " + name_ + " cannot be launched in clusters of " + text_of(cluster) + " blocks: ";
+    for (const std::size_t one : along) {
+        if (one - 1 >= most_in_cluster) {
+            throw argument_error(start + "each number is from 1 to " + std::to_string(most_in_cluster));
+        }
+    }
+    if (cluster.x * cluster.y * cluster.z == 1) {
+        return;
+    }
+    if (!has_clusters_) {
+        throw argument_error(
+            start + device_.name() +
+            " has no thread block clusters, which need compute capability 9.0 and a driver for CUDA 11.8");
+    }
+    if (cluster.x * cluster.y * cluster.z > most_in_cluster) {
+        throw argument_error(start + "a cluster has at most " + std::to_string(most_in_cluster) + " blocks");
+    }
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        if (grid[axis] % along[axis] != 0) {
+            throw argument_error(start + "its grid has " + std::to_string(grid[axis]) + " blocks along " + "xyz"[axis] +
+                                 "; make that a multiple of " + std::to_string(along[axis]));
+        }
+    }
+}
+
+void kernel_code::expect_cooperative(const launch_config& config) const {
+    if (!config.cooperative) {
+        return;
+    }
+    const std::size_t blocks = config.grid.x * config.grid.y * config.grid.z;
+    const std::string start = "the kernel " + name_ + " cannot be launched cooperatively";
+    if (!has_cooperative_) {
+        throw argument_error(start + ": " + device_.name() + " has no cooperative launch");
+    }
+    if (const std::size_t most = most_cooperative_blocks(config.block, config.shared_bytes); blocks > most) {
+        throw argument_error(
+            start + " with " + std::to_string(blocks) + " blocks of " + text_of(config.block) + " threads and " +
+            std::to_string(config.shared_bytes) + " bytes of shared memory: " + device_.name() + " runs " +
+            std::to_string(most) +
+            " of them at the same time; make the grid smaller, and let each thread do several elements");
+    }
+}
+
+std::size_t kernel_code::most_cooperative_blocks(const dimensions& block, std::size_t shared_bytes) const {
+    expect_shape({1, block, shared_bytes});
+    return has_cooperative_ ? in_->most_resident_blocks(function_, block.x * block.y * block.z, shared_bytes) : 0;
+}
+
+std::uint32_t kernel_code::special_number(const launch_config& config) noexcept {
+    const dimensions& cluster = config.cluster;
+    std::uint32_t number = config.cooperative ? launch_shape::cooperative_bit : 0;
+    if (cluster.x * cluster.y * cluster.z > 1) {
+        number |= static_cast<std::uint32_t>(cluster.x | cluster.y << 8U | cluster.z << 16U);
+    }
+    return number;
 }
 
 void kernel_code::refuse_shape(const launch_config& config) const {

@@ -56,9 +56,16 @@ public:
         const dimensions& block = config.block;
         // 0 wraps around to more than the maximum.
         const bool is_row = ((grid.y - 1) | (grid.z - 1) | (block.y - 1) | (block.z - 1)) == 0;
-        return is_row && grid.x - 1 < most_blocks_[0] && block.x - 1 < most_in_row_ &&
+        return is_row && !is_special(config) && grid.x - 1 < most_blocks_[0] && block.x - 1 < most_in_row_ &&
                config.shared_bytes <= shared_.load(std::memory_order_relaxed);
     }
+    /// Whether it is cooperative, or in clusters of another size than the kernel's own.
+    [[nodiscard, gnu::always_inline]] static bool is_special(const launch_config& config) noexcept {
+        const dimensions& cluster = config.cluster;
+        return (((cluster.x - 1) | (cluster.y - 1) | (cluster.z - 1)) != 0) | config.cooperative;
+    }
+    /// See kernel::max_cooperative_blocks.
+    [[nodiscard]] std::size_t most_cooperative_blocks(const dimensions& block, std::size_t shared_bytes) const;
     /// Whether a launch may request so much without a call of the driver.
     [[nodiscard]] bool allows_shared_bytes(std::size_t bytes) const noexcept {
         return bytes <= shared_.load(std::memory_order_relaxed);
@@ -68,9 +75,13 @@ public:
         const auto narrow = [](std::size_t number) { return static_cast<unsigned>(number); };
         const dimensions& grid = config.grid;
         const dimensions& block = config.block;
-        return {{narrow(grid.x), narrow(grid.y), narrow(grid.z)},
-                {narrow(block.x), narrow(block.y), narrow(block.z)},
-                narrow(config.shared_bytes)};
+        launch_shape made{{narrow(grid.x), narrow(grid.y), narrow(grid.z)},
+                          {narrow(block.x), narrow(block.y), narrow(block.z)},
+                          narrow(config.shared_bytes)};
+        if (is_special(config)) [[unlikely]] {
+            made.special = special_number(config);
+        }
+        return made;
     }
 
     /// Called when the last owner is gone. Destroys this object, now or later. Neither waits nor fails, on any thread.
@@ -96,6 +107,9 @@ private:
     void expect_shape(const launch_config& config) const;
     [[noreturn]] void refuse_shape(const launch_config& config) const;
     void have_shared(std::size_t bytes) const;
+    void expect_cluster(const launch_config& config) const;
+    void expect_cooperative(const launch_config& config) const;
+    [[nodiscard]] static std::uint32_t special_number(const launch_config& config) noexcept;
 
     device device_;
     const backend::capability::kernels* in_;
@@ -109,8 +123,10 @@ private:
     std::optional<std::vector<std::size_t>> parameter_bytes_;
     std::string name_;
     std::unique_ptr<backend::capability::loaded_code> code_;
-    std::size_t own_shared_ = 0;   ///< bytes that the kernel itself declares
-    mutable detail::mutex mutex_;  ///< held by threads that raise shared_; a leaf in the lock order
+    std::size_t own_shared_ = 0;    ///< bytes that the kernel itself declares
+    bool has_clusters_ = false;     ///< whether the device takes such launches
+    bool has_cooperative_ = false;  ///< the same
+    mutable detail::mutex mutex_;   ///< held by threads that raise shared_; a leaf in the lock order
     unloading unloading_;
 };
 

@@ -33,6 +33,9 @@ namespace {
 std::string number_of(std::size_t position) { return "argument " + std::to_string(position + 1); }
 
 std::string text_of(const argument_description& argument) {
+    if (argument.is_null) {
+        return "nullptr";
+    }
     const std::string type(argument.has_type ? name_of(argument.type) : "a structure");
     if (argument.is_array) {
         return argument.has_type ? "an array of " + type : "an array";
@@ -88,6 +91,9 @@ void expect_parameters(const kernel& what, std::span<const argument_description>
         const bool wrong_type =
             parameter.type && (wants_array ? argument.has_type && argument.type != *parameter.type
                                            : !argument.has_type || argument.type != *parameter.type);
+        if (argument.is_null && wants_array) {
+            continue;
+        }
         if (wants_array != argument.is_array || wrong_type) {
             kernels::refuse_type(what, i, parameter, text_of(argument));
         }

@@ -1,5 +1,7 @@
 #include "control.hpp"
 
+#include <algorithm>
+
 #include "driver.hpp"
 #include "module_table.hpp"
 
@@ -80,6 +82,11 @@ void weir_fake_loading_waits(int whether) {
 std::size_t weir_fake_waiting_loads() {
     const std::lock_guard held(driver().lock);
     return driver().waiting_loads;
+}
+
+void weir_fake_last_special_launch(unsigned* four) {
+    const std::lock_guard held(driver().lock);
+    std::copy(driver().last_special_launch.begin(), driver().last_special_launch.end(), four);
 }
 
 unsigned long long weir_fake_hold(void* handle) {

@@ -59,6 +59,9 @@ WEIR_FAKE_EXPORT void weir_fake_loading_waits(int whether);
 /// How many threads wait in such a call.
 WEIR_FAKE_EXPORT std::size_t weir_fake_waiting_loads();
 
+/// The blocks along each axis of a cluster (0: none was asked for), and 1 if it was cooperative, of the last launch with attributes.
+WEIR_FAKE_EXPORT void weir_fake_last_special_launch(unsigned* four);
+
 /// What all devices answer for a CUdevice_attribute from now on.
 WEIR_FAKE_EXPORT void weir_fake_set_attribute(int which, int value);
 

@@ -44,6 +44,7 @@ constexpr error_text errors[] = {
     {peer_access_already_enabled, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer access is already enabled"},
     {assertion_failed, "CUDA_ERROR_ASSERT", "device-side assert triggered"},
     {launch_failed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+    {cooperative_launch_too_large, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "too many blocks in cooperative launch"},
     {800, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
     {not_supported, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
     {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"},
@@ -52,6 +53,7 @@ constexpr error_text errors[] = {
     {906, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
      "operation would make the legacy stream depend on a capturing blocking stream"},
     {907, "CUDA_ERROR_CAPTURED_EVENT", "operation not permitted on an event last recorded in a capturing stream"},
+    {invalid_cluster_size, "CUDA_ERROR_INVALID_CLUSTER_SIZE", "invalid cluster size"},
     {unknown, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 
@@ -117,6 +119,9 @@ int attribute_value(int which) {
             return 9;  // compute capability 9.0
         case 76:
             return 0;
+        case 95:
+        case 120:
+            return 1;  // cooperative launches, thread block clusters
         case 97:
             return 227 << 10;  // shared memory of a block that opts in
         case 102:

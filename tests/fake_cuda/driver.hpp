@@ -1,6 +1,7 @@
 // Shared by all functions of the fake driver: the lock, the devices, injected faults, and the tables of handles.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -120,7 +121,9 @@ struct driver_state {
     CUresult error = success;
     bool loading_waits = false;     ///< loading a module waits for what was enqueued in its context
     std::size_t waiting_loads = 0;  ///< threads that wait there
-    bool ignores_handles = false;   ///< of streams: the stream's context must be current
+    std::array<unsigned, 4>
+        last_special_launch{};     ///< of the last launch with attributes: its cluster, and whether it was cooperative
+    bool ignores_handles = false;  ///< of streams: the stream's context must be current
 };
 driver_state& driver();
 

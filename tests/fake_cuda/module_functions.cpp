@@ -1,8 +1,10 @@
-// cuModule*, cuFunc*, cuLaunchKernel and cuLaunchKernelEx.
+// cuModule*, cuFunc*, cuOccupancy*, cuLaunchKernel and cuLaunchKernelEx.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 
@@ -283,6 +285,33 @@ WEIR_FAKE_EXPORT CUresult cuFuncSetAttribute(CUfunction of, int which, int value
 
 namespace {
 
+/// Of one multiprocessor, by what devices of compute capability 9.0 have; no kernel here needs many registers.
+unsigned most_active_blocks(unsigned threads, std::size_t shared_bytes) {
+    const unsigned by_threads = 2048 / ((threads + 31) / 32 * 32);
+    const auto by_memory = static_cast<unsigned>((std::size_t{228} << 10) / (shared_bytes + 1024));
+    return std::min({32U, by_threads, by_memory});
+}
+
+}  // namespace
+
+WEIR_FAKE_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction of, int threads,
+                                                                      std::size_t shared_bytes) {
+    call in("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    if (in.failed()) {
+        return in.error();
+    }
+    if (!tables().functions.contains(of)) {
+        return invalid_handle;
+    }
+    if (threads < 1 || threads > 1024 || shared_bytes > static_cast<std::size_t>(of->dynamic_shared)) {
+        return invalid_value;
+    }
+    *blocks = static_cast<int>(most_active_blocks(static_cast<unsigned>(threads), shared_bytes));
+    return success;
+}
+
+namespace {
+
 CUresult launch_kernel(call& in, CUfunction what, const unsigned (&grid)[3], const unsigned (&block)[3],
                        unsigned shared_bytes, CUstream handle, void** arguments, void** extra) {
     const auto on = in.failed() ? nullptr : in.stream_of(handle);
@@ -312,15 +341,50 @@ CUresult launch_kernel(call& in, CUfunction what, const unsigned (&grid)[3], con
     return success;
 }
 
+/// CUlaunchAttribute.
+enum launch_attribute_id { cooperative = 2, cluster_dimension = 4 };
+struct launch_attribute {
+    int id;
+    int padding;
+    unsigned value[16];
+};
 /// CUlaunchConfig.
 struct launch_settings {
     unsigned grid[3];
     unsigned block[3];
     unsigned shared_bytes;
     CUstream stream;
-    const void* attributes;
+    const launch_attribute* attributes;
     unsigned attribute_count;
 };
+
+/// Notes what the attributes ask for; the kernel's blocks run one after the other all the same.
+CUresult note_attributes(const launch_settings& as) {
+    std::array<unsigned, 4> special{};
+    for (unsigned i = 0; i < as.attribute_count; ++i) {
+        const launch_attribute& one = as.attributes[i];
+        if (one.id == cooperative) {
+            special[3] = one.value[0];
+        } else if (one.id == cluster_dimension) {
+            std::copy_n(one.value, 3, special.begin());
+        } else {
+            return not_supported;
+        }
+    }
+    const unsigned in_cluster = special[0] * special[1] * special[2];
+    const unsigned threads = as.block[0] * as.block[1] * as.block[2];
+    const unsigned most = 4 * most_active_blocks(std::max(1U, threads), as.shared_bytes);
+    if (special[3] != 0 && as.grid[0] * as.grid[1] * as.grid[2] > most) {
+        return cooperative_launch_too_large;
+    }
+    for (unsigned axis = 0; in_cluster != 0 && axis < 3; ++axis) {
+        if (in_cluster > 8 || as.grid[axis] % special[axis] != 0) {
+            return invalid_cluster_size;
+        }
+    }
+    driver().last_special_launch = special;
+    return success;
+}
 
 }  // namespace
 
@@ -334,8 +398,8 @@ WEIR_FAKE_EXPORT CUresult cuLaunchKernel(CUfunction what, unsigned grid_x, unsig
 
 WEIR_FAKE_EXPORT CUresult cuLaunchKernelEx(const launch_settings* as, CUfunction what, void** arguments, void** extra) {
     call in("cuLaunchKernelEx", as->stream);
-    if (as->attribute_count != 0) {
-        return not_supported;
+    if (const CUresult refused = as->attribute_count == 0 ? success : note_attributes(*as); refused != success) {
+        return refused;
     }
     return launch_kernel(in, what, as->grid, as->block, as->shared_bytes, as->stream, arguments, extra);
 }

@@ -96,6 +96,11 @@ fake_cuda::ignoring_handles::~ignoring_handles() { WEIR_DRIVER_CONTROL(weir_fake
 fake_cuda::waiting_loads::waiting_loads() { WEIR_DRIVER_CONTROL(weir_fake_loading_waits)(1); }
 fake_cuda::waiting_loads::~waiting_loads() { WEIR_DRIVER_CONTROL(weir_fake_loading_waits)(0); }
 std::size_t fake_cuda::waiting_loads::now() { return WEIR_DRIVER_CONTROL(weir_fake_waiting_loads)(); }
+std::array<unsigned, 4> fake_cuda::last_special_launch() {
+    std::array<unsigned, 4> four{};
+    WEIR_DRIVER_CONTROL(weir_fake_last_special_launch)(four.data());
+    return four;
+}
 void fake_cuda::set_attribute(int which, int value) { WEIR_DRIVER_CONTROL(weir_fake_set_attribute)(which, value); }
 unsigned long long fake_cuda::hold(const void* stream) {
     const unsigned long long id = WEIR_DRIVER_CONTROL(weir_fake_hold)(const_cast<void*>(stream));

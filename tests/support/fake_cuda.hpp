@@ -3,6 +3,7 @@
 // main() begins, unless they are set already: so the same program runs on a GPU.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -75,6 +76,8 @@ public:
         /// How many threads wait there.
         [[nodiscard]] static std::size_t now();
     };
+    /// The blocks along each axis of a cluster (0: none was asked for), and 1 if it was cooperative, of the last launch with attributes.
+    [[nodiscard]] static std::array<unsigned, 4> last_special_launch();
     /// What all devices answer for a CUdevice_attribute from now on.
     static void set_attribute(int which, int value);
 

@@ -56,6 +56,8 @@ struct function_facts {
 struct launch_limits {
     std::array<std::uint32_t, 3> blocks{};   ///< along each axis
     std::array<std::uint32_t, 3> threads{};  ///< of a block, along each axis
+    bool has_clusters = false;               ///< takes launches in clusters of blocks
+    bool has_cooperative = false;            ///< takes cooperative launches
 };
 
 /// A device that runs kernels: device code, which is compiled from CUDA C++ or loaded, and launched into its queues. Any
@@ -92,6 +94,10 @@ public:
     [[nodiscard]] virtual launch_limits limits() const = 0;
     /// The most bytes of shared memory that a block can have. Throws device_error.
     [[nodiscard]] virtual std::size_t most_shared_bytes() const = 0;
+    /// How many blocks of a kernel, with so many threads and so much shared memory beyond the kernel's own, the whole device runs at the
+    /// same time. Throws device_error.
+    [[nodiscard]] virtual std::size_t most_resident_blocks(function_handle what, std::size_t threads,
+                                                           std::size_t shared_bytes) const = 0;
     /// 0 if the driver does not report it.
     [[nodiscard]] virtual int multiprocessors() const noexcept = 0;
     /// The architecture that code is compiled for: "sm_90". Throws device_error.

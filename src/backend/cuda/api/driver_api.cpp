@@ -109,6 +109,7 @@ const char* find_all(void* library, driver_api& api) {
     in.find(api.function_get_attribute, "cuFuncGetAttribute");
     in.find(api.function_set_attribute, "cuFuncSetAttribute");
     in.find(api.launch, "cuLaunchKernel");
+    in.find(api.most_active_blocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
     in.try_find(api.launch_as, "cuLaunchKernelEx");
     in.try_find(api.function_load, "cuFuncLoad");
     in.try_find(api.function_parameter, "cuFuncGetParamInfo");

@@ -75,11 +75,13 @@ enum class device_attribute : int {
     compute_capability_minor = 76,
     managed_memory = 83,
     concurrent_managed_access = 89,
+    cooperative_launch = 95,
     max_shared_bytes_per_block_opt_in = 97,
     can_use_64_bit_stream_memory_operations = 122,
     virtual_memory_management = 102,
     gpu_direct_rdma_with_virtual_memory = 110,
     memory_pools_supported = 115,
+    cluster_launch = 120,
 };
 
 /// CUpointer_attribute.
@@ -129,7 +131,18 @@ inline constexpr int granularity_minimum = 0;
 
 /// CUlaunchConfig: how a kernel is launched, and where.
 using detail::launch_shape;
-static_assert(offsetof(launch_shape, stream) == 32 && sizeof(launch_shape) == 56);
+static_assert(offsetof(launch_shape, stream) == 32 && offsetof(launch_shape, attribute_count) == 48);
+
+/// CUlaunchAttribute: one that Weir sets.
+struct launch_attribute {
+    static constexpr int cooperative = 2;
+    static constexpr int cluster_dimension = 4;
+
+    int id = 0;
+    int padding = 0;
+    std::array<unsigned, 16> value{};  ///< a cluster's blocks along x, y and z; 1 for a cooperative launch
+};
+static_assert(sizeof(launch_attribute) == 72);
 
 /// The functions of the CUDA driver. Names are the driver's, without the prefix "cu" and without the version suffix, which selects
 /// one of several interfaces of the same name: "_v2" is the one with 64-bit sizes, or the later semantics.
@@ -231,7 +244,9 @@ struct alignas(64) driver_api {
     result (*launch)(function_handle, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                      unsigned block_y, unsigned block_z, unsigned shared_bytes, stream_handle, void** arguments,
                      void** extra) = nullptr;
-    result (*function_load)(function_handle) = nullptr;  ///< driver 12.4 and later; may be null
+    result (*most_active_blocks)(int* blocks, function_handle, int threads,
+                                 std::size_t shared_bytes) = nullptr;  ///< of one multiprocessor
+    result (*function_load)(function_handle) = nullptr;                ///< driver 12.4 and later; may be null
     result (*function_parameter)(function_handle, std::size_t index, std::size_t* offset,
                                  std::size_t* bytes) = nullptr;  ///< driver 12.4 and later; may be null
     result (*function_parameter_count)(function_handle,

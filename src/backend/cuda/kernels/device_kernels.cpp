@@ -101,12 +101,25 @@ capability::launch_limits device_kernels::limits() const {
         found.blocks[axis] = static_cast<std::uint32_t>(in_->attribute(blocks[axis]));
         found.threads[axis] = static_cast<std::uint32_t>(in_->attribute(threads[axis]));
     }
+    // Both are attributes of a launch, which cuLaunchKernel does not take.
+    const bool takes_attributes = in_->api().launch_as != nullptr;
+    found.has_clusters = takes_attributes && in_->attribute_or_zero(device_attribute::cluster_launch) != 0;
+    found.has_cooperative = takes_attributes && in_->attribute_or_zero(device_attribute::cooperative_launch) != 0;
     return found;
 }
 
 std::size_t device_kernels::most_shared_bytes() const {
     return static_cast<std::size_t>(std::max(in_->attribute(device_attribute::max_shared_bytes_per_block_opt_in),
                                              in_->attribute(device_attribute::max_shared_bytes_per_block)));
+}
+
+std::size_t device_kernels::most_resident_blocks(function_handle what, std::size_t threads,
+                                                 std::size_t shared_bytes) const {
+    const in_relaxed_context here(*in_);
+    int blocks = 0;
+    in_->expect(in_->api().most_active_blocks(&blocks, what, static_cast<int>(threads), shared_bytes),
+                "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    return static_cast<std::size_t>(blocks) * static_cast<std::size_t>(multiprocessors());
 }
 
 int device_kernels::multiprocessors() const noexcept {

@@ -30,6 +30,8 @@ public:
     void allow_shared_bytes(function_handle what, std::size_t bytes) const override;
     [[nodiscard]] capability::launch_limits limits() const override;
     [[nodiscard]] std::size_t most_shared_bytes() const override;
+    [[nodiscard]] std::size_t most_resident_blocks(function_handle what, std::size_t threads,
+                                                   std::size_t shared_bytes) const override;
     [[nodiscard]] int multiprocessors() const noexcept override;
     [[nodiscard]] std::string architecture() const override;
     void launch(function_handle what, detail::launch_shape& as, void* const* arguments,
