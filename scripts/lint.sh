@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks format, style, layers and scripts; called by `./run lint`. Goes on after a failure, and says at the end what
-# failed. Usage: lint.sh [CHECK...], each of: layers shell format headers includes cppcheck tidy python; all of them by
-# default.
+# Checks format, style, layers, the API reference and scripts; called by `./run lint`. Goes on after a failure, and says
+# at the end what failed. Usage: lint.sh [CHECK...], each of: layers shell format headers includes cppcheck tidy
+# reference python; all of them by default.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -45,6 +45,16 @@ check_cppcheck() {
         -j "$(nproc)" -I include -I src -I tools src tools
 }
 
+# Public declarations without a comment and comments that Doxygen does not understand (the Doxyfile makes each warning an
+# error), and links of the Markdown sources that lead nowhere.
+check_reference() {
+    local status=0
+    mkdir -p build
+    doxygen docs/Doxyfile || status=1
+    python3 scripts/check_links.py || status=1
+    return $status
+}
+
 # Format, style and types of the Python package: of its sources, and of what the extension module says in its stub.
 check_python() {
     local bin=build/test-venv/bin status=0
@@ -60,7 +70,7 @@ check_python() {
 }
 
 failed=()
-[ $# -gt 0 ] || set -- layers shell format headers includes cppcheck tidy python
+[ $# -gt 0 ] || set -- layers shell format headers includes cppcheck tidy reference python
 for check in "$@"; do
     printf '==> %s\n' "$check"
     start=$SECONDS

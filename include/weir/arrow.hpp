@@ -19,39 +19,40 @@ namespace arrow {
 
 /// The type of the elements (ArrowSchema). `release` is null once it was released or moved away.
 struct schema {
-    const char* format = nullptr;
-    const char* name = nullptr;
-    const char* metadata = nullptr;
-    std::int64_t flags = 0;
-    std::int64_t n_children = 0;
-    schema** children = nullptr;
-    schema* dictionary = nullptr;
-    void (*release)(schema* self) = nullptr;
-    void* private_data = nullptr;
+    const char* format = nullptr;             ///< the type in Arrow's notation: "f" for float32
+    const char* name = nullptr;               ///< the name of the column, in UTF-8; may be null
+    const char* metadata = nullptr;           ///< keys and values in Arrow's binary encoding; may be null
+    std::int64_t flags = 0;                   ///< a bitmask of Arrow's flags: 2 if elements may be null
+    std::int64_t n_children = 0;              ///< the number of children; 0 for numbers
+    schema** children = nullptr;              ///< the types of a nested type's children
+    schema* dictionary = nullptr;             ///< the type of a dictionary's values; null if there is no dictionary
+    void (*release)(schema* self) = nullptr;  ///< ends the use of `self`, and sets this pointer to null
+    void* private_data = nullptr;             ///< for the producer alone
 };
 
 /// The elements (ArrowArray). Lengths and offsets count elements.
 struct array {
-    std::int64_t length = 0;
-    std::int64_t null_count = 0;
-    std::int64_t offset = 0;
-    std::int64_t n_buffers = 0;
-    std::int64_t n_children = 0;
-    const void** buffers = nullptr;
-    array** children = nullptr;
-    array* dictionary = nullptr;
+    std::int64_t length = 0;         ///< the number of elements, without those before `offset`
+    std::int64_t null_count = 0;     ///< how many elements are null; -1: not counted
+    std::int64_t offset = 0;         ///< the number of elements in the buffers before the first one
+    std::int64_t n_buffers = 0;      ///< the number of buffers; 2 for numbers
+    std::int64_t n_children = 0;     ///< the number of children; 0 for numbers
+    const void** buffers = nullptr;  ///< for numbers: the validity bitmap (null: no element is null), the elements
+    array** children = nullptr;      ///< the columns of a nested type
+    array* dictionary = nullptr;     ///< a dictionary's values; null if there is no dictionary
+    /// Ends the use of `self`, and sets this pointer to null. Null: the array was released or moved away.
     void (*release)(array* self) = nullptr;
-    void* private_data = nullptr;
+    void* private_data = nullptr;  ///< for the producer alone
 };
 
 /// The elements on a device (ArrowDeviceArray). The numbers of device kinds are DLPack's. `sync_event` points to an event (on CUDA: a
 /// cudaEvent_t*) that is complete once the elements are valid; null: they are valid already. The producer owns it, until `release`.
 struct device_array {
-    arrow::array array;
-    std::int64_t device_id = -1;
-    std::int32_t device_type = 1;
-    void* sync_event = nullptr;
-    std::int64_t reserved[3] = {0, 0, 0};
+    arrow::array array;                    ///< the column, whose buffers are memory of the device
+    std::int64_t device_id = -1;           ///< the number among the devices of the kind; -1 for the CPU
+    std::int32_t device_type = 1;          ///< the kind of the device, a dlpack::device_type
+    void* sync_event = nullptr;            ///< points to the event after which the elements are valid, or null
+    std::int64_t reserved[3] = {0, 0, 0};  ///< must be 0
 };
 
 }  // namespace arrow
@@ -63,6 +64,8 @@ public:
     arrow_owner() = default;
     /// Takes over `from`, as Arrow moves structures: `from` then counts as released.
     explicit arrow_owner(Structure& from) noexcept : held_(from) { release_of(from) = nullptr; }
+    /// @{
+    /// Takes over the structure of `other`, which then holds none. The assignment releases the structure that this object held.
     arrow_owner(arrow_owner&& other) noexcept : arrow_owner(other.held_) {}
     arrow_owner& operator=(arrow_owner&& other) noexcept {
         arrow_owner old(std::move(*this));
@@ -70,6 +73,7 @@ public:
         release_of(other.held_) = nullptr;
         return *this;
     }
+    /// @}
     /// Releases the structure, unless it was passed on.
     ~arrow_owner() {
         if (release_of(held_) != nullptr) {
@@ -81,8 +85,11 @@ public:
         }
     }
 
+    /// @{
+    /// The structure; its `release` is null if this object holds none.
     [[nodiscard]] const Structure& operator*() const noexcept { return held_; }
     [[nodiscard]] const Structure* operator->() const noexcept { return &held_; }
+    /// @}
     /// Whether it holds a structure.
     [[nodiscard]] explicit operator bool() const noexcept { return release_of(held_) != nullptr; }
     /// Passes the structure on: fills in a consumer's structure.

@@ -22,6 +22,7 @@ namespace weir::exchange {
 /// A package that always works on one stream.
 class WEIR_EXPORT stream_package final : public package {
 public:
+    /// A package whose work on the device of `on` goes into `on`, whichever thread asks. Keeps the stream.
     explicit stream_package(const stream& on);
     [[nodiscard]] std::string_view name() const noexcept override;
     [[nodiscard]] std::optional<stream> current_stream(device of) override;

@@ -69,6 +69,7 @@ public:
     /// Throws operation_error for the first failure that was not reported yet.
     void synchronize(source_location where = source_location::current()) const;
 
+    /// @{
     /// Loads the kernels of Weir's own that operations on arrays of these element types use, so that the first use of each neither compiles
     /// nor loads (rule K6): a driver that loads code may wait for all work of the device, and for ever if a stream waits for the host.
     /// They are the operators and `compute`, `select`, `reduce`, `arange`, `random`, `fill`, copies and conversions from and to the types
@@ -82,6 +83,7 @@ public:
     /// Throws argument_type_error (a type without arithmetic), missing_library (no NVRTC), device_error, out_of_memory.
     void prepare(std::initializer_list<dtype> types = {}) const;
     void prepare(std::span<const dtype> types) const;
+    /// @}
 
     /// Whether both are the same device.
     friend bool operator==(const device& a, const device& b) noexcept {

@@ -31,41 +31,42 @@ enum class device_type : std::int32_t {
 
 /// A device: its kind, and its number within the kind (DLDevice).
 struct device {
-    device_type type = device_type::cpu;
-    std::int32_t id = 0;
+    device_type type = device_type::cpu;  ///< the kind
+    std::int32_t id = 0;                  ///< the number within the kind, from 0; 0 for the CPU
 };
 
 /// An array without an owner (DLTensor). Strides count elements; a null pointer stands for C order.
 struct tensor {
-    void* data = nullptr;
-    dlpack::device on;
-    std::int32_t dimensions = 0;
-    dlpack_dtype type;
-    std::int64_t* shape = nullptr;
-    std::int64_t* strides = nullptr;
-    std::uint64_t byte_offset = 0;
+    void* data = nullptr;             ///< the device's address of the memory; may be null if there are no elements
+    dlpack::device on;                ///< the device of the memory
+    std::int32_t dimensions = 0;      ///< the number of dimensions
+    dlpack_dtype type;                ///< the element type
+    std::int64_t* shape = nullptr;    ///< the extents, one for each dimension; may be null if there are no dimensions
+    std::int64_t* strides = nullptr;  ///< the strides, in elements, one for each dimension; null: C order
+    std::uint64_t byte_offset = 0;    ///< the bytes from `data` to the element with all indices 0
 };
 
 /// An array with its owner, before version 1.0 (DLManagedTensor).
 struct managed_tensor {
-    tensor what;
-    void* context = nullptr;
-    void (*deleter)(managed_tensor* self) = nullptr;
+    tensor what;                                      ///< the array
+    void* context = nullptr;                          ///< for the producer alone
+    void (*deleter)(managed_tensor* self) = nullptr;  ///< ends the use of `self`; null: there is nothing to do
 };
 
 /// The version that a structure follows (DLPackVersion). Another major number means another layout.
 struct version {
-    std::uint32_t major = 1;
-    std::uint32_t minor = 3;
+    std::uint32_t major = 1;  ///< changes with the layout
+    std::uint32_t minor = 3;  ///< changes with additions, such as flags and types
 };
 
 /// An array with its owner (DLManagedTensorVersioned).
 struct managed_tensor_versioned {
-    dlpack::version version;
-    void* context = nullptr;
+    dlpack::version version;  ///< the version that the producer follows
+    void* context = nullptr;  ///< for the producer alone
+    /// Ends the use of `self`; null: there is nothing to do.
     void (*deleter)(managed_tensor_versioned* self) = nullptr;
-    std::uint64_t flags = 0;
-    tensor what;
+    std::uint64_t flags = 0;  ///< a bitmask of `read_only`, `is_copied` and `is_subbyte_type_padded`
+    tensor what;              ///< the array
 };
 
 /// The consumer must not write.
@@ -79,6 +80,7 @@ inline constexpr std::uint64_t is_subbyte_type_padded = 4;
 
 /// Calls the deleter of the structure.
 struct deleter {
+    /// Calls the deleter of `one`, if it has one.
     void operator()(dlpack::managed_tensor_versioned* one) const noexcept {
         if (one->deleter != nullptr) {
             one->deleter(one);
@@ -91,6 +93,7 @@ using dlpack_tensor = std::unique_ptr<dlpack::managed_tensor_versioned, deleter>
 /// @{
 /// The same for structures of before version 1.0.
 struct unversioned_deleter {
+    /// Calls the deleter of `one`, if it has one.
     void operator()(dlpack::managed_tensor* one) const noexcept {
         if (one->deleter != nullptr) {
             one->deleter(one);

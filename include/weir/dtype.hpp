@@ -246,9 +246,10 @@ inline void expect_arithmetic(dtype type, const char* what) {
 
 /// The three fields of DLPack's DLDataType.
 struct dlpack_dtype {
-    std::uint8_t code = 0;
-    std::uint8_t bits = 0;
-    std::uint16_t lanes = 0;
+    std::uint8_t code = 0;    ///< the number of a dtype_code
+    std::uint8_t bits = 0;    ///< the number of bits in one lane; for a complex number, of both parts together
+    std::uint16_t lanes = 0;  ///< the number of lanes in an element
+    /// Whether all three fields are the same.
     friend constexpr bool operator==(const dlpack_dtype&, const dlpack_dtype&) noexcept = default;
 };
 
@@ -322,5 +323,6 @@ inline constexpr dtype dtype_of = detail::dtype_for<T>::value;
 /// Makes dtype usable as a key of unordered containers.
 template <>
 struct std::hash<weir::dtype> {
+    /// The hash of `type`. Never blocks.
     [[nodiscard]] std::size_t operator()(weir::dtype type) const noexcept { return type.key(); }
 };

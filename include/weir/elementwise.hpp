@@ -41,7 +41,7 @@ class element_kernel;
 /// one at all places; the body can use it as a type. An output is assigned and cannot be read, unless it is "inout float y"; an output
 /// that the body does not assign is 0. Two more names are defined, unless parameters have them: `i`, the number of the element in C
 /// order, and `n`, the number of elements. Elements of float16 and bfloat16 are float32 in the body. The body can call the functions of
-/// <cmath>, min, max, rsqrt, conj, real and imag.
+/// `<cmath>`, min, max, rsqrt, conj, real and imag.
 ///
 /// Results are the same on all devices as far as those of the called functions are: multiplications are not fused with additions. Copies
 /// are the same kernel; any thread may use it. Compiled code stays loaded until the process ends, and is kept in the folder of compiled
@@ -62,11 +62,13 @@ public:
         return compute_one(where, all);
     }
 
+    /// @{
     /// New arrays for all outputs. Throws as `run`.
     [[nodiscard]] std::vector<array> compute(const on& where, std::span<const operand> inputs) const;
     [[nodiscard]] std::vector<array> compute(const on& where, std::initializer_list<operand> inputs) const {
         return compute(where, std::span(inputs.begin(), inputs.size()));
     }
+    /// @}
 
     /// Writes all outputs to existing arrays. `tokens`: what the operation uses besides (rule K5). Throws as `run`.
     completion launch(const on& where, std::initializer_list<operand> inputs, std::initializer_list<array*> outputs,
@@ -90,6 +92,7 @@ public:
     completion run_beside(const on& where, std::span<const operand> inputs, std::span<std::optional<array>> outputs,
                           std::span<const runtime::access_request> besides, detail::passkey key) const;
 
+    /// @{
     /// Compiles and loads the code that a call with such operands runs, so that the call itself does neither (rule K6). Of arrays only
     /// the types, the shapes, the strides and what they overlap count; numbers stand for all numbers. Without `given` outputs, as for new
     /// ones, for which there has to be memory. Neither reads nor writes an element, and enqueues nothing; blocks while a compiler runs, and
@@ -99,11 +102,13 @@ public:
     void prepare(const on& where, std::initializer_list<operand> inputs) const {
         prepare(where, std::span(inputs.begin(), inputs.size()));
     }
+    /// @}
 
     /// The name; "elementwise" if none was given.
     [[nodiscard]] const std::string& name() const noexcept;
-    /// The numbers of inputs and outputs.
+    /// The number of inputs.
     [[nodiscard]] std::size_t inputs() const noexcept;
+    /// The number of outputs.
     [[nodiscard]] std::size_t outputs() const noexcept;
     /// `<weir.elementwise axpy(float32 x, float32 a -> float32 y)>`.
     [[nodiscard]] std::string to_string() const;

@@ -23,8 +23,11 @@ public:
 
 protected:
     error() = default;
+    /// @{
+    /// For the copies of derived exceptions.
     error(const error&) = default;
     error& operator=(const error&) = default;
+    /// @}
 };
 
 namespace detail {

@@ -21,14 +21,14 @@ namespace dlpack {
 
 /// The header of every version of the table (DLPackExchangeAPIHeader): its version, and an older table of the same producer, or null.
 struct exchange_table_header {
-    dlpack::version version;
-    const exchange_table_header* previous = nullptr;
+    dlpack::version version;                          ///< the version that this table follows
+    const exchange_table_header* previous = nullptr;  ///< the header of an older table; null: there is none
 };
 
 /// The table (DLPackExchangeAPI, DLPack 1.3). Each function returns 0 if it succeeded. No function synchronizes a stream of a device: the
 /// caller launches on the stream that `current_work_stream` returns.
 struct exchange_table {
-    exchange_table_header header;
+    exchange_table_header header;  ///< the version, and older tables
     /// Makes a new tensor of the prototype's shape, type and device. On failure calls `set_error(context, kind, message)`. Does not need
     /// the GIL.
     int (*allocate)(tensor* prototype, managed_tensor_versioned** made, void* context,

@@ -28,10 +28,10 @@ enum class exchange_protocol : std::uint8_t {
 
 /// How an array was exchanged.
 struct exchange_record {
-    exchange_protocol by = exchange_protocol::none;
-    bool went_out = false;      ///< to another package; otherwise it came from one
-    bool copied = false;        ///< the memory is a copy that was made for the exchange
-    bool host_blocked = false;  ///< the calling thread waited for work on the array
+    exchange_protocol by = exchange_protocol::none;  ///< the protocol; none: there was no exchange
+    bool went_out = false;                           ///< to another package; otherwise it came from one
+    bool copied = false;                             ///< the memory is a copy that was made for the exchange
+    bool host_blocked = false;                       ///< the calling thread waited for work on the array
 };
 
 /// Records, with the memory, its last exchange, for explain(). Never blocks.

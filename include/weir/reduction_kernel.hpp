@@ -48,6 +48,7 @@ public:
 
     /// The expression; empty if it is a number, or nothing.
     [[nodiscard]] const std::string& expression() const noexcept { return expression_; }
+    /// The number; empty if it is an expression, or nothing.
     [[nodiscard]] const std::optional<scalar>& number() const noexcept { return number_; }
 
 private:
@@ -134,16 +135,19 @@ public:
                           const along& axes, std::span<const runtime::access_request> besides,
                           detail::passkey key) const;
 
+    /// @{
     /// Compiles and loads the code that a call with such operands runs, as elementwise_kernel::prepare does. Throws as `run`.
     void prepare(const on& where, std::span<const operand> inputs, const along& axes = {}) const;
     void prepare(const on& where, std::initializer_list<operand> inputs, const along& axes = {}) const {
         prepare(where, std::span(inputs.begin(), inputs.size()), axes);
     }
+    /// @}
 
     /// The name; "reduction" if none was given.
     [[nodiscard]] const std::string& name() const noexcept;
-    /// The numbers of inputs and outputs.
+    /// The number of inputs.
     [[nodiscard]] std::size_t inputs() const noexcept;
+    /// The number of outputs.
     [[nodiscard]] std::size_t outputs() const noexcept;
     /// `<weir.reduction norm(T x -> T y)>`.
     [[nodiscard]] std::string to_string() const;

@@ -113,6 +113,7 @@ public:
     /// @}
 
     /// @{
+    /// For other parts of Weir: a reference to the stream of this state, which must outlive it; and the state.
     stream_ref(detail::passkey /*key*/, runtime::stream_state& state) noexcept : state_(&state) {}
     [[nodiscard]] runtime::stream_state& state(detail::passkey /*key*/) const noexcept { return *state_; }
     /// @}
@@ -157,6 +158,7 @@ public:
     /// Whether it takes work, that is, is not closed.
     explicit operator bool() const noexcept;
 
+    /// For other parts of Weir: the stream of this state, which must not be null.
     stream(detail::passkey key, detail::owner<runtime::stream_state> state) noexcept;
 
 private:
