@@ -61,7 +61,7 @@ class CudaDriver:
         return int(self._library.weir_fake_waiting_loads())
 
     def last_special_launch(self) -> list[int]:
-        """Of the last launch with attributes: a cluster's blocks along each axis, 0 without; whether cooperative (of the fake)."""
+        """A cluster's blocks along each axis, and whether it is cooperative, of the last such launch (of the fake)."""
         four = (ctypes.c_uint * 4)()
         self._library.weir_fake_last_special_launch(four)
         return list(four)
