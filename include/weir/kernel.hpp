@@ -277,7 +277,7 @@ public:
     [[nodiscard]] static kernel from_function(void* handle, weir::device on = cuda());
 
     /// The same kernel with declared parameters: "in float* x, inout float* y, float a, int64 n". Launches then also check types and uses
-    /// of their arguments. Types have names of C++ or NumPy; void* is any array. Throws argument_error, which quotes what is wrong; also if
+    /// of their arguments. Types have names of C++ or NumPy; void* is any array, and "struct point p" a structure by value. Throws argument_error, which quotes what is wrong; also if
     /// the kernel has parameters of other sizes, as far as the driver reports them.
     [[nodiscard]] kernel with_signature(std::string_view text) const;
 

@@ -94,6 +94,19 @@ kernel_argument array_used_as(array& x, operand_use use) {
 
 }  // namespace
 
+std::vector<std::byte> structure_from(nb::handle given, const kernel& of, std::size_t position) {
+    Py_buffer view{};
+    // An array of Weir has a buffer, too, which would wait for it.
+    if (PyObject_CheckBuffer(given.ptr()) == 0 || object_of<array>(given) != nullptr ||
+        PyObject_GetBuffer(given.ptr(), &view, PyBUF_CONTIG_RO) != 0) {
+        refuse(given, {of, position});
+    }
+    const auto* const first = static_cast<const std::byte*>(view.buf);
+    std::vector<std::byte> bytes(first, first + view.len);
+    PyBuffer_Release(&view);
+    return bytes;
+}
+
 kernel_argument argument_from(nb::handle given, const kernel& of, std::size_t position,
                               std::vector<nb::object>& imported) {
     const place at{of, position};

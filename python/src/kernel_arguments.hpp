@@ -17,4 +17,8 @@ namespace weir::python {
 [[nodiscard]] kernel_argument argument_from(nb::handle given, const kernel& of, std::size_t position,
                                             std::vector<nb::object>& imported);
 
+/// The bytes of a structure: of a record of NumPy, a structure of ctypes, bytes, or whatever else has a buffer. Throws
+/// argument_type_error, which names the parameter at `position`.
+[[nodiscard]] std::vector<std::byte> structure_from(nb::handle given, const kernel& of, std::size_t position);
+
 }  // namespace weir::python

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <new>
 #include <span>
 #include <type_traits>
@@ -35,12 +36,10 @@ public:
     }
     /// Adds the argument that `given` is. Throws as argument_from.
     void add(nb::handle given, const kernel& of) {
-        if (many_.capacity() != 0) {
-            many_.push_back(argument_from(given, of, many_.size(), imported_));
+        if (detail::takes_structure(of, all().size())) {
+            add(kernel_argument::bytes(structures_.emplace_back(structure_from(given, of, all().size()))));
         } else {
-            ::new (static_cast<void*>(room_ + count_ * sizeof(kernel_argument)))
-                kernel_argument(argument_from(given, of, count_, imported_));
-            ++count_;
+            add(argument_from(given, of, all().size(), imported_));
         }
     }
     [[nodiscard]] std::span<const kernel_argument> all() const noexcept {
@@ -51,12 +50,22 @@ public:
     }
 
 private:
+    void add(const kernel_argument& one) {
+        if (many_.capacity() != 0) {
+            many_.push_back(one);
+        } else {
+            ::new (static_cast<void*>(room_ + count_ * sizeof(kernel_argument))) kernel_argument(one);
+            ++count_;
+        }
+    }
+
     static constexpr std::size_t few = 12;
     static_assert(std::is_trivially_destructible_v<kernel_argument>);
 
     alignas(kernel_argument) std::byte room_[few * sizeof(kernel_argument)];
     std::size_t count_ = 0;
-    std::vector<nb::object> imported_;  ///< arrays of other packages
+    std::vector<nb::object> imported_;               ///< arrays of other packages
+    std::deque<std::vector<std::byte>> structures_;  ///< to which the arguments refer
     std::vector<kernel_argument> many_;
 };
 

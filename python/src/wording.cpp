@@ -46,6 +46,8 @@ std::string in_words_of_python(std::string text) {
                               {"a weir::kernel, compile the program with nvcc (parallel_for with a __host__ __device__ "
                                "lambda), declare work of others with weir::access",
                                "a weir.Kernel"},
+                              {"pass a structure that is trivially copyable",
+                               "pass a structure of ctypes, a record of NumPy (of a dtype with align=True), or bytes"},
                               {", and got nullptr", ", and got None"},
                               {"see kernel::with_signature", "give weir.Kernel a signature"},
                               {"weir::array", "weir.Array"},

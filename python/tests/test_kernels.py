@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import struct
 import subprocess
 import sys
 import textwrap
@@ -140,6 +142,50 @@ extern "C" __global__ void add(const float* x, const float* bias, float* y) {
     assert y.tolist() == [2]
     add[1, 1](x, None, y)
     assert y.tolist() == [101]
+
+
+SUM = """
+struct point { double x; float weight; short tag[3]; };
+struct pair { int of[2]; };
+extern "C" __global__ void sum(double* y, point p, pair q) { y[0] = p.x * p.weight + p.tag[2] + q.of[0] + q.of[1]; }
+"""
+POINT = np.dtype([("x", "f8"), ("weight", "f4"), ("tag", "i2", 3)], align=True)
+
+
+class Pair(ctypes.Structure):
+    _fields_ = [("of", ctypes.c_int32 * 2)]
+
+
+def test_k1_structures_are_passed_by_value(cuda: weir.Device) -> None:
+    total = weir.Kernel(SUM, "sum", "out double* y, struct point p, struct pair q")
+    assert "struct point p" in repr(total)
+    y = weir.zeros(1, "float64", device=cuda)
+    p = np.array((1.5, 2, (3, 4, 5)), POINT)
+    q = Pair((10, 20))
+    s = weir.Stream("cuda:0")
+    with Gate() as gate:  # what is changed after the call is not what the kernel gets
+        gate.hold(s)
+        total[1, 1, s](y, p[()], q)
+        p["x"], q.of[0] = 100, 100
+    assert y.tolist() == [1.5 * 2 + 5 + 30]
+    total[1, 1](y, p, struct.pack("ii", 1, 2))
+    assert y.tolist() == [100 * 2 + 5 + 3]
+
+
+def test_structures_that_cannot_be_are_refused(cuda: weir.Device) -> None:
+    total = weir.Kernel(SUM, "sum", "out double* y, struct point p, struct pair q")
+    y = weir.zeros(1, "float64", device=cuda)
+    p = np.zeros((), POINT)
+    for wrong in (3, None, y):
+        with pytest.raises(weir.ArgumentTypeError) as refused:
+            total[1, 1](y, p, wrong)
+        assert 'argument 3 of the kernel sum is "struct pair q", and got ' in str(refused.value)
+        assert "pass a structure of ctypes, a record of NumPy" in str(refused.value)
+    with pytest.raises(weir.ArgumentError, match="a structure of 4 bytes, and the parameter has 8"):
+        total[1, 1](y, p, b"1234")
+    with pytest.raises(weir.ArgumentError, match="has 2 parameters, and the kernel sum has 3"):
+        weir.Kernel(SUM, "sum", "out double* y, struct point p")
+    assert y.tolist() == [0]
 
 
 def test_none_is_no_number(axpy: weir.Kernel) -> None:

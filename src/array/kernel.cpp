@@ -82,8 +82,10 @@ std::uint64_t stated_size(std::span<const std::byte> code) {
 void expect_sizes(const kernel& of, const std::vector<kernels::parameter>& declared,
                   const std::vector<std::size_t>& bytes) {
     for (std::size_t i = 0; i < declared.size(); ++i) {
-        const bool is_array = declared[i].use != kernels::parameter_use::value;
-        const std::size_t its = is_array ? sizeof(void*) : size_of(*declared[i].type);
+        if (declared[i].use == kernels::parameter_use::structure) {
+            continue;  // has the kernel's size
+        }
+        const std::size_t its = is_array(declared[i]) ? sizeof(void*) : size_of(*declared[i].type);
         if (its != bytes[i]) {
             throw argument_error("parameter " + std::to_string(i + 1) + " of the signature is \"" +
                                  kernels::to_string(declared[i]) + "\", which has " + std::to_string(its) +
@@ -179,6 +181,9 @@ kernel kernel::with_signature(std::string_view text) const {
     } else if (bytes) {
         expect_sizes(*this, parameters.all, *bytes);
     }
+    parameters.has_structures =
+        std::any_of(parameters.all.begin(), parameters.all.end(),
+                    [](const kernels::parameter& one) { return one.use == kernels::parameter_use::structure; });
     declared.parameters_ = std::make_shared<const detail::kernel_parameters>(std::move(parameters));
     return declared;
 }

@@ -43,8 +43,34 @@ struct argument_slot {
 
 constexpr std::size_t few_arguments = 12;
 
+/// The slots of a few numbers and arrays.
+struct few_slots {
+    std::array<argument_slot, few_arguments> all;
+
+    void make_for(std::span<const kernel_argument> /*arguments*/) noexcept {}
+    [[nodiscard]] argument_slot& of(std::size_t position) noexcept { return all[position]; }
+};
+
+/// The slots of any arguments.
+struct many_slots {
+    std::vector<argument_slot> all;
+    std::vector<std::size_t> first;  ///< of each argument
+
+    void make_for(std::span<const kernel_argument> arguments) {
+        std::size_t count = 0;
+        first.reserve(arguments.size());
+        for (const kernel_argument& one : arguments) {
+            first.push_back(count);
+            count += 1 + one.structure_bytes(key).size() / sizeof(argument_slot);
+        }
+        all.resize(count);
+    }
+    [[nodiscard]] argument_slot& of(std::size_t position) noexcept { return all[first[position]]; }
+};
+
 /// A launch to be put into the driver's queue, which copies the arguments. `Slots` is an array for a few arguments, since such
-/// a body needs no destructor and takes the fast path of `submit`, and a vector for more.
+/// a body needs no destructor and takes the fast path of `submit`, and a vector for more, and for structures, which may take several
+/// slots.
 template <class Slots>
 struct slots_launch {
     const kernel_code* code;
@@ -55,7 +81,7 @@ struct slots_launch {
     void operator()(queue_handle into) {
         small_vector<void*, few_arguments> addresses;
         for (std::size_t i = 0; i < count; ++i) {
-            addresses.push_back(slots[i].bytes.data());
+            addresses.push_back(slots.of(i).bytes.data());
         }
         put_launch(*code, shape, addresses.begin(), into);
     }
@@ -132,18 +158,22 @@ fit put_as(dtype type, const scalar& number, argument_slot& to) {
 /// Checks one launch, argument by argument.
 class packing {
 public:
-    /// Fills `slots`, one for each argument; there are as many arguments as parameters.
-    packing(const kernel& what, std::span<const kernel_argument> arguments, argument_slot* slots) : what_(what) {
+    /// Fills `slots`; there are as many arguments as parameters.
+    template <class Slots>
+    packing(const kernel& what, std::span<const kernel_argument> arguments, Slots& slots) : what_(what) {
         const parameter* as = what.parameters(detail::key)->all.data();
         accesses_.reserve(arguments.size());
         for (; position_ < arguments.size(); ++position_, ++as) {
             const kernel_argument& one = arguments[position_];
+            argument_slot& to = slots.of(position_);
             if (one.of_array(key) != nullptr) {
-                put_array(one, *as, slots[position_]);
+                put_array(one, *as, to);
             } else if (one.is_null(key)) {
-                put_no_array(*as, slots[position_]);
+                put_no_array(*as, to);
+            } else if (one.structure_bytes(key).data() != nullptr) {
+                put_structure(one, *as, to);
             } else {
-                put_number_of(one, *as, slots[position_]);
+                put_number_of(one, *as, to);
             }
         }
     }
@@ -175,15 +205,28 @@ private:
     }
 
     void put_no_array(const parameter& as, argument_slot& to) {
-        if (as.use == parameter_use::value) {
+        if (!is_array(as)) {
             kernels::refuse_type(what_, position_, as, "nullptr");
         }
         put(nullptr, to);
     }
 
+    void put_structure(const kernel_argument& one, const parameter& as, argument_slot& to) {
+        const std::span<const std::byte> bytes = one.structure_bytes(key);
+        if (as.use != parameter_use::structure) {
+            kernels::refuse_type(what_, position_, as, "a structure of " + std::to_string(bytes.size()) + " bytes");
+        }
+        const auto& sizes = what_.code(detail::key).parameter_bytes();
+        if (sizes && (*sizes)[position_] != bytes.size()) {
+            kernels::refuse_size(what_, position_, as, bytes.size(), (*sizes)[position_]);
+        }
+        // The next slots are the rest of the structure's.
+        std::memcpy(static_cast<void*>(&to), bytes.data(), bytes.size());
+    }
+
     void put_array(const kernel_argument& one, const parameter& as, argument_slot& to) {
         const array& x = *one.of_array(key);
-        if (as.use == parameter_use::value || (as.type && x.dtype() != *as.type)) {
+        if (!is_array(as) || (as.type && x.dtype() != *as.type)) {
             kernels::refuse_type(what_, position_, as, "an array of " + name_of(x.dtype()));
         }
         if (one.used(key) != kernel_argument::use::declared && use_of(one) != as.use) {
@@ -231,8 +274,8 @@ const parameter& parameter_at(const kernel& what, std::size_t position) { return
 
 std::vector<declared_parameter> read_signature(std::string_view text) {
     std::vector<declared_parameter> all;
-    for (parameter& one : kernels::parse_signature(text)) {
-        declared_parameter made{std::move(one.name), one.type, std::nullopt};
+    for (const parameter& one : kernels::parse_signature(text)) {
+        declared_parameter made{one.name, one.type, std::nullopt};
         switch (one.use) {
             case parameter_use::in:
                 made.array = kernel_argument::use::in;
@@ -243,6 +286,10 @@ std::vector<declared_parameter> read_signature(std::string_view text) {
             case parameter_use::inout:
                 made.array = kernel_argument::use::inout;
                 break;
+            case parameter_use::structure:
+                throw argument_error(
+                    "the parameter \"" + to_string(one) +
+                    "\" is a structure, which kernels of CUDA devices take alone: pass its fields as numbers");
             case parameter_use::value:
                 break;
         }
@@ -256,6 +303,15 @@ fit store_argument(dtype type, const scalar& number, std::byte* to) {
     const fit found = put_as(type, number, slot);
     std::memcpy(to, slot.bytes.data(), slot.bytes.size());
     return found;
+}
+
+bool takes_structures(const kernel& what) noexcept {
+    return what.parameters(detail::key) != nullptr && what.parameters(detail::key)->has_structures;
+}
+
+bool takes_structure(const kernel& what, std::size_t position) noexcept {
+    return takes_structures(what) && position < what.parameters(detail::key)->all.size() &&
+           what.parameters(detail::key)->all[position].use == parameter_use::structure;
 }
 
 bool allows_shared_bytes(const kernel& what, std::size_t bytes) noexcept {
@@ -280,15 +336,13 @@ namespace {
 
 using submit_function = completion (*)(runtime::stream_state&, const runtime::submission&);
 
-/// Enqueues the launch with its arguments in `Slots`: an array, or a vector.
+/// Enqueues the launch with its arguments in `Slots`: few_slots, or many_slots.
 template <class Slots>
 completion launch_in_slots(const kernel& what, const stream_ref& on, const launch_config& config,
                            std::span<const kernel_argument> arguments, const launch_site& at, submit_function submit) {
     native_task<slots_launch<Slots>> task{{&what.code(detail::key), checked_shape(what, config), arguments.size(), {}}};
-    if constexpr (std::is_same_v<Slots, std::vector<argument_slot>>) {
-        task.body.slots.resize(arguments.size());
-    }
-    packing packed(what, arguments, task.body.slots.data());
+    task.body.slots.make_for(arguments);
+    packing packed(what, arguments, task.body.slots);
     packed.add(at.besides);
     const auto enqueue = [&](auto one) {
         return with_task(std::move(one), [&](task_ref work) {
@@ -305,9 +359,9 @@ completion launch_arguments(const kernel& what, const stream_ref& on, const laun
                             completion (*submit)(runtime::stream_state&, const runtime::submission&)) {
     expect_stream(what, on);
     expect_argument_count(what, arguments.size());
-    return arguments.size() <= few_arguments
-               ? launch_in_slots<std::array<argument_slot, few_arguments>>(what, on, config, arguments, at, submit)
-               : launch_in_slots<std::vector<argument_slot>>(what, on, config, arguments, at, submit);
+    return arguments.size() <= few_arguments && !what.parameters(detail::key)->has_structures
+               ? launch_in_slots<few_slots>(what, on, config, arguments, at, submit)
+               : launch_in_slots<many_slots>(what, on, config, arguments, at, submit);
 }
 
 namespace {

@@ -132,6 +132,7 @@ private:
 
 struct kernel_parameters {
     std::vector<kernels::parameter> all;
+    bool has_structures = false;
 };
 
 /// Makes one with shared ownership. Throws device_error, out_of_memory, std::bad_alloc, std::system_error (no thread can be started).

@@ -77,6 +77,17 @@ kernels::parameter_use use_of(const runtime::access_request& access) {
     return access.overwrites ? kernels::parameter_use::out : kernels::parameter_use::inout;
 }
 
+void expect_structure(const kernel& what, std::size_t position, const argument_description& argument) {
+    const kernels::parameter& parameter = what.parameters(detail::key)->all[position];
+    if (argument.is_array || argument.is_null || argument.has_type) {
+        kernels::refuse_type(what, position, parameter, text_of(argument));
+    }
+    const auto& bytes = what.code(detail::key).parameter_bytes();
+    if (bytes && (*bytes)[position] != argument.bytes) {
+        kernels::refuse_size(what, position, parameter, argument.bytes, (*bytes)[position]);
+    }
+}
+
 void expect_parameters(const kernel& what, std::span<const argument_description> arguments,
                        std::span<const runtime::access_request> accesses) {
     const std::vector<kernels::parameter>& parameters = what.parameters(detail::key)->all;
@@ -87,7 +98,11 @@ void expect_parameters(const kernel& what, std::span<const argument_description>
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const argument_description& argument = arguments[i];
         const kernels::parameter& parameter = parameters[i];
-        const bool wants_array = parameter.use != kernels::parameter_use::value;
+        if (parameter.use == kernels::parameter_use::structure) {
+            expect_structure(what, i, argument);
+            continue;
+        }
+        const bool wants_array = is_array(parameter);
         const bool wrong_type =
             parameter.type && (wants_array ? argument.has_type && argument.type != *parameter.type
                                            : !argument.has_type || argument.type != *parameter.type);

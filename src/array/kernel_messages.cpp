@@ -10,6 +10,9 @@ namespace {
 
 /// How to correct an argument of a wrong kind or type.
 std::string mend_of(const parameter& as) {
+    if (as.use == parameter_use::structure) {
+        return "pass a structure that is trivially copyable";
+    }
     if (as.use != parameter_use::value) {
         return as.type ? "pass a weir::array of " + weir::name_of(*as.type) + ", astype(on, x, dtype) converts one"
                        : "pass a weir::array";
@@ -54,6 +57,12 @@ void refuse_count(const kernel& what, std::size_t given, std::size_t has) {
 
 void refuse_type(const kernel& what, std::size_t position, const parameter& as, const std::string& got) {
     throw argument_type_error(start_of_message(what, position, as) + got + ": " + mend_of(as));
+}
+
+void refuse_size(const kernel& what, std::size_t position, const parameter& as, std::size_t got, std::size_t has) {
+    throw argument_error(start_of_message(what, position, as) + "a structure of " + std::to_string(got) +
+                         " bytes, and the parameter has " + std::to_string(has) +
+                         ": declare the same fields, with the same alignment, as the kernel");
 }
 
 void refuse_use(const kernel& what, std::size_t position, const parameter& as, parameter_use got) {

@@ -20,6 +20,9 @@ namespace weir::kernels {
 [[noreturn]] void refuse_count(const kernel& what, std::size_t given, std::size_t has);
 /// Throws argument_type_error: `got` cannot be the argument.
 [[noreturn]] void refuse_type(const kernel& what, std::size_t position, const parameter& as, const std::string& got);
+/// Throws argument_error: a structure of `got` bytes where the parameter has `has`.
+[[noreturn]] void refuse_size(const kernel& what, std::size_t position, const parameter& as, std::size_t got,
+                              std::size_t has);
 /// Throws argument_error: an array that is declared for another use.
 [[noreturn]] void refuse_use(const kernel& what, std::size_t position, const parameter& as, parameter_use got);
 /// Throws argument_error: the number `got` does not fit the parameter's type.

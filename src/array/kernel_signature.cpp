@@ -195,6 +195,14 @@ parameter parse_one(std::string_view part) {
         refuse(part, "has no name");
     }
 
+    if (names.front() == "struct" && names.size() == 2 && names.back() != "*") {
+        if (made.use != parameter_use::value) {
+            refuse(part, "is a value, which is neither in nor out");
+        }
+        made.use = parameter_use::structure;
+        made.structure = names.back();
+        return made;
+    }
     const auto stars = std::count(names.begin(), names.end(), std::string_view("*"));
     const bool array = stars == 1 && names.back() == "*";
     if (stars > 1 || (stars == 1 && !array)) {
@@ -224,7 +232,7 @@ parameter parse_one(std::string_view part) {
         refuse(part,
                "has a type that is not known, \"" + type +
                    "\": take a number type of C++ (float, unsigned, long long) or of NumPy (float32, uint32, int64, "
-                   "complex64), or void* for any array");
+                   "complex64), void* for any array, or \"struct point\" for a structure by value");
     }
     return made;
 }
@@ -255,6 +263,9 @@ std::optional<dtype> type_named(std::string_view name) {
 }
 
 std::string to_string(const parameter& one) {
+    if (one.use == parameter_use::structure) {
+        return "struct " + one.structure + " " + one.name;
+    }
     constexpr std::array<std::string_view, 4> uses = {"", "in ", "out ", "inout "};
     return std::string(uses[static_cast<std::size_t>(one.use)]) +
            (one.type ? name_of(*one.type) : std::string("void")) + (one.use == parameter_use::value ? " " : "* ") +

@@ -1,10 +1,13 @@
-// Launches in thread block clusters, cooperative launches, and nullptr in the place of an array (rule K1).
+// Launches in thread block clusters, cooperative launches, nullptr in the place of an array, structures (rule K1).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "unit/kernel_support.hpp"
 #include "weir/error.hpp"
@@ -138,6 +141,79 @@ extern "C" __global__ void add(const float* x, const float* bias, float* y) { y[
     EXPECT_THAT(values_of<float>(z), ElementsAre(101));
     declared.launch(on, {1, 1}, {kernel_argument::in(bias), nullptr, kernel_argument::out(z)});
     EXPECT_THAT(values_of<float>(z), ElementsAre(110));
+}
+
+struct point {
+    double x;
+    float weight;
+    short tag[3];
+};
+struct pair_of_ints {
+    int of[2];
+};
+
+kernel sum_of_structures() {
+    return kernel::from_source(R"(
+struct point { double x; float weight; short tag[3]; };
+struct pair { int of[2]; };
+extern "C" __global__ void sum(double* y, point p, pair q) { y[0] = p.x * p.weight + p.tag[2] + q.of[0] + q.of[1]; }
+)",
+                               "sum")
+        .with_signature("out double* y, struct point p, const struct pair q");
+}
+
+TEST(KernelArguments, ASignatureDeclaresStructures) {
+    const stream on(cuda());
+    const kernel sum = sum_of_structures();
+    EXPECT_THAT(sum.to_string(), HasSubstr("sum(out float64* y, struct point p, struct pair q)"));
+    array y = empty({1}, dtype::float64, on);
+    point p{1.5, 2, {1, 2, 3}};
+    const pair_of_ints q{{10, 20}};
+    launch(on, sum, {1, 1}, out(y.view<double>()), p, q);
+    EXPECT_THAT(values_of<double>(y), ElementsAre(36));
+    p.x = 2.5;
+    const std::vector<kernel_argument> all{kernel_argument::out(y), kernel_argument::structure(p),
+                                           kernel_argument::bytes(std::as_bytes(std::span(&q, 1)))};
+    sum.launch(on, {1, 1}, all);
+    p.x = 100;  // copied at the call
+    EXPECT_THAT(values_of<double>(y), ElementsAre(38));
+}
+
+TEST(KernelArguments, StructuresThatCannotBeAreRefused) {
+    const stream on(cuda());
+    const kernel sum = sum_of_structures();
+    array y = full({1}, 7, dtype::float64, on);
+    const point p{};
+    const auto refused_at_run_time = [&](const kernel_argument& third) {
+        return message_of<error>([&] {
+            sum.launch(on, {1, 1}, {kernel_argument::out(y), kernel_argument::structure(p), third});
+        });
+    };
+    const std::string why = "argument 3 of the kernel sum is \"struct pair q\", and got ";
+    EXPECT_THAT(refused_at_run_time(1.0), HasSubstr(why));
+    EXPECT_THAT(refused_at_run_time(nullptr), HasSubstr(why + "nullptr: pass a structure"));
+    EXPECT_THAT(refused_at_run_time(kernel_argument::inout(y)), HasSubstr(why + "an array of float64"));
+    EXPECT_THAT(refused_at_run_time(kernel_argument::structure(p)),
+                HasSubstr(why + "a structure of 24 bytes, and the parameter has 8"));
+    EXPECT_THAT(message_of<argument_type_error>([&] {
+                    launch(on, sum, {1, 1}, out(y.view<double>()), p, 8.0);
+                }),
+                HasSubstr(why + "float64: pass a structure"));
+    EXPECT_THAT(message_of<argument_error>([&] {
+                    launch(on, sum, {1, 1}, out(y.view<double>()), p, p);
+                }),
+                HasSubstr(why + "a structure of 24 bytes, and the parameter has 8"));
+    const kernel axpy =
+        kernel::from_source(kernel_source, "axpy").with_signature("in float* x, inout float* y, float a, int64 n");
+    EXPECT_THAT(message_of<argument_type_error>([&] {
+                    axpy.launch(on, {1, 1}, {kernel_argument::in(y), nullptr, 1.0F, kernel_argument::structure(p)});
+                }),
+                HasSubstr("and got an array of float64"));
+    EXPECT_THAT(message_of<argument_type_error>([&] {
+                    axpy.launch(on, {1, 1}, {nullptr, nullptr, 1.0F, kernel_argument::structure(p)});
+                }),
+                HasSubstr("is \"int64 n\", and got a structure of 24 bytes"));
+    EXPECT_THAT(values_of<double>(y), ElementsAre(7)) << "nothing was enqueued";
 }
 
 TEST(KernelArguments, NullptrIsNoNumber) {
