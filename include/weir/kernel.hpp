@@ -277,8 +277,8 @@ public:
     [[nodiscard]] static kernel from_function(void* handle, weir::device on = cuda());
 
     /// The same kernel with declared parameters: "in float* x, inout float* y, float a, int64 n". Launches then also check types and uses
-    /// of their arguments. Types have names of C++ or NumPy; void* is any array, and "struct point p" a structure by value. Throws argument_error, which quotes what is wrong; also if
-    /// the kernel has parameters of other sizes, as far as the driver reports them.
+    /// of their arguments. Types have names of C++ or NumPy; void* is any array, and "struct point p" a structure by value. Throws
+    /// argument_error, which quotes what is wrong; also if the kernel has parameters of other sizes, as far as the driver reports them.
     [[nodiscard]] kernel with_signature(std::string_view text) const;
 
     /// @{
@@ -329,7 +329,8 @@ private:
 };
 
 /// An argument of weir::launch: a number or a trivially copyable structure, by value, or the result of `in`, `out` or `inout`, written in
-/// the call, or `nullptr` for an array that the kernel can do without. Not a pointer, because it does not say how its memory is used: weir::buffer::wrap makes an array of it.
+/// the call, or `nullptr` for an array that the kernel can do without. Not a pointer, because it does not say how its memory is used:
+/// weir::buffer::wrap makes an array of it.
 template <class A>
 concept kernel_operand = (detail::is_access_argument<std::remove_cvref_t<A>> && !std::is_lvalue_reference_v<A>) ||
                          (!detail::is_access_argument<std::remove_cvref_t<A>> &&
@@ -388,8 +389,8 @@ void collect_token(const Argument& argument, runtime::access_request*& next) noe
 }  // namespace detail
 
 /// Enqueues a launch of `what` with these arguments, in the order of its parameters: arrays as `in(x)`, `out(x)` and `inout(x)` (the kernel
-/// gets the address of the first element) or `nullptr`, numbers and trivially copyable structures by value. The arguments' values are copied at the
-/// call. Tokens may stand anywhere among them: the kernel gets nothing for them. Returns once enqueued.
+/// gets the address of the first element) or `nullptr`, numbers and trivially copyable structures by value. The arguments' values are
+/// copied at the call. Tokens may stand anywhere among them: the kernel gets nothing for them. Returns once enqueued.
 ///
 /// Throws argument_error: a stream of another device, a grid, block or cluster that the device or the kernel cannot have, too much shared
 /// memory, a number of arguments, or a size of one, other than the kernel's (if the driver reports it: 12.4 and later), arrays used
