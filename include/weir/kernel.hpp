@@ -22,6 +22,7 @@
 #include "weir/detail/task.hpp"
 #include "weir/device.hpp"
 #include "weir/dtype.hpp"
+#include "weir/error.hpp"
 #include "weir/event.hpp"
 #include "weir/export.hpp"
 #include "weir/kernel_argument.hpp"
@@ -109,6 +110,9 @@ struct argument_descriptions {
                                                       const launch_config& config,
                                                       const argument_descriptions& arguments,
                                                       std::span<const runtime::access_request> accesses);
+/// Within the handler of an error that a check of a launch has thrown: throws the same with the launch's label, or the kernel's name, and
+/// its line in the program.
+[[noreturn]] WEIR_EXPORT void throw_with_place(const kernel& what, const runtime::site& at);
 /// @{
 /// Two parts of that, for launches whose arguments are checked at run time.
 WEIR_EXPORT void expect_stream(const kernel& what, const stream_ref& on);
@@ -352,9 +356,14 @@ completion launch_with_tokens(const on& where, const kernel& what, const launch_
     const requests_with_tokens<arrays, Tokens, Arguments...> requests(tokens, arguments...);
     const std::span<const runtime::access_request> accesses = requests.all();
     using body = kernel_launch<typename kernel_value<Arguments>::type...>;
-    native_task<body> task{{&what.code(detail::key),
-                            checked_launch(what, where.stream(), config, descriptions, accesses),
-                            {kernel_value<Arguments>::value(arguments)...}}};
+    const auto checked = [&] {
+        try {
+            return checked_launch(what, where.stream(), config, descriptions, accesses);
+        } catch (const error&) {
+            throw_with_place(what, where.site(detail::key));
+        }
+    };
+    native_task<body> task{{&what.code(detail::key), checked(), {kernel_value<Arguments>::value(arguments)...}}};
     const auto submit = [&](auto& given) {
         return with_task(std::move(given), [&](task_ref work) {
             return runtime::submit(
@@ -394,8 +403,8 @@ void collect_token(const Argument& argument, runtime::access_request*& next) noe
 ///
 /// Throws argument_error: a stream of another device, a grid, block or cluster that the device or the kernel cannot have, too much shared
 /// memory, a number of arguments, or a size of one, other than the kernel's (if the driver reports it: 12.4 and later), arrays used
-/// otherwise than the signature says; argument_type_error: types other than the signature's; and as parallel_for does. Then nothing was
-/// enqueued. An error of the driver at the launch fails the operation (rule K4).
+/// otherwise than the signature says; argument_type_error: types other than the signature's; both with the launch's label, or the kernel's
+/// name, and the line of the call; and as parallel_for does. Then nothing was enqueued. An error of the driver at the launch fails the operation (rule K4).
 template <kernel_operand... Arguments>
 completion launch(const on& where, const kernel& what, const launch_config& config, Arguments&&... arguments) {
     constexpr std::size_t count = (std::size_t{0} + ... + (detail::is_token<std::remove_cvref_t<Arguments>> ? 1 : 0));

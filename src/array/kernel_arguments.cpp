@@ -158,10 +158,12 @@ fit put_as(dtype type, const scalar& number, argument_slot& to) {
 /// Checks one launch, argument by argument.
 class packing {
 public:
+    explicit packing(const kernel& what) noexcept : what_(what) {}
+
     /// Fills `slots`; there are as many arguments as parameters.
     template <class Slots>
-    packing(const kernel& what, std::span<const kernel_argument> arguments, Slots& slots) : what_(what) {
-        const parameter* as = what.parameters(detail::key)->all.data();
+    void pack(std::span<const kernel_argument> arguments, Slots& slots) {
+        const parameter* as = what_.parameters(detail::key)->all.data();
         accesses_.reserve(arguments.size());
         for (; position_ < arguments.size(); ++position_, ++as) {
             const kernel_argument& one = arguments[position_];
@@ -340,9 +342,15 @@ using submit_function = completion (*)(runtime::stream_state&, const runtime::su
 template <class Slots>
 completion launch_in_slots(const kernel& what, const stream_ref& on, const launch_config& config,
                            std::span<const kernel_argument> arguments, const launch_site& at, submit_function submit) {
-    native_task<slots_launch<Slots>> task{{&what.code(detail::key), checked_shape(what, config), arguments.size(), {}}};
-    task.body.slots.make_for(arguments);
-    packing packed(what, arguments, task.body.slots);
+    native_task<slots_launch<Slots>> task{{&what.code(detail::key), {}, arguments.size(), {}}};
+    packing packed(what);
+    try {
+        task.body.shape = checked_shape(what, config);
+        task.body.slots.make_for(arguments);
+        packed.pack(arguments, task.body.slots);
+    } catch (const error&) {
+        throw_with_place(what, at.site);
+    }
     packed.add(at.besides);
     const auto enqueue = [&](auto one) {
         return with_task(std::move(one), [&](task_ref work) {
@@ -357,8 +365,12 @@ completion launch_in_slots(const kernel& what, const stream_ref& on, const launc
 completion launch_arguments(const kernel& what, const stream_ref& on, const launch_config& config,
                             std::span<const kernel_argument> arguments, const launch_site& at,
                             completion (*submit)(runtime::stream_state&, const runtime::submission&)) {
-    expect_stream(what, on);
-    expect_argument_count(what, arguments.size());
+    try {
+        expect_stream(what, on);
+        expect_argument_count(what, arguments.size());
+    } catch (const error&) {
+        throw_with_place(what, at.site);
+    }
     return arguments.size() <= few_arguments && !what.parameters(detail::key)->has_structures
                ? launch_in_slots<few_slots>(what, on, config, arguments, at, submit)
                : launch_in_slots<many_slots>(what, on, config, arguments, at, submit);
