@@ -29,6 +29,12 @@ bool run(weir::device where) {
     array line = empty(11, dtype::float64, s);
     ramp.launch(s, {}, {&line});
 
+    // x is raw: the body sees all of it.
+    const elementwise_kernel blur("raw float x", "float y",
+                                  "y = (x[i > 0 ? i - 1 : 0] + x[i] + x[i + 1 < n ? i + 1 : n - 1]) / 3");
+    array blurred = empty(x.shape(), dtype::float32, s);
+    blur.launch(s, {x}, {&blurred});
+
     try {
         const elementwise_kernel wrong("float x", "float y", "y = x;\ny += 1");
         static_cast<void>(wrong(s, x));

@@ -31,6 +31,10 @@ collatz = weir.elementwise(
 )
 print(collatz(out=weir.empty(8, "int32")).tolist())
 
+# A table that the body indexes: raw inputs are whole arrays.
+lookup = weir.elementwise("raw T table, int32 at", "T y", "y = table[at]")
+print(lookup(weir.array(np.array([10.0, 20.0, 30.0])), weir.array(np.array([2, 0, 0, 1], "int32"))).tolist())
+
 # An output is only written.
 try:
     weir.elementwise("float x", "float y", "y = x;\ny += 1")(x)

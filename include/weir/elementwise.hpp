@@ -39,7 +39,8 @@ class element_kernel;
 ///
 /// Parameters are separated by commas. Their types have names of C++ or NumPy. A single capital letter, such as T, is any type, the same
 /// one at all places; the body can use it as a type. An output is assigned and cannot be read, unless it is "inout float y"; an output
-/// that the body does not assign is 0. Two more names are defined, unless parameters have them: `i`, the number of the element in C
+/// that the body does not assign is 0. An input "raw float x" is the whole array: the body reads `x[j]`, the element number j in C order,
+/// and `x.size()`; it does not take part in the shape. Two more names are defined, unless parameters have them: `i`, the number of the element in C
 /// order, and `n`, the number of elements. Elements of float16 and bfloat16 are float32 in the body. The body can call the functions of
 /// `<cmath>`, min, max, rsqrt, conj, real and imag.
 ///
@@ -82,10 +83,10 @@ public:
     /// a number is converted to a type of its kind or a higher one. Outputs may be inputs, or overlap them: the results are as if
     /// everything had been computed first.
     ///
-    /// Throws argument_error: another number of operands, shapes that do not broadcast to those of the outputs, a number out of range, an
-    /// array of another device, outputs that share memory, a body that does not compile (the compiler's message, with lines of the body) or
-    /// reads an output; argument_type_error: other element types, two types for T, or none; missing_library: no compiler (the message says
-    /// what to install); device_error, out_of_memory. Then nothing was enqueued.
+    /// Throws argument_error: another number of operands, no shape for new outputs (all arrays are raw), shapes that do not broadcast to
+    /// those of the outputs, a number out of range, an array of another device, outputs that share memory, a body that does not compile
+    /// (the compiler's message, with lines of the body) or reads an output; argument_type_error: other element types, two types for T, or
+    /// none; missing_library: no compiler (the message says what to install); device_error, out_of_memory. Then nothing was enqueued.
     completion run(const on& where, std::span<const operand> inputs, std::span<std::optional<array>> outputs,
                    std::initializer_list<token_argument> tokens = {}) const;
     /// The same for Weir's other parts, with other accesses than those of tokens.

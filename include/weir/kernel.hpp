@@ -404,7 +404,8 @@ void collect_token(const Argument& argument, runtime::access_request*& next) noe
 /// Throws argument_error: a stream of another device, a grid, block or cluster that the device or the kernel cannot have, too much shared
 /// memory, a number of arguments, or a size of one, other than the kernel's (if the driver reports it: 12.4 and later), arrays used
 /// otherwise than the signature says; argument_type_error: types other than the signature's; both with the launch's label, or the kernel's
-/// name, and the line of the call; and as parallel_for does. Then nothing was enqueued. An error of the driver at the launch fails the operation (rule K4).
+/// name, and the line of the call; and as parallel_for does. Then nothing was enqueued. An error of the driver at the launch fails the
+/// operation (rule K4).
 template <kernel_operand... Arguments>
 completion launch(const on& where, const kernel& what, const launch_config& config, Arguments&&... arguments) {
     constexpr std::size_t count = (std::size_t{0} + ... + (detail::is_token<std::remove_cvref_t<Arguments>> ? 1 : 0));

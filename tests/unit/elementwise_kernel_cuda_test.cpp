@@ -68,6 +68,16 @@ TEST_F(ElementwiseKernelOnCuda, StridesAndBroadcasting) {
     expect_same({"T x, T y", "T z", "z = x * 100 + y"}, {grid[{ellipsis, slice{{}, {}, -2}}], row[{slice{0, 2}}]});
 }
 
+TEST_F(ElementwiseKernelOnCuda, RawInputs) {
+    const array table = interesting(host_, dtype::float32, 3);
+    const array at = reshape(host_, arange(0, 24, 1, dtype::int32, host_), {4, 6});
+    const elementwise_kernel gather("raw float table, raw T other, int32 at", "float y, T z, int64 size",
+                                    "y = table[table.size() - 1 - at]; z = other[at % 3] * i; size = other.size()");
+    expect_same(gather, {table, arange(0, 6, 1, dtype::int64, host_)[{slice{{}, {}, 2}}], at.transpose({1, 0})});
+    const array h = interesting(host_, dtype::float16, 1);
+    expect_same({"raw T x, T y", "T z", "z = x[n - 1 - i] + y"}, {h, h});
+}
+
 TEST_F(ElementwiseKernelOnCuda, InPlaceAndOverlapping) {
     const elementwise_kernel add("T x", "inout T y", "y += x");
     array line = to(device_, arange(0, 1000, 1, dtype::int64, host_), cuda());

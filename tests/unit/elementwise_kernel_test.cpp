@@ -328,7 +328,6 @@ TEST(ElementwiseKernelSignature, WhatIsWrongIsQuoted) {
     EXPECT_THAT(refused("float x", "float x"), HasSubstr("a name that another one has"));
     EXPECT_THAT(refused("out float x", "float y"), HasSubstr("list what is written with the outputs"));
     EXPECT_THAT(refused("float x", "in float y"), HasSubstr("\"inout\""));
-    EXPECT_THAT(refused("raw float x", "float y"), HasSubstr("is raw"));
     EXPECT_THAT(refused("float for", "float y"), HasSubstr("is a word of C++"));
     EXPECT_THAT(refused("float _x", "float y"), HasSubstr("names start with a letter"));
     EXPECT_THAT(refused("float x", "const float y"), HasSubstr("written and const at once"));

@@ -58,6 +58,33 @@ TEST(KernelLaunch, ShapesThatCannotBeAreRefused) {
     EXPECT_THAT(refusal({1, {64, 32}}), HasSubstr("blocks of 64 x 32 x 1 threads"));
 }
 
+TEST(KernelLaunch, ARefusalSaysTheLabelAndTheLine) {
+    const stream on(cuda());
+    array y = empty({4}, dtype::int32, on);
+    const kernel declared = fill_kernel().with_signature("out int* y, int value, int n");
+    const std::string file(source_location::current().file);
+    const auto place = [&](const char* label, std::uint32_t line) {
+        return HasSubstr(std::string("; the launch is \"") + label + "\" (" + file + ":" + std::to_string(line) + ")");
+    };
+    const std::uint32_t here = source_location::current().line;
+    const std::string shape = message_of<argument_error>([&] {
+        launch(weir::on(on).label("load"), declared, {0, 1}, out(y.view<std::int32_t>()), 1, 4);  // line here + 2
+    });
+    EXPECT_THAT(shape, AllOf(HasSubstr("each number is at least 1"), place("load", here + 2)));
+    const std::string type = message_of<argument_type_error>([&] {
+        launch(on, declared, {1, 1}, out(y.view<std::int32_t>()), 1.5, 4);  // here + 6
+    });
+    EXPECT_THAT(type, AllOf(HasSubstr("argument 2 of the kernel fill"), place("fill", here + 6)));
+    const std::string list = message_of<argument_type_error>([&] {
+        declared.launch(weir::on(on).label("list"), {1, 1}, {kernel_argument::out(y), 1.5, 4});  // here + 10
+    });
+    EXPECT_THAT(list, AllOf(HasSubstr("argument 2 of the kernel fill"), place("list", here + 10)));
+    EXPECT_THAT(message_of<argument_error>([&] {
+                    declared.launch(on, {1, 1}, {kernel_argument::out(y)});
+                }),
+                AllOf(HasSubstr("got 1 arguments"), HasSubstr("the launch is \"fill\" (")));
+}
+
 TEST(KernelLaunch, SharedMemoryIsRaisedToWhatTheDeviceAllows) {
     EXPECT_EQ(refusal({1, 1, 48U << 10U}), "nothing was thrown");
     EXPECT_EQ(refusal({1, 1, 200U << 10U}), "nothing was thrown") << "beyond what needs no asking";

@@ -73,7 +73,7 @@ void typed_operands::find_types() {
     variables_.insert(variables_.end(), of_numbers.begin(), of_numbers.end());
     for (std::size_t k = 0; k < inputs_.size(); ++k) {
         types_.inputs.push_back(type_of(signature_.inputs[k]));
-        types_.by_value.push_back(!inputs_[k].is_array());
+        types_.by_value.push_back(!inputs_[k].is_array() || signature_.inputs[k].is_raw);
     }
     for (const element_parameter& one : signature_.outputs) {
         types_.outputs.push_back(type_of(one));
@@ -99,6 +99,10 @@ dtype typed_operands::type_of(const element_parameter& one) const {
 void typed_operands::check_inputs() {
     for (std::size_t k = 0; k < inputs_.size(); ++k) {
         const dtype type = types_.inputs[k];
+        if (signature_.inputs[k].is_raw && !inputs_[k].is_array()) {
+            throw argument_type_error(input_text(k) + "the number " + inputs_[k].number().to_string() +
+                                      ": pass an array, which the body indexes");
+        }
         if (inputs_[k].is_array()) {
             const array& x = inputs_[k].of_array();
             if (x.dtype() != type) {
@@ -132,7 +136,7 @@ void typed_operands::check_inputs() {
 
 void typed_operands::find_shape_of_inputs() {
     for (std::size_t k = 0; k < inputs_.size(); ++k) {
-        if (inputs_[k].is_array()) {
+        if (inputs_[k].is_array() && !signature_.inputs[k].is_raw) {
             try {
                 shape_ = broadcast_shapes(shape_, inputs_[k].of_array().shape());
             } catch (const argument_error&) {

@@ -138,6 +138,14 @@ reduction_program::reduction_program(std::string_view inputs, std::string_view o
       name_(texts.name.empty() ? "reduction" : texts.name),
       title_("the reduction " + to_string() + ": "),
       label_(elements::kept_label(name_)) {
+    for (const elements::element_parameter& one : text_.signature.inputs) {
+        if (one.is_raw) {
+            throw argument_error(
+                title_ + "the input \"" + elements::to_string(one) +
+                "\" is raw: a reduction sees one element of each input; compute what needs others with an "
+                "element-wise kernel before");
+        }
+    }
     for (const std::string_view one :
          {texts.map, texts.reduce, texts.post, texts.identity.expression(), texts.type, texts.name}) {
         if (one.find('\0') != std::string_view::npos) {

@@ -64,9 +64,13 @@ element_parameter parsed(std::string_view part, bool is_output) {
         made.use = element_use::out;
     } else if (take_word(rest, "in")) {
         made.use = element_use::in;
-    } else if (take_word(rest, "raw")) {
+    }
+    made.is_raw = take_word(rest, "raw");
+    if (made.is_raw && is_output) {
         refuse_parameter(
-            part, "is raw: element-wise kernels see one element of each operand; write a Kernel, or take the index i");
+            part,
+            "is an output, and raw: the body writes the element at its own place alone; to write elsewhere, write a "
+            "Kernel or a weir.kernel");
     }
     if ((made.use == element_use::in) == is_output) {
         refuse_parameter(part, is_output ? "is an output, and not in: read and written elements are \"inout\""
@@ -140,8 +144,8 @@ std::string listed(const std::vector<element_parameter>& all) {
 }  // namespace
 
 std::string to_string(const element_parameter& one) {
-    return (one.use == element_use::inout ? "inout " : "") + (one.type ? name_of(*one.type) : one.variable) + " " +
-           one.name;
+    const std::string use = one.use == element_use::inout ? "inout " : one.is_raw ? "raw " : "";
+    return use + (one.type ? name_of(*one.type) : one.variable) + " " + one.name;
 }
 
 element_signature::element_signature(std::string_view inputs_text, std::string_view outputs_text)

@@ -25,6 +25,7 @@ struct element_parameter {
     std::string variable;       ///< "T": the type is that of the operand; empty: the type is fixed
     std::optional<dtype> type;  ///< set where it is fixed
     element_use use = element_use::in;
+    bool is_raw = false;  ///< an input: the body sees the whole array, and indexes it
 };
 
 /// "inout float32 y", "T x".

@@ -71,6 +71,23 @@ std::string cuda_start() {
 
 namespace {
 
+/// What the body of a kernel sees of a raw input.
+constexpr const char* raw_class = R"cuda(
+template <class Stored, class Seen>
+struct weir_raw {
+    const Stored* first;
+    int64 count;
+    __device__ inline Seen operator[](int64 at) const { return convert<Seen>(first[at]); }
+    __device__ inline int64 size() const { return count; }
+};
+)cuda";
+
+/// The type of an input that is passed by value or seen by the body.
+std::string input_type(const element_text& what, const element_types& types, std::size_t k) {
+    const std::string seen = seen_text(types.inputs[k]);
+    return what.signature.inputs[k].is_raw ? "weir_raw<" + type_text(types.inputs[k]) + ", " + seen + ">" : seen;
+}
+
 /// The type variables such as T, the classes of outputs, and the function that computes one element.
 std::string element_function(const element_text& what, const element_types& types) {
     const element_signature& signature = what.signature;
@@ -83,9 +100,11 @@ std::string element_function(const element_text& what, const element_types& type
         }
     };
     std::string parameters;
+    bool has_raw = false;
     for (std::size_t k = 0; k < signature.inputs.size(); ++k) {
         add_alias(signature.inputs[k], types.inputs[k]);
-        parameters += "const " + seen_text(types.inputs[k]) + " " + signature.inputs[k].name + ", ";
+        parameters += "const " + input_type(what, types, k) + " " + signature.inputs[k].name + ", ";
+        has_raw = has_raw || signature.inputs[k].is_raw;
     }
     for (std::size_t k = 0; k < signature.outputs.size(); ++k) {
         const element_parameter& one = signature.outputs[k];
@@ -94,9 +113,9 @@ std::string element_function(const element_text& what, const element_types& type
         source += is_read ? std::string() : write_only_class(one);
         parameters += output_type(one, types.outputs[k]) + "& " + one.name + ", ";
     }
-    source += aliases + "\nWEIR_INLINE void element(" + parameters + "const int64" + (what.uses_index ? " i" : "") +
-              ", const int64" + (what.uses_count ? " n" : "") + ") {\n#line 1 \"" + body_file + "\"\n" + what.body +
-              "\n;\n#line 1 \"weir\"\n}\n";
+    source += (has_raw ? raw_class : "") + aliases + "\nWEIR_INLINE void element(" + parameters + "const int64" +
+              (what.uses_index ? " i" : "") + ", const int64" + (what.uses_count ? " n" : "") + ") {\n#line 1 \"" +
+              body_file + "\"\n" + what.body + "\n;\n#line 1 \"weir\"\n}\n";
     return source;
 }
 
@@ -230,7 +249,7 @@ std::string host_source(const element_text& what, const element_types& types) {
     for (std::size_t k = 0; k < operands; ++k) {
         const std::string number = std::to_string(k);
         if (k >= outputs && types.by_value[k - outputs]) {
-            const std::string seen = seen_text(types.inputs[k - outputs]);
+            const std::string seen = input_type(what, types, k - outputs);
             source += "    const " + seen + " v" + number + " = *reinterpret_cast<const " + seen + "*>(first[" +
                       number + "]);\n";
             continue;
@@ -318,7 +337,7 @@ __device__ inline T number(const uint64* words) {
         const std::string place = "(p, " + which + ", at)";
         if (k >= outputs) {
             arguments += types.by_value[k - outputs]
-                             ? "number<" + as + ">(p.operand[" + which + "]), "
+                             ? "number<" + input_type(what, types, k - outputs) + ">(p.operand[" + which + "]), "
                              : "convert<" + as + ">(*address<const " + type_text(stored(k)) + ">" + place + "), ";
             continue;
         }

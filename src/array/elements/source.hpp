@@ -13,10 +13,17 @@ namespace weir::elements {
 struct element_types {
     std::vector<dtype> inputs;
     std::vector<dtype> outputs;
-    std::vector<bool> by_value;  ///< for each input: it is a number, not an array
+    std::vector<bool>
+        by_value;  ///< for each input: it is a number, or raw, and not an array of which the body sees an element
 
     /// The same text for the same types; a key for maps.
     [[nodiscard]] std::string fingerprint() const;
+};
+
+/// A raw input as the programs get it, in the place of a number: an array in C order.
+struct raw_input {
+    const void* first;
+    std::int64_t count;
 };
 
 /// The text of a kernel, and which index variables its body uses.
@@ -38,7 +45,7 @@ struct element_text {
 ///                        int64 rows, int64 columns, int64 index, int64 n)
 ///
 /// It computes rows times columns elements. Operands are the outputs, then the inputs; for a number `first` is the address of the
-/// value that the body sees. Strides are in bytes. `index` is the number of the first element.
+/// value that the body sees, for a raw input that of a raw_input. Strides are in bytes. `index` is the number of the first element.
 inline constexpr const char* host_function = "weir_elements";
 using host_loop = void (*)(std::byte* const* first, const std::int64_t* row_strides, const std::int64_t* column_strides,
                            std::int64_t rows, std::int64_t columns, std::int64_t index, std::int64_t n);

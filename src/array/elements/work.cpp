@@ -59,9 +59,10 @@ public:
 
 private:
     void find_shape();
+    [[nodiscard]] bool gives_shape() const;
     void check_outputs() const;
     void declare();
-    const array& untangled(const array& in);
+    const array& untangled(const array& in, bool is_raw);
     [[nodiscard]] walk::large_plan plan();
     void make_outputs();
     [[nodiscard]] cuda_form form_of(const walk::large_plan& all) const;
@@ -73,7 +74,8 @@ private:
     std::vector<runtime::access_request> accesses_;
     std::vector<converting_copy> copies_;  ///< of inputs that writing the outputs would change too early
     std::array<std::optional<array>, most_parameters> aside_;
-    std::array<const array*, most_parameters> read_{};  ///< the array that is read for each input; null for a number
+    std::array<const array*, most_parameters>
+        read_{};  ///< the array that is read for each input; null for a number and a raw input
 };
 
 void element_call::find_shape() {
@@ -84,6 +86,11 @@ void element_call::find_shape() {
                                  one->shape().to_string() + ": all outputs have one shape");
         }
         given = one ? &*one : given;
+    }
+    if (given == nullptr && !gives_shape()) {
+        throw argument_error(
+            start() +
+            "no input gives the results their shape, since arrays that are raw do not: pass arrays for the outputs");
     }
     if (given == nullptr || given->shape() == shape_) {
         return;
@@ -98,6 +105,18 @@ void element_call::find_shape() {
                              given->shape().to_string());
     }
     shape_ = given->shape();
+}
+
+/// Whether the shape of the results follows from the inputs: without arrays it is that of a number, unless the kernel indexes arrays.
+bool element_call::gives_shape() const {
+    bool has_raw = false;
+    for (std::size_t k = 0; k < inputs_.size(); ++k) {
+        if (inputs_[k].is_array() && !signature_.inputs[k].is_raw) {
+            return true;
+        }
+        has_raw = has_raw || signature_.inputs[k].is_raw;
+    }
+    return !has_raw;
 }
 
 void element_call::check_outputs() const {
@@ -122,9 +141,10 @@ void element_call::check_outputs() const {
 }
 
 /// The input or, if writing an output would change elements before they are read, memory for a copy of the input.
-const array& element_call::untangled(const array& in) {
+/// Each element of a raw input may be read at any time, at its place in C order.
+const array& element_call::untangled(const array& in, bool is_raw) {
     bool is_declared = false;
-    bool is_entangled = false;
+    bool is_entangled = is_raw && !in.is_contiguous();
     for (std::size_t k = 0; k < outputs_.size(); ++k) {
         const operation::sharing common = operation::shared_by(*outputs_[k], in);
         if (common != operation::sharing::nothing) {
@@ -132,7 +152,8 @@ const array& element_call::untangled(const array& in) {
             // Results then depend on the former contents: this operation does not repair results of a failed one.
             accesses_[k].overwrites = false;
         }
-        is_entangled = is_entangled || common == operation::sharing::entangled;
+        is_entangled = is_entangled || common == operation::sharing::entangled ||
+                       (is_raw && common != operation::sharing::nothing);
     }
     if (!is_entangled) {
         if (!is_declared) {
@@ -155,7 +176,13 @@ void element_call::declare() {
         accesses_.back().overwrites = signature_.outputs[k].use != element_use::inout;
     }
     for (std::size_t k = 0; k < inputs_.size(); ++k) {
-        read_[k] = inputs_[k].is_array() ? &untangled(inputs_[k].of_array()) : nullptr;
+        const bool is_raw = signature_.inputs[k].is_raw;
+        const array* const read = inputs_[k].is_array() ? &untangled(inputs_[k].of_array(), is_raw) : nullptr;
+        if (is_raw) {
+            const raw_input seen{read->device_data(), read->size()};
+            std::memcpy(numbers_[k].bytes.data(), &seen, sizeof seen);
+        }
+        read_[k] = is_raw ? nullptr : read;
     }
     accesses_.insert(accesses_.end(), besides_.begin(), besides_.end());
 }
