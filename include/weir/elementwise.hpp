@@ -38,11 +38,11 @@ class element_kernel;
 /// \endcode
 ///
 /// Parameters are separated by commas. Their types have names of C++ or NumPy. A single capital letter, such as T, is any type, the same
-/// one at all places; the body can use it as a type. An output is assigned and cannot be read, unless it is "inout float y"; an output
-/// that the body does not assign is 0. An input "raw float x" is the whole array: the body reads `x[j]`, the element number j in C order,
-/// and `x.size()`; it does not take part in the shape. Two more names are defined, unless parameters have them: `i`, the number of the element in C
-/// order, and `n`, the number of elements. Elements of float16 and bfloat16 are float32 in the body. The body can call the functions of
-/// `<cmath>`, min, max, rsqrt, conj, real and imag.
+/// one at all places; the body can use it as a type. An output is assigned and cannot be read, unless it is "inout float y"; an output that
+/// the body does not assign is 0. An input "raw float x" is the whole array: the body reads `x[j]`, the element number j in C order, and
+/// `x.size()`; it does not take part in the shape. Two more names are defined, unless parameters have them: `i`, the number of the element
+/// in C order, and `n`, the number of elements. Elements of float16 and bfloat16 are float32 in the body. The body can call the functions
+/// of `<cmath>`, min, max, rsqrt, conj, real and imag.
 ///
 /// Results are the same on all devices as far as those of the called functions are: multiplications are not fused with additions. Copies
 /// are the same kernel; any thread may use it. Compiled code stays loaded until the process ends, and is kept in the folder of compiled

@@ -153,6 +153,22 @@ def test_many_elements_run_on_several_threads() -> None:
     np.testing.assert_array_equal(z.numpy(), grid[:, ::-1, :30] + np.arange(30, dtype="int32"))
 
 
+def test_raw_inputs_are_indexed(any_device: weir.Device) -> None:
+    lookup = weir.elementwise("raw T table, int32 at", "T y", "y = table[at] + table.size()")
+    table = weir.array(np.arange(12.0).reshape(3, 4), device=any_device).T
+    at = np.array([[5, 0], [11, 1]], "int32")
+    expected = np.arange(12.0).reshape(3, 4).T.ravel()[at] + 12
+    assert (lookup(table, weir.array(at, device=any_device)).numpy() == expected).all()
+    flip = weir.elementwise("raw float x", "float y", "y = x[n - 1 - i]")
+    x = weir.array(np.arange(5, dtype="float32"), device=any_device)
+    flip(x, out=x)
+    assert x.tolist() == [4, 3, 2, 1, 0]
+    with pytest.raises(weir.ArgumentError, match="pass arrays for the outputs"):
+        flip(x)
+    with pytest.raises(weir.ArgumentTypeError, match="pass an array, which the body indexes"):
+        flip(2, out=x)
+
+
 def test_arrays_of_numpy_are_taken_as_they_are_at_the_call(axpy: weir.ElementwiseKernel) -> None:
     x = np.ones(N, "float32")
     s = weir.Stream()
