@@ -71,14 +71,16 @@ public:
 
     /// @{
     /// Loads the kernels of Weir's own that operations on arrays of these element types use, so that the first use of each neither compiles
-    /// nor loads (rule K6): a driver that loads code may wait for all work of the device, and for ever if a stream waits for the host.
-    /// They are the operators and `compute`, `select`, `reduce`, `arange`, `random`, `fill`, copies and conversions from and to the types
-    /// below; of arrays that are packed, or have any strides and, after axes are merged, up to two dimensions.
+    /// nor loads (rule K6): a driver that loads code may wait for all work of the device, and for ever if a stream waits for the host. They
+    /// are the operators and `compute`, `select`, `reduce`, `arange`, `random`, `fill`, copies and conversions from and to the types below,
+    /// and the operators and `select` between any two of the types; of arrays that are packed, or have any strides and, after axes are
+    /// merged, up to two dimensions.
     ///
     /// When a CUDA device is opened, it gets those for packed arrays of one shape and one of the types bool, int32, int64, float32 and
-    /// float64, reductions of everything or along the first or the last axes, and copies of all types, unless WEIR_PREPARE=0 is in the environment; without arguments, this does just that. Blocks while the compiler runs, which
-    /// takes a second or more for each type if the folder of compiled kernels (WEIR_CACHE_DIR) does not have them, and until the device
-    /// has loaded them, which may wait for its work. Opens the device. Nothing is to be done on other devices than CUDA's: returns at once.
+    /// float64, reductions of everything or along the first or the last axes, and copies of all types, unless WEIR_PREPARE=0 is in the
+    /// environment; without arguments, this does just that. Blocks while the compiler runs, which takes a second or more for each type if
+    /// the folder of compiled kernels (WEIR_CACHE_DIR) does not have them, and until the device has loaded them, which may wait for its
+    /// work. Opens the device. Nothing is to be done on other devices than CUDA's: returns at once.
     ///
     /// Throws argument_type_error (a type without arithmetic), missing_library (no NVRTC), device_error, out_of_memory.
     void prepare(std::initializer_list<dtype> types = {}) const;

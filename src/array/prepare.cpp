@@ -1,4 +1,5 @@
 // What is loaded before its first use.
+#include <cstddef>
 #include <exception>
 #include <initializer_list>
 #include <span>
@@ -56,13 +57,20 @@ void device::prepare(std::initializer_list<dtype> types) const {
 
 void device::prepare(std::span<const dtype> types) const {
     std::vector<array_kernels::kernel_set> sets = array_kernels::usual_sets();
-    for (const dtype type : types) {
+    const auto add = [&](const std::vector<array_kernels::kernel_set>& more) {
+        sets.insert(sets.end(), more.begin(), more.end());
+    };
+    for (const dtype& type : types) {
         if (!has_arithmetic(type)) {
             throw argument_type_error("prepare: arrays of " + name_of(type) +
                                       " are only moved, and copies of all types are there without it: leave it out");
         }
-        const std::vector<array_kernels::kernel_set> more = array_kernels::sets_for(type);
-        sets.insert(sets.end(), more.begin(), more.end());
+        add(array_kernels::sets_for(type));
+        for (const dtype other : types.first(static_cast<std::size_t>(&type - types.data()))) {
+            if (other != type) {
+                add(array_kernels::sets_between(other, type));
+            }
+        }
     }
     if (const array_kernels::kernels* const in = array_kernels::kernels_of(*this)) {
         array_kernels::prepare(*in, sets);

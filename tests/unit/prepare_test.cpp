@@ -168,6 +168,33 @@ TEST_F(Prepare, K6ATypeThatTheProgramNamesLoadsNothing) {
     });
 }
 
+/// Operators between arrays of two types, packed and with strides.
+void use_mixed(const stream& s, dtype one, dtype other) {
+    const use current(s);
+    const array x = full({6, 8}, 3, one, s);
+    const array y = full({6, 8}, 2, other, s);
+    const array part = x[{slice{{}, {}, 2}, slice{1, 7, 3}}];
+    const array row = y[{0, slice{{}, {}, 4}}];
+    for (const binary_operation what : {binary_operation::add, binary_operation::subtract, binary_operation::multiply,
+                                        binary_operation::divide, binary_operation::equal, binary_operation::less}) {
+        static_cast<void>(compute(s, what, x, y));
+        static_cast<void>(compute(s, what, y, x));
+        static_cast<void>(compute(s, what, part, row));
+        static_cast<void>(compute(s, what, row, part));
+    }
+    static_cast<void>(select(s, x < y, x, y));
+    static_cast<void>(select(s, x < y, y, x));
+}
+
+TEST_F(Prepare, K6TwoTypesThatTheProgramNamesLoadNothingBesideEachOther) {
+    cuda().prepare({dtype::int32, dtype::float32});
+    expect_no_load([&] { use_mixed(s_, dtype::int32, dtype::float32); });
+    cuda().prepare({dtype::uint64, dtype::int32});
+    const array x = full({6}, 3, dtype::uint64, s_);
+    const array y = full({6}, 2, dtype::int32, s_);
+    expect_no_load([&] { static_cast<void>(compute(s_, binary_operation::add, x, y)); });
+}
+
 TEST_F(Prepare, IsDoneOnce) {
     cuda().prepare({dtype::float16});
     if (!fake_cuda::in_use()) {

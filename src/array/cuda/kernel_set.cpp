@@ -86,6 +86,22 @@ void add_binary(collection& to, binary_operation what, dtype type, forms which) 
     }
 }
 
+/// Between an array of `left` and one of `right`.
+void add_mixed(collection& to, binary_operation what, dtype left, dtype right, forms which) {
+    const auto is_signed = [](dtype type) { return kind_of(type) == dtype_kind::signed_integer; };
+    if (loops::is_comparison(what) &&
+        ((left == dtype::uint64 && is_signed(right)) || (is_signed(left) && right == dtype::uint64))) {
+        return;  // they have no common type
+    }
+    const loops::binary_loop loop = loops::find(what, promote_types(left, right));
+    if (loop.run != nullptr) {
+        description one = element_wise(of(what), loop.result, loops::computed_in(loop.result));
+        add_input(one, left, loop.a);
+        add_input(one, right, loop.b);
+        to.add(one, which);
+    }
+}
+
 /// Between an array of integers and a real number: x * 0.5, x < 0.5.
 void add_beside_real(collection& to, binary_operation what, dtype type, forms which) {
     const loops::binary_loop loop = loops::find(what, promotion::beside(type, scalar(0.5)));
@@ -159,12 +175,15 @@ void add_conversion(collection& to, dtype target, dtype source, forms which) {
     }
 }
 
+constexpr std::array operators = {
+    binary_operation::add,           binary_operation::subtract,    binary_operation::multiply,
+    binary_operation::divide,        binary_operation::equal,       binary_operation::not_equal,
+    binary_operation::less,          binary_operation::less_equal,  binary_operation::greater,
+    binary_operation::greater_equal, binary_operation::bitwise_and, binary_operation::bitwise_or,
+    binary_operation::bitwise_xor};
+
 void add_operations(collection& to, dtype type, forms which) {
-    for (const binary_operation what :
-         {binary_operation::add, binary_operation::subtract, binary_operation::multiply, binary_operation::divide,
-          binary_operation::equal, binary_operation::not_equal, binary_operation::less, binary_operation::less_equal,
-          binary_operation::greater, binary_operation::greater_equal, binary_operation::bitwise_and,
-          binary_operation::bitwise_or, binary_operation::bitwise_xor}) {
+    for (const binary_operation what : operators) {
         add_binary(to, what, type, which);
     }
     if (is_integer(type)) {
@@ -251,6 +270,26 @@ std::vector<kernel_set> sets_for(dtype type) {
         }
     }
     rest.take_to(all);
+    return all;
+}
+
+std::vector<kernel_set> sets_between(dtype one, dtype other) {
+    collection mixed;
+    for (const forms which : {forms::packed, forms::strided}) {
+        for (const auto& [left, right] : {std::pair(one, other), std::pair(other, one)}) {
+            for (const binary_operation what : operators) {
+                add_mixed(mixed, what, left, right, which);
+            }
+            const dtype common = promote_types(left, right);
+            description chosen = element_wise(function::select, common, common);
+            add_input(chosen, dtype::bool_, dtype::bool_);
+            add_input(chosen, left, common);
+            add_input(chosen, right, common);
+            mixed.add(chosen, which);
+        }
+    }
+    std::vector<kernel_set> all;
+    mixed.take_to(all);
     return all;
 }
 

@@ -20,6 +20,10 @@ using kernel_set = std::vector<description>;
 /// merged, one or two dimensions; power; conversions from and to the usual types. The type must have arithmetic.
 [[nodiscard]] std::vector<kernel_set> sets_for(dtype type);
 
+/// The operators, comparisons and `select` between an array of one type and an array of another one: packed, and of any strides that have,
+/// once their axes are merged, one or two dimensions. Without comparisons of uint64 with signed integers. Both types must have arithmetic.
+[[nodiscard]] std::vector<kernel_set> sets_between(dtype one, dtype other);
+
 /// The types of usual_sets.
 [[nodiscard]] std::span<const dtype> usual_types() noexcept;
 
