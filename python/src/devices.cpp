@@ -142,8 +142,9 @@ void bind_devices(nb::module_& m) {
             "Loads the kernels of operations on arrays of these element types, so that the first use of each neither "
             "compiles nor loads, which could wait for all work of a CUDA device. Without types: those that a CUDA "
             "device gets when it is opened (packed arrays of bool, int32, int64, float32 and float64; copies). With a "
-            "type: also for arrays of any strides with up to two dimensions. Blocks until it is done: a second or more "
-            "for each type if the folder of compiled kernels does not have them. Does nothing on other devices than "
+            "type: also for arrays of any strides with up to two dimensions; with several: also for operators between "
+            "arrays of two of them. Blocks until it is done: a second or more for each type if the folder of compiled "
+            "kernels does not have them. Does nothing on other devices than "
             "CUDA's.\n\n"
             ">>> weir.Device(\"cpu\").prepare(\"float16\")\n")
         .def("__repr__", [](const device& self) { return in_words_of_python(self.to_string()); })
