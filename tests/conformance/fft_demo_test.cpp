@@ -99,7 +99,7 @@ TEST(DemoOnDevices, ASimulatedOneGivesTheSameBits) {
 }
 
 TEST(DemoOnDevices, CudaIsRightWithinTheTolerance) {
-    const recording sound = music(8000, 2, test::sanitized ? 0.5 : 1);
+    const recording sound = music(8000, 2, test::sanitized ? 0.25 : 1);
     const recording right = reference_result(sound);
     const placement there(6, cuda());
     const float tolerance = work::tolerance(cuda());

@@ -13,6 +13,7 @@
 
 #include "support/arrays.hpp"
 #include "support/devices.hpp"
+#include "support/effort.hpp"
 #include "support/matrices.hpp"
 #include "support/messages.hpp"
 #include "weir/error.hpp"
@@ -229,7 +230,7 @@ WEIR_CONFORMANCE(P3, AThousandShapesTakeNoMemory) {
     };
     call_all(2, 100);
     const std::size_t live = memory::stats(here()).live;
-    call_all(100, 1100);
+    call_all(100, 100 + test::repeated(1000));
     EXPECT_LE(memory::stats(here()).live, live);
 }
 
