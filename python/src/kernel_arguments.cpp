@@ -1,6 +1,8 @@
 #include "kernel_arguments.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,17 +96,18 @@ kernel_argument array_used_as(array& x, operand_use use) {
 
 }  // namespace
 
-std::vector<std::byte> structure_from(nb::handle given, const kernel& of, std::size_t position) {
-    Py_buffer view{};
+kernel_argument structure_from(nb::handle given, const kernel& of, std::size_t position,
+                               std::vector<nb::object>& kept) {
     // An array of Weir has a buffer, too, which would wait for it.
-    if (PyObject_CheckBuffer(given.ptr()) == 0 || object_of<array>(given) != nullptr ||
-        PyObject_GetBuffer(given.ptr(), &view, PyBUF_CONTIG_RO) != 0) {
+    const bool is_record = PyObject_CheckBuffer(given.ptr()) != 0 && object_of<array>(given) == nullptr;
+    nb::object bytes = is_record ? nb::steal(PyBytes_FromObject(given.ptr())) : nb::object();
+    if (!bytes.is_valid()) {
         refuse(given, {of, position});
     }
-    const auto* const first = static_cast<const std::byte*>(view.buf);
-    std::vector<std::byte> bytes(first, first + view.len);
-    PyBuffer_Release(&view);
-    return bytes;
+    kept.push_back(std::move(bytes));
+    PyObject* const copy = kept.back().ptr();
+    return kernel_argument::bytes(
+        std::as_bytes(std::span(PyBytes_AS_STRING(copy), static_cast<std::size_t>(PyBytes_GET_SIZE(copy)))));
 }
 
 kernel_argument argument_from(nb::handle given, const kernel& of, std::size_t position,

@@ -17,8 +17,9 @@ namespace weir::python {
 [[nodiscard]] kernel_argument argument_from(nb::handle given, const kernel& of, std::size_t position,
                                             std::vector<nb::object>& imported);
 
-/// The bytes of a structure: of a record of NumPy, a structure of ctypes, bytes, or whatever else has a buffer. Throws
-/// argument_type_error, which names the parameter at `position`.
-[[nodiscard]] std::vector<std::byte> structure_from(nb::handle given, const kernel& of, std::size_t position);
+/// A structure: a record of NumPy, a structure of ctypes, bytes, or whatever else has a buffer. Refers to a copy of its bytes, which is put
+/// into `kept`. Throws argument_type_error, which names the parameter at `position`.
+[[nodiscard]] kernel_argument structure_from(nb::handle given, const kernel& of, std::size_t position,
+                                             std::vector<nb::object>& kept);
 
 }  // namespace weir::python

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <new>
 #include <span>
 #include <type_traits>
@@ -37,9 +36,9 @@ public:
     /// Adds the argument that `given` is. Throws as argument_from.
     void add(nb::handle given, const kernel& of) {
         if (detail::takes_structure(of, all().size())) {
-            add(kernel_argument::bytes(structures_.emplace_back(structure_from(given, of, all().size()))));
+            add(structure_from(given, of, all().size(), kept_));
         } else {
-            add(argument_from(given, of, all().size(), imported_));
+            add(argument_from(given, of, all().size(), kept_));
         }
     }
     [[nodiscard]] std::span<const kernel_argument> all() const noexcept {
@@ -64,8 +63,7 @@ private:
 
     alignas(kernel_argument) std::byte room_[few * sizeof(kernel_argument)];
     std::size_t count_ = 0;
-    std::vector<nb::object> imported_;               ///< arrays of other packages
-    std::deque<std::vector<std::byte>> structures_;  ///< to which the arguments refer
+    std::vector<nb::object> kept_;  ///< arrays of other packages, and structures, to which the arguments refer
     std::vector<kernel_argument> many_;
 };
 
