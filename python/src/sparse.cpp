@@ -67,7 +67,20 @@ struct given_matrix {
     nb::object row_offsets;
     nb::object shape;
 
-    given_matrix(nb::handle a, const char* function) {
+    /// `of`: the shape for (data, indices, indptr), null or None if it was not given.
+    given_matrix(nb::handle a, nb::handle of, const char* function) {
+        const bool has_shape = of.is_valid() && !of.is_none();
+        if (PyTuple_Check(a.ptr()) != 0 && PyTuple_GET_SIZE(a.ptr()) == 3) {
+            values = a[0];
+            column_indices = a[1];
+            row_offsets = a[2];
+            shape = has_shape ? nb::borrow(of) : square(row_offsets, function);
+            return;
+        }
+        if (has_shape) {
+            throw argument_error(std::string(function) + "() got shape=" + repr_of(of) +
+                                 " beside a matrix that has one: pass it with (data, indices, indptr) alone");
+        }
         if (PyTuple_Check(a.ptr()) != 0 && PyTuple_GET_SIZE(a.ptr()) == 4) {
             values = a[0];
             column_indices = a[1];
@@ -101,15 +114,29 @@ struct given_matrix {
         }
         throw argument_type_error(std::string(function) + "() got " + repr_of(nb::type_name(a.type())) +
                                   " as the matrix: pass a matrix in compressed sparse rows of SciPy, CuPy or PyTorch, "
-                                  "or (data, indices, indptr, shape)");
+                                  "or (data, indices, indptr), shape=");
+    }
+
+private:
+    /// As many columns as rows, of which `offsets` has one more.
+    static nb::object square(nb::handle offsets, const char* function) {
+        const Py_ssize_t count = PyObject_Length(offsets.ptr());
+        if (count < 1) {
+            PyErr_Clear();
+            throw argument_error(
+                std::string(function) +
+                "() got (data, indices, indptr) whose indptr has no elements: it has one for each row, and "
+                "the number of elements at its end");
+        }
+        return nb::make_tuple(count - 1, count - 1);
     }
 };
 
 /// A sparse matrix as the operand of calls.
 class matrix_operand {
 public:
-    matrix_operand(nb::handle a, const char* function, const source_location& where)
-        : matrix_operand(given_matrix(a, function), function, where) {}
+    matrix_operand(nb::handle a, nb::handle of, const char* function, const source_location& where)
+        : matrix_operand(given_matrix(a, of, function), function, where) {}
 
     [[nodiscard]] csr_matrix get() const { return {offsets_.get(), columns_.get(), elements_.get(), shape_}; }
     /// See call_operand::blocks.
@@ -142,6 +169,7 @@ struct solve_arguments {
     nb::handle triangle;
     nb::handle execution;
     nb::handle blocking;
+    nb::handle shape;
 };
 
 solve_options options_from(const solve_arguments& given) {
@@ -152,7 +180,7 @@ solve_options options_from(const solve_arguments& given) {
 nb::object call_solve(nb::handle a, nb::handle b, const solve_arguments& given, nb::handle on_) {
     const source_location where = here();
     solve_options how = options_from(given);
-    const matrix_operand left(a, "solve", where);
+    const matrix_operand left(a, given.shape, "solve", where);
     const call_operand right(b, "solve", where);
     if (left.blocks() || right.blocks()) {
         how.blocking = call_blocking::always;
@@ -168,7 +196,7 @@ public:
     py_direct_solver(nb::handle a, nb::handle b, const solve_arguments& given, nb::handle on_)
         : how_(options_from(given)), stream_(nb::borrow(on_)) {
         const source_location where = here();
-        matrix_.emplace(a, "DirectSolver", where);
+        matrix_.emplace(a, given.shape, "DirectSolver", where);
         right_.emplace(b, "DirectSolver", where);
         if (matrix_->blocks() || right_->blocks()) {
             how_.blocking = call_blocking::always;
@@ -217,7 +245,7 @@ public:
         array x = waiting([&] { return alive().solve(on(to, where)); });
         return right_->result(std::move(x), nb::none(), where);
     }
-    void reset_operands(nb::handle a, nb::handle b, nb::handle on_) {
+    void reset_operands(nb::handle a, nb::handle b, nb::handle shape, nb::handle on_) {
         const one_at_a_time alone(mutex_);
         const source_location where = here();
         static_cast<void>(alive());
@@ -227,7 +255,9 @@ public:
         std::optional<matrix_operand> left;
         std::optional<call_operand> right;
         if (!a.is_none()) {
-            left.emplace(a, "reset_operands", where);
+            left.emplace(a, shape, "reset_operands", where);
+        } else if (!shape.is_none()) {
+            throw argument_error("reset_operands() got a shape and no matrix: pass a=(data, indices, indptr)");
         }
         if (!b.is_none()) {
             right.emplace(b, "reset_operands", where);
@@ -334,17 +364,20 @@ void bind_solver(nb::module_& m) {
         .def(
             "__init__",
             [](py_direct_solver* self, nb::handle a, nb::handle b, nb::handle kind, nb::handle triangle,
-               nb::handle execution, nb::handle blocking, nb::handle stream) {
-                new (self) py_direct_solver(a, b, {kind, triangle, execution, blocking}, stream);
+               nb::handle execution, nb::handle blocking, nb::handle stream, nb::handle shape) {
+                new (self) py_direct_solver(a, b, {kind, triangle, execution, blocking, shape}, stream);
             },
             nb::arg("a").none(), nb::arg("b").none(), nb::kw_only(), nb::arg("kind").none() = "general",
             nb::arg("triangle").none() = "full", nb::arg("execution").none() = nb::none(),
             nb::arg("blocking").none() = "auto", nb::arg("stream").none() = nb::none(),
+            nb::arg("shape").none() = nb::none(),
             nb::sig("def __init__(self, a: Any, b: Any, /, *, kind: str = \"general\", triangle: str = \"full\", "
                     "execution: "
-                    "Device | str | None = None, blocking: bool | str = \"auto\", stream: Any = None) -> None"),
-            "Describes the system and keeps `a` and `b`. `stream`: for the calls that are given none. Enqueues "
-            "nothing.")
+                    "Device | str | None = None, blocking: bool | str = \"auto\", stream: Any = None, shape: "
+                    "tuple[int, int] | None = None) -> None"),
+            "Describes the system and keeps `a` and `b`. `stream`: for the calls that are given none. `shape`: of a "
+            "matrix "
+            "that is (data, indices, indptr); without it, it is square. Enqueues nothing.")
         .def("plan", &py_direct_solver::plan, nb::kw_only(), nb::arg("stream").none() = nb::none(),
              nb::arg("label").none() = nb::none(),
              nb::sig("def plan(self, *, stream: Any = None, label: str | None = None) -> None"),
@@ -366,8 +399,10 @@ void bind_solver(nb::module_& m) {
              "package of "
              "`b`. Raises StateError if the system is not factorized, released or freed.")
         .def("reset_operands", &py_direct_solver::reset_operands, nb::arg("a").none() = nb::none(),
-             nb::arg("b").none() = nb::none(), nb::kw_only(), nb::arg("stream").none() = nb::none(),
-             nb::sig("def reset_operands(self, a: Any = None, b: Any = None, *, stream: Any = None) -> None"),
+             nb::arg("b").none() = nb::none(), nb::kw_only(), nb::arg("shape").none() = nb::none(),
+             nb::arg("stream").none() = nb::none(),
+             nb::sig("def reset_operands(self, a: Any = None, b: Any = None, *, shape: tuple[int, int] | None = None, "
+                     "stream: Any = None) -> None"),
              "Holds another matrix, another right-hand side or both from now on. A matrix of the same structure needs "
              "factorize(), one of another structure plan() first.")
         .def(
@@ -391,17 +426,18 @@ void bind_sparse(nb::module_& parent) {
     m.def(
         "solve",
         [](nb::handle a, nb::handle b, nb::handle kind, nb::handle triangle, nb::handle execution, nb::handle blocking,
-           nb::handle stream, nb::handle label) {
+           nb::handle stream, nb::handle label, nb::handle shape) {
             const labelled named(label);
-            return call_solve(a, b, {kind, triangle, execution, blocking}, stream);
+            return call_solve(a, b, {kind, triangle, execution, blocking, shape}, stream);
         },
         nb::arg("a").none(), nb::arg("b").none(), nb::kw_only(), nb::arg("kind").none() = "general",
         nb::arg("triangle").none() = "full", nb::arg("execution").none() = nb::none(),
         nb::arg("blocking").none() = "auto", nb::arg("stream").none() = nb::none(),
-        nb::arg("label").none() = nb::none(),
+        nb::arg("label").none() = nb::none(), nb::arg("shape").none() = nb::none(),
         nb::sig("def solve(a: Any, b: Any, /, *, kind: str = \"general\", triangle: str = \"full\", execution: Device "
                 "| str | "
-                "None = None, blocking: bool | str = \"auto\", stream: Any = None, label: str | None = None) -> Any"),
+                "None = None, blocking: bool | str = \"auto\", stream: Any = None, label: str | None = None, shape: "
+                "tuple[int, int] | None = None) -> Any"),
         "Solves A x = b for a sparse matrix and one or several right-hand sides, (n,) or (n, k). See DirectSolver for "
         "the "
         "arguments. Returns x in the package of `b`: for arrays of Weir once the work is enqueued; for GPU arrays of "

@@ -377,6 +377,26 @@ def test_e9_bad_indices(which: str, device: weir.Device) -> None:
         x.numpy(copy=True)
 
 
+def test_parts_with_their_shape_beside_them(device: weir.Device) -> None:
+    a, b = matrix(), np.ones(N)
+    of_weir = on_device(a, device)[:3]
+    on = weir.array(b, device=device)
+    assert close(weir.sparse.solve(of_weir, on, shape=(N, N)).numpy(copy=True), a, b)
+    assert close(weir.sparse.solve(of_weir, on).numpy(copy=True), a, b), "square where nothing else is said"
+    other = 2 * a
+    with DirectSolver(parts(a), b, shape=(N, N)) as solver:
+        solver.reset_operands(parts(other), shape=(N, N))
+        solver.plan()
+        solver.factorize()
+        assert close(solver.solve(), other, b)
+        with pytest.raises(weir.ArgumentError, match="a shape and no matrix"):
+            solver.reset_operands(b=b, shape=(N, N))
+    with pytest.raises(weir.ArgumentError, match="beside a matrix that has one"):
+        weir.sparse.solve((*parts(a), a.shape), b, shape=(N, N))
+    with pytest.raises(weir.ArgumentError, match="indptr has no elements"):
+        weir.sparse.solve((np.ones(0), np.zeros(0, "int32"), np.zeros(0, "int32")), b)
+
+
 def test_what_is_no_matrix_is_refused() -> None:
     b = np.ones(2)
     with pytest.raises(weir.ArgumentTypeError, match="in compressed sparse rows of SciPy, CuPy or PyTorch"):
