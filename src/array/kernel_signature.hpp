@@ -24,7 +24,7 @@ struct parameter {
     std::string name;
     std::optional<dtype> type;  ///< type of the value or of the elements; empty: any ("in void* x"), or a structure
     parameter_use use = parameter_use::value;
-    std::string structure;  ///< the name of a structure's type
+    std::string structure = {};  ///< the name of a structure's type
 
     friend bool operator==(const parameter&, const parameter&) = default;
 };
@@ -35,8 +35,8 @@ struct parameter {
 }
 
 /// The parameters that a text like "in float* x, inout float* y, float a, int64 n" declares. Types have the names of C++
-/// or of NumPy; "struct point p" is a structure by value; "*" marks arrays, each of which states how it is used; const and __restrict__ are ignored. Throws
-/// argument_error, which quotes what is wrong and states what is expected.
+/// or of NumPy; "struct point p" is a structure by value; "*" marks arrays, each of which states how it is used; const and
+/// __restrict__ are ignored. Throws argument_error, which quotes what is wrong and states what is expected.
 [[nodiscard]] std::vector<parameter> parse_signature(std::string_view text);
 
 /// The number type with this name in C++ ("unsigned long long", "std::complex<float>") or in NumPy ("uint64"); none if there is

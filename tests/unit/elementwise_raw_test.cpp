@@ -114,7 +114,7 @@ WEIR_CONFORMANCE_F(ElementwiseRaw, WhatCannotBeIsRefused) {
         AllOf(HasSubstr("the element-wise kernel reversed(raw T x -> T y)"), HasSubstr("pass arrays for the outputs")));
     array y = empty({4}, dtype::float32, s1);
     EXPECT_THAT(message_of<argument_type_error>([&] { reversed.launch(s1, {2.0F}, {&y}); }),
-                HasSubstr("the input \"raw T x\" got the number 2: pass an array, which the body indexes"));
+                HasSubstr("the input \"raw T x\" got the number 2.0: pass an array, which the body indexes"));
     array other = empty({4}, dtype::float64, s1);
     EXPECT_THAT(message_of<argument_type_error>([&] { reversed.launch(s1, {x}, {&other}); }),
                 HasSubstr("T is float32"));

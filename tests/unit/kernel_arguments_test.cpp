@@ -115,7 +115,7 @@ TEST(KernelArguments, AreCopiedAtTheCall) {
 /// The error with which a launch of axpy with these arguments is refused.
 template <class Error, class... Arguments>
 std::string refusal(const kernel& what, const stream& on, Arguments... arguments) {
-    return message_of<Error>([&] { launch(on, what, {1, 1}, std::move(arguments)...); });
+    return without_place(message_of<Error>([&] { launch(on, what, {1, 1}, std::move(arguments)...); }));
 }
 
 TEST(KernelArguments, TheirNumberAndSizesAreThoseOfTheKernel) {

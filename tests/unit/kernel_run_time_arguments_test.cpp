@@ -50,10 +50,10 @@ kernel declared_axpy() {
     return kernel::from_source(kernel_source, "axpy").with_signature("in float* x, inout float* y, float a, int64 n");
 }
 
-/// The error with which a launch of `what` with these arguments is refused.
+/// The error with which a launch of `what` with these arguments is refused, without the line.
 template <class Error>
 std::string refusal(const kernel& what, const stream& on, const std::vector<kernel_argument>& arguments) {
-    return message_of<Error>([&] { what.launch(on, {1, 32}, arguments); });
+    return without_place(message_of<Error>([&] { what.launch(on, {1, 32}, arguments); }));
 }
 
 TEST(KernelRunTimeArguments, ALaunchComputesWhatTheTypedOneDoes) {

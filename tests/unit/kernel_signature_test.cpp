@@ -83,6 +83,15 @@ TEST(KernelSignature, VoidIsAnyArray) {
     EXPECT_EQ(parse_signature("inout void* x"), expected);
 }
 
+TEST(KernelSignature, AStructureIsNamedAsInC) {
+    const std::vector<parameter> all = parse_signature("const struct point p, out float* y");
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_EQ(all[0], (parameter{"p", std::nullopt, use::structure, "point"}));
+    EXPECT_EQ(to_string(all[0]), "struct point p");
+    EXPECT_FALSE(is_array(all[0]));
+    EXPECT_TRUE(is_array(all[1]));
+}
+
 TEST(KernelSignature, AWordMayBeAName) {
     const std::vector<parameter> expected = {{"out", dtype::float32, use::in}, {"in", dtype::int32, use::value}};
     EXPECT_EQ(parse_signature("in float* out, int in"), expected);

@@ -29,6 +29,12 @@ extern "C" __global__ void fill(int* y, int value, int n) {
 extern "C" __global__ void nothing() {}
 )";
 
+/// A refusal without its end, which says the launch's label and line.
+inline std::string without_place(std::string message) {
+    message.resize(std::min(message.find("; the launch is "), message.size()));
+    return message;
+}
+
 /// Whether there are two CUDA devices.
 inline bool has_two_gpus() {
     const std::vector<device> all = devices();
