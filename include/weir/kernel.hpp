@@ -110,9 +110,9 @@ struct argument_descriptions {
                                                       const launch_config& config,
                                                       const argument_descriptions& arguments,
                                                       std::span<const runtime::access_request> accesses);
-/// Within the handler of an error that a check of a launch has thrown: throws the same with the launch's label, or the kernel's name, and
-/// its line in the program.
-[[noreturn]] WEIR_EXPORT void throw_with_place(const kernel& what, const runtime::site& at);
+/// If `refused` says what is wrong with the arguments of a launch: throws the same with the launch's label, or the kernel's name, and its
+/// line in the program.
+WEIR_EXPORT void throw_with_place(const error& refused, const kernel& what, const runtime::site& at);
 /// @{
 /// Two parts of that, for launches whose arguments are checked at run time.
 WEIR_EXPORT void expect_stream(const kernel& what, const stream_ref& on);
@@ -359,8 +359,9 @@ completion launch_with_tokens(const on& where, const kernel& what, const launch_
     const auto checked = [&] {
         try {
             return checked_launch(what, where.stream(), config, descriptions, accesses);
-        } catch (const error&) {
-            throw_with_place(what, where.site(detail::key));
+        } catch (const error& refused) {
+            throw_with_place(refused, what, where.site(detail::key));
+            throw;
         }
     };
     native_task<body> task{{&what.code(detail::key), checked(), {kernel_value<Arguments>::value(arguments)...}}};

@@ -348,8 +348,9 @@ completion launch_in_slots(const kernel& what, const stream_ref& on, const launc
         task.body.shape = checked_shape(what, config);
         task.body.slots.make_for(arguments);
         packed.pack(arguments, task.body.slots);
-    } catch (const error&) {
-        throw_with_place(what, at.site);
+    } catch (const error& refused) {
+        throw_with_place(refused, what, at.site);
+        throw;
     }
     packed.add(at.besides);
     const auto enqueue = [&](auto one) {
@@ -368,8 +369,9 @@ completion launch_arguments(const kernel& what, const stream_ref& on, const laun
     try {
         expect_stream(what, on);
         expect_argument_count(what, arguments.size());
-    } catch (const error&) {
-        throw_with_place(what, at.site);
+    } catch (const error& refused) {
+        throw_with_place(refused, what, at.site);
+        throw;
     }
     return arguments.size() <= few_arguments && !what.parameters(detail::key)->has_structures
                ? launch_in_slots<few_slots>(what, on, config, arguments, at, submit)

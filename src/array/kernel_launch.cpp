@@ -137,17 +137,15 @@ launch_shape checked_launch(const kernel& what, const stream_ref& on, const laun
     return what.code(detail::key).shape_of(config);
 }
 
-void throw_with_place(const kernel& what, const runtime::site& at) {
-    const auto with_place = [&](const error& one) {
-        return std::string(one.what()) + "; the launch is \"" + (at.label != nullptr ? at.label : what.name()) +
-               "\" (" + at.where.file + ":" + std::to_string(at.where.line) + ")";
-    };
-    try {
-        throw;
-    } catch (const argument_type_error& one) {
-        throw argument_type_error(with_place(one));
-    } catch (const argument_error& one) {
-        throw argument_error(with_place(one));
+void throw_with_place(const error& refused, const kernel& what, const runtime::site& at) {
+    const std::string text = std::string(refused.what()) + "; the launch is \"" +
+                             (at.label != nullptr ? at.label : what.name()) + "\" (" + at.where.file + ":" +
+                             std::to_string(at.where.line) + ")";
+    if (dynamic_cast<const argument_type_error*>(&refused) != nullptr) {
+        throw argument_type_error(text);
+    }
+    if (dynamic_cast<const argument_error*>(&refused) != nullptr) {
+        throw argument_error(text);
     }
 }
 
