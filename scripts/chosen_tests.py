@@ -9,6 +9,7 @@ Prints two lines: the targets to build, and a regular expression for the names o
 
 from __future__ import annotations
 
+import collections
 import pathlib
 import re
 import sys
@@ -95,10 +96,11 @@ def chosen(name: str) -> tuple[set[str], set[str]]:
     tests, others = programs()
     targets: set[str] = set()
     patterns: set[str] = set()
+    suites: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
 
     def choose(program: Program, suite: str, test: str = r"\w+") -> None:
         targets.add(program.target)
-        patterns.add(rf"{program.label}\.(\w+/)?{suite}(/\w+)?\.{test}(/.+)?".replace(r"\w", "[A-Za-z0-9_]"))
+        suites[program.label, test].add(suite)
 
     for program in tests:
         for file in program.files:
@@ -107,6 +109,10 @@ def chosen(name: str) -> tuple[set[str], set[str]]:
                     choose(program, suite)
                 elif name in (f"{suite}.{test}", test):
                     choose(program, suite, test)
+    for (label, test), named in suites.items():
+        # One expression for many suites: CTest takes 32 pairs of parentheses at most.
+        any_of = "|".join(sorted(named))
+        patterns.add(rf"{label}\.(\w+/)?({any_of})(/\w+)?\.{test}(/.+)?".replace(r"\w", "[A-Za-z0-9_]"))
     for test, other in others.items():
         is_it = name in (test, *other.targets)
         if other.script is not None:

@@ -9,10 +9,10 @@ w1 = weir.random.random((64, 16), seed=2, stream=second)
 w2 = weir.random.random((16, 4), seed=3, stream=second)
 bias = weir.full((16,), -15.0, stream=second)
 
-hidden = weir.linalg.matmul(x, w1, epilog="relu_bias", epilog_inputs={"bias": bias}, stream=first)
+hidden = weir.linalg.matmul(x, w1, epilog="relu_bias", bias=bias, stream=first)
 y = hidden @ w2  # on the current stream, ordered after `hidden`
 
-with weir.linalg.Matmul(x, w1, epilog="relu_bias", epilog_inputs={"bias": bias}) as layer:
+with weir.linalg.Matmul(x, w1, epilog="relu_bias", bias=bias) as layer:
     layer.plan(stream=first)
     h = layer.execute(stream=first)
     layer.reset_operands(weir.random.random((32, 64), seed=4, stream=second))

@@ -97,6 +97,12 @@ struct matmul_tuning {
     int repetitions = 5;  ///< how often each is run; the fastest run counts; 1 or more
 };
 
+/// Options of matmul_plan::execute.
+struct matmul_execution {
+    /// Whether the plan gives its workspace back to the pool once the product is enqueued; the next execution takes a new one.
+    bool release_workspace = false;
+};
+
 /// A product that is prepared once and executed often: the stateful form of `matmul` (rule P1).
 ///
 /// \code
@@ -141,13 +147,13 @@ public:
     int autotune(const matmul_tuning& how = {}, source_location where = source_location::current());
 
     /// Enqueues the product of the operands as they are at this point of the stream, and returns the result: see weir::matmul.
-    [[nodiscard]] array execute(const on& where);
+    [[nodiscard]] array execute(const on& where, const matmul_execution& how = {});
     /// On the current stream of the device that computes.
-    [[nodiscard]] array execute(source_location where = source_location::current());
-    /// Into `out`: see weir::matmul.
+    [[nodiscard]] array execute(const matmul_execution& how = {}, source_location where = source_location::current());
+    /// Into `out`: see weir::matmul. `out` is deduced, so that `{}` in its place means `how`.
     template <writable_array Result>
-    completion execute(const on& where, Result&& out) {
-        return execute_into(where, out);
+    completion execute(const on& where, Result&& out, const matmul_execution& how = {}) {
+        return execute_into(where, out, how);
     }
 
     /// Holds other operands from now on. Throws argument_error if a shape, an element type or the device is another than at first,
@@ -160,13 +166,13 @@ public:
     /// Drops operands, plan and workspace; pending products are not disturbed. Idempotent.
     void free() noexcept;
 
-    /// Bytes of the workspace that the plan keeps: 0 before `plan`, and for products that need none.
+    /// Bytes of the workspace that the plan keeps: 0 before `plan`, after it was released, and for products that need none.
     [[nodiscard]] std::size_t workspace_bytes() const noexcept;
 
 private:
     friend explanation explain(const matmul_plan& what);
     struct state;
-    completion execute_into(const on& where, const array& out);
+    completion execute_into(const on& where, const array& out, const matmul_execution& how);
     [[nodiscard]] state& expect_alive() const;
 
     std::unique_ptr<state> state_;

@@ -72,7 +72,8 @@ WEIR_EXPORT completion solve_into(const on& where, const csr_matrix& a, const ar
 /// operation fails, and an operation or a host view that reads x reports operation_error (rule K4). A call that blocks throws
 /// argument_error for such indices, and operation_error for the other failures.
 ///
-/// If the matrix is close to a singular one, a solution may be inexact without an error: no condition number is estimated.
+/// A matrix that rounding alone makes differ from a singular one is refused as singular. If it is close to one otherwise, a solution may be
+/// inexact without an error: no condition number is estimated.
 [[nodiscard]] WEIR_EXPORT array solve(const on& where, const csr_matrix& a, const array& b,
                                       const solve_options& how = {});
 /// The same on the current stream of the device that computes.
@@ -126,7 +127,7 @@ public:
     /// The same on the current stream of the device that computes.
     completion plan(source_location where = source_location::current());
 
-    /// Factorizes the matrix with the values as they are at this point of the stream: reads only the values. Must be called before `solve`,
+    /// Factorizes the matrix with the values as they are at this point of the stream: reads only the values (see reset_operands). Must be called before `solve`,
     /// and again when the values have changed. Returns the completion of the factorization: it fails if the matrix is singular, and a later
     /// factorization with other values mends that.
     completion factorize(const on& where);
@@ -144,10 +145,10 @@ public:
     }
 
     /// @{
-    /// Replaces the matrix, the right-hand side or both. A matrix must have the shape, the types and the device of the first one. If it has
-    /// the same number of elements, they must be at the same places, and it needs `factorize`; with elements at other places, or another
-    /// number of them, it needs `plan` first. A right-hand side may have another number of columns. Throws argument_error,
-    /// argument_type_error; state_error if freed.
+    /// Replaces the matrix, the right-hand side or both. A matrix must have the shape, the types and the device of the first one. With elements
+    /// at the same places it needs `factorize`; at other places, or with another number of them, it needs `plan` first. If its indices are in
+    /// other arrays than before, `factorize` reads them too and compares: elements at other places make it fail. A right-hand side may have
+    /// another number of columns. Throws argument_error, argument_type_error; state_error if freed.
     void reset_operands(const csr_matrix& a, const array& b);
     void reset_operands(const csr_matrix& a);
     void reset_operands(const array& b);

@@ -10,6 +10,7 @@
 
 #include "arguments.hpp"
 #include "arrays.hpp"
+#include "call_log.hpp"
 #include "calls.hpp"
 #include "devices.hpp"
 #include "labelling.hpp"
@@ -135,6 +136,7 @@ void bind_transform(nb::module_& m, const transform& what, const char* doc) {
         [what](nb::handle a, nb::handle n, nb::handle axis_, nb::handle axes, nb::handle norm, nb::handle out,
                nb::handle execution, nb::handle blocking, nb::handle stream, nb::handle memory_limit,
                nb::handle label) {
+            const logged_call logged("weir.fft", what.name);
             const labelled named(label);
             return call(what, a, {n, axis_, axes, norm, out, execution, blocking, memory_limit, stream});
         },
@@ -198,6 +200,7 @@ public:
     }
 
     void plan(nb::handle on_, nb::handle label) {
+        const logged_call logged("weir.fft", "FFT.plan");
         const labelled named(label);
         const one_at_a_time alone(mutex_);
         const source_location where = here();
@@ -206,6 +209,7 @@ public:
     }
 
     nb::object execute(nb::handle direction, nb::handle on_, nb::handle release_workspace_, nb::handle label) {
+        const logged_call logged("weir.fft", "FFT.execute");
         const labelled named(label);
         const bool release_workspace = flag_from(release_workspace_, "release_workspace");
         const one_at_a_time alone(mutex_);

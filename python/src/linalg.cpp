@@ -14,6 +14,7 @@
 #include "arguments.hpp"
 #include "arithmetic.hpp"
 #include "arrays.hpp"
+#include "call_log.hpp"
 #include "calls.hpp"
 #include "devices.hpp"
 #include "labelling.hpp"
@@ -50,25 +51,6 @@ matmul_epilog epilog_from(nb::handle argument) {
     throw argument_error("epilog is " + repr_of(argument) + ": pass " + epilogs_wanted + ", or None");
 }
 
-/// The bias among the inputs of an epilog, None if there is none.
-nb::object bias_from(nb::handle inputs) {
-    if (inputs.is_none()) {
-        return nb::none();
-    }
-    if (PyDict_Check(inputs.ptr()) == 0) {
-        refuse_type(inputs, "epilog_inputs", "a dict such as {\"bias\": x}");
-    }
-    nb::object bias = nb::none();
-    for (const auto& [name, value] : nb::borrow<nb::dict>(inputs)) {
-        if (PyUnicode_Check(name.ptr()) == 0 || nb::cast<std::string_view>(name) != "bias") {
-            throw argument_error("epilog_inputs has " + repr_of(name) +
-                                 ": epilogs take an input \"bias\", and no other");
-        }
-        bias = nb::borrow(value);
-    }
-    return bias;
-}
-
 bool is_infinite(const scalar& number) noexcept {
     const double* const real = std::get_if<double>(&number.value());
     return real != nullptr && std::isinf(*real);
@@ -100,7 +82,7 @@ struct matmul_arguments {
     nb::handle alpha;
     nb::handle beta;
     nb::handle epilog;
-    nb::handle epilog_inputs;
+    nb::handle bias;
     nb::handle execution;
     nb::handle blocking;
     nb::handle memory_limit;
@@ -182,8 +164,7 @@ matmul_options matmul_options_from(const matmul_arguments& given, const product_
 
 nb::object call_matmul(nb::handle a, nb::handle b, const matmul_arguments& given, nb::handle out, nb::handle on_) {
     const source_location where = here();
-    const nb::object bias = bias_from(given.epilog_inputs);
-    const product_operands operands({a, b, given.c, bias}, "matmul", where);
+    const product_operands operands({a, b, given.c, given.bias}, "matmul", where);
     const matmul_options how = matmul_options_from(given, operands);
     const call_operand& left = *operands.a;
     const array& right = operands.b->get();
@@ -217,8 +198,7 @@ class py_matmul {
 public:
     py_matmul(nb::handle a, nb::handle b, const matmul_arguments& given, nb::handle on_) : stream_(nb::borrow(on_)) {
         const source_location where = here();
-        const nb::object bias = bias_from(given.epilog_inputs);
-        operands_ = product_operands({a, b, given.c, bias}, "Matmul", where);
+        operands_ = product_operands({a, b, given.c, given.bias}, "Matmul", where);
         const matmul_options how = matmul_options_from(given, operands_);
         execution_ = how.execution;
         blocks_ = how.blocking == call_blocking::always;
@@ -232,6 +212,7 @@ public:
     }
 
     void plan(nb::handle on_, nb::handle label) {
+        const logged_call logged("weir.linalg", "Matmul.plan");
         const labelled named(label);
         const one_at_a_time alone(mutex_);
         const source_location where = here();
@@ -239,6 +220,7 @@ public:
         waiting([&] { alive().plan(on(to, where)); });
     }
     int autotune(nb::handle candidates, nb::handle repetitions, nb::handle on_, nb::handle label) {
+        const logged_call logged("weir.linalg", "Matmul.autotune");
         const labelled named(label);
         const one_at_a_time alone(mutex_);
         const source_location where = here();
@@ -247,13 +229,15 @@ public:
         operands_.copy_again(where);
         return waiting([&] { return alive().autotune(on(to, where), how); });
     }
-    nb::object execute(nb::handle on_, nb::handle label) {
+    nb::object execute(nb::handle on_, nb::handle release_workspace, nb::handle label) {
+        const logged_call logged("weir.linalg", "Matmul.execute");
         const labelled named(label);
+        const matmul_execution how{flag_from(release_workspace, "release_workspace")};
         const one_at_a_time alone(mutex_);
         const source_location where = here();
         const stream to = chosen(on_);
         operands_.copy_again(where);
-        array result = waiting([&] { return alive().execute(on(to, where)); });
+        array result = waiting([&] { return alive().execute(on(to, where), how); });
         return operands_.a->result(std::move(result), nb::none(), where);
     }
     void reset_operands(const given_operands& others, nb::handle alpha, nb::handle beta, nb::handle on_) {
@@ -354,7 +338,7 @@ constexpr const char* matmul_doc =
     "Elements: float16, bfloat16, float32, float64, complex64, complex128; operands of different types are promoted as "
     "NumPy does.\n`c` needs `beta`, and is broadcast to the shape of the result. `epilog`: \"relu\" or \"gelu\" (with "
     "tanh), "
-    "or \"bias\",\n\"relu_bias\" or \"gelu_bias\" with epilog_inputs={\"bias\": x}; a bias of shape (n,) has an "
+    "or \"bias\",\n\"relu_bias\" or \"gelu_bias\" with bias=x; a bias of shape (n,) has an "
     "element for "
     "each column of the\nresult, one of shape (m, 1) for each row. `out`: an array for the result, which may be "
     "`c`.\n\n"
@@ -372,19 +356,18 @@ void bind_plan_of_matmul(nb::module_& m) {
         .def(
             "__init__",
             [](py_matmul* self, nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta,
-               nb::handle epilog, nb::handle epilog_inputs, nb::handle execution, nb::handle blocking,
-               nb::handle memory_limit, nb::handle stream) {
-                new (self)
-                    py_matmul(a, b, {c, alpha, beta, epilog, epilog_inputs, execution, blocking, memory_limit}, stream);
+               nb::handle epilog, nb::handle bias, nb::handle execution, nb::handle blocking, nb::handle memory_limit,
+               nb::handle stream) {
+                new (self) py_matmul(a, b, {c, alpha, beta, epilog, bias, execution, blocking, memory_limit}, stream);
             },
             nb::arg("a").none(), nb::arg("b").none(), nb::arg("c").none() = nb::none(), nb::kw_only(),
             nb::arg("alpha").none() = 1, nb::arg("beta").none() = nb::none(), nb::arg("epilog").none() = nb::none(),
-            nb::arg("epilog_inputs").none() = nb::none(), nb::arg("execution").none() = nb::none(),
+            nb::arg("bias").none() = nb::none(), nb::arg("execution").none() = nb::none(),
             nb::arg("blocking").none() = "auto", nb::arg("memory_limit").none() = "80%",
             nb::arg("stream").none() = nb::none(),
             nb::sig(
                 "def __init__(self, a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: complex | None = "
-                "None, epilog: str | None = None, epilog_inputs: dict[str, Any] | None = None, execution: Device | str "
+                "None, epilog: str | None = None, bias: Any = None, execution: Device | str "
                 "| None = None, blocking: bool | str = \"auto\", memory_limit: int | float | str = \"80%\", stream: "
                 "Any = None) -> None"),
             "Describes the product and keeps its operands. `stream`: for the calls that are given none. Enqueues "
@@ -404,24 +387,26 @@ void bind_plan_of_matmul(nb::module_& m) {
             "nothing "
             "to choose from. To be called after plan().")
         .def("execute", &py_matmul::execute, nb::kw_only(), nb::arg("stream").none() = nb::none(),
-             nb::arg("label").none() = nb::none(),
-             nb::sig("def execute(self, *, stream: Any = None, label: str | None = None) -> Any"),
+             nb::arg("release_workspace").none() = false, nb::arg("label").none() = nb::none(),
+             nb::sig("def execute(self, *, stream: Any = None, release_workspace: bool = False, label: str | None = "
+                     "None) -> Any"),
              "Enqueues the product of the operands as they are at this point of the stream, and returns the result in "
              "the "
-             "package of `a`. Raises StateError if it is not planned, released or freed.")
+             "package of `a`. `release_workspace`: give the workspace back to the pool then. Raises StateError if it "
+             "is not planned, released or freed.")
         .def(
             "reset_operands",
             [](py_matmul& self, nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta,
-               nb::handle epilog_inputs, nb::handle stream) {
-                self.reset_operands({nb::borrow(a), nb::borrow(b), nb::borrow(c), bias_from(epilog_inputs)}, alpha,
-                                    beta, stream);
+               nb::handle bias, nb::handle stream) {
+                self.reset_operands({nb::borrow(a), nb::borrow(b), nb::borrow(c), nb::borrow(bias)}, alpha, beta,
+                                    stream);
             },
             nb::arg("a").none() = nb::none(), nb::arg("b").none() = nb::none(), nb::arg("c").none() = nb::none(),
             nb::kw_only(), nb::arg("alpha").none() = nb::none(), nb::arg("beta").none() = nb::none(),
-            nb::arg("epilog_inputs").none() = nb::none(), nb::arg("stream").none() = nb::none(),
+            nb::arg("bias").none() = nb::none(), nb::arg("stream").none() = nb::none(),
             nb::sig("def reset_operands(self, a: Any = None, b: Any = None, c: Any = None, *, alpha: complex | None = "
                     "None, "
-                    "beta: complex | None = None, epilog_inputs: dict[str, Any] | None = None, stream: Any = None) -> "
+                    "beta: complex | None = None, bias: Any = None, stream: Any = None) -> "
                     "None"),
             "Holds other operands and factors from now on, those that are given; shapes, element types and device are "
             "those "
@@ -447,21 +432,21 @@ void bind_linalg(nb::module_& parent) {
     m.def(
         "matmul",
         [](nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta, nb::handle epilog,
-           nb::handle epilog_inputs, nb::handle out, nb::handle execution, nb::handle blocking, nb::handle stream,
+           nb::handle bias, nb::handle out, nb::handle execution, nb::handle blocking, nb::handle stream,
            nb::handle memory_limit, nb::handle label) {
+            const logged_call logged("weir.linalg", "matmul");
             const labelled named(label);
-            return call_matmul(a, b, {c, alpha, beta, epilog, epilog_inputs, execution, blocking, memory_limit}, out,
-                               stream);
+            return call_matmul(a, b, {c, alpha, beta, epilog, bias, execution, blocking, memory_limit}, out, stream);
         },
         nb::arg("a").none(), nb::arg("b").none(), nb::arg("c").none() = nb::none(), nb::kw_only(),
         nb::arg("alpha").none() = 1, nb::arg("beta").none() = nb::none(), nb::arg("epilog").none() = nb::none(),
-        nb::arg("epilog_inputs").none() = nb::none(), nb::arg("out").none() = nb::none(),
+        nb::arg("bias").none() = nb::none(), nb::arg("out").none() = nb::none(),
         nb::arg("execution").none() = nb::none(), nb::arg("blocking").none() = "auto",
         nb::arg("stream").none() = nb::none(), nb::arg("memory_limit").none() = "80%",
         nb::arg("label").none() = nb::none(),
         nb::sig(
             "def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: complex | None = None, epilog: "
-            "str | None = None, epilog_inputs: dict[str, Any] | None = None, out: Any = None, execution: Device | str "
+            "str | None = None, bias: Any = None, out: Any = None, execution: Device | str "
             "| "
             "None = None, blocking: bool | str = \"auto\", stream: Any = None, memory_limit: int | float | str = "
             "\"80%\", label: str | None = None) -> Any"),

@@ -4,6 +4,7 @@
 #include "arrays.hpp"
 #include "asyncio.hpp"
 #include "borrow_nesting.hpp"
+#include "call_log.hpp"
 #include "checking.hpp"
 #include "devices.hpp"
 #include "errors.hpp"
@@ -30,6 +31,7 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_events(m);
     bind_asyncio(m);
     bind_ordering(m);
+    bind_call_log(m);
     bind_labelling(m);
     bind_checking(m);
     bind_tracing(m);

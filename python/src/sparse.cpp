@@ -8,6 +8,7 @@
 
 #include "arguments.hpp"
 #include "arrays.hpp"
+#include "call_log.hpp"
 #include "calls.hpp"
 #include "labelling.hpp"
 #include "weir/array.hpp"
@@ -141,14 +142,15 @@ public:
     [[nodiscard]] csr_matrix get() const { return {offsets_.get(), columns_.get(), elements_.get(), shape_}; }
     /// See call_operand::blocks.
     [[nodiscard]] bool blocks() const noexcept { return offsets_.blocks() || columns_.blocks() || elements_.blocks(); }
-    /// Takes the elements of arrays of NumPy's as they are now.
+    /// @{
+    /// Takes what lies in arrays of NumPy's as it is now: all of it, or the values alone.
     void copy_again(const source_location& where) {
         for (call_operand* const part : {&offsets_, &columns_, &elements_}) {
-            if (part->is_numpy()) {
-                part->copy_again(where);
-            }
+            copy_again(*part, where);
         }
     }
+    void copy_values_again(const source_location& where) { copy_again(elements_, where); }
+    /// @}
 
 private:
     matrix_operand(const given_matrix& a, const char* function, const source_location& where)
@@ -156,6 +158,12 @@ private:
           columns_(a.column_indices, function, where),
           elements_(a.values, function, where),
           shape_(shape_from(a.shape)) {}
+
+    static void copy_again(call_operand& part, const source_location& where) {
+        if (part.is_numpy()) {
+            part.copy_again(where);
+        }
+    }
 
     call_operand offsets_;
     call_operand columns_;
@@ -212,6 +220,7 @@ public:
     }
 
     void plan(nb::handle on_, nb::handle label) {
+        const logged_call logged("weir.sparse", "DirectSolver.plan");
         const labelled named(label);
         const one_at_a_time alone(mutex_);
         const source_location where = here();
@@ -223,17 +232,19 @@ public:
         waiting([&] { alive().plan(on(to, where)); });
     }
     void factorize(nb::handle on_, nb::handle label) {
+        const logged_call logged("weir.sparse", "DirectSolver.factorize");
         const labelled named(label);
         const one_at_a_time alone(mutex_);
         const source_location where = here();
         static_cast<void>(alive());
         const stream to = chosen(on_);
         if (matrix_) {
-            matrix_->copy_again(where);
+            matrix_->copy_values_again(where);
         }
         waiting([&] { alive().factorize(on(to, where)); });
     }
     nb::object solve(nb::handle on_, nb::handle label) {
+        const logged_call logged("weir.sparse", "DirectSolver.solve");
         const labelled named(label);
         const one_at_a_time alone(mutex_);
         const source_location where = here();
@@ -427,6 +438,7 @@ void bind_sparse(nb::module_& parent) {
         "solve",
         [](nb::handle a, nb::handle b, nb::handle kind, nb::handle triangle, nb::handle execution, nb::handle blocking,
            nb::handle stream, nb::handle label, nb::handle shape) {
+            const logged_call logged("weir.sparse", "solve");
             const labelled named(label);
             return call_solve(a, b, {kind, triangle, execution, blocking, shape}, stream);
         },

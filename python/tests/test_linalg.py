@@ -94,7 +94,7 @@ def test_e10_epilogs_and_factors(epilog: str | None, dtype: str, device: weir.De
     x, y, z, added = (weir.array(each, device=device) for each in (a, b, c, bias))
     expected = 2 * wide(a) @ wide(b) - 0.5 * wide(c)
     takes_bias = epilog is not None and "bias" in epilog
-    how: dict[str, Any] = {"epilog_inputs": {"bias": added}} if takes_bias else {}
+    how: dict[str, Any] = {"bias": added} if takes_bias else {}
     if "complex" in dtype and epilog not in (None, "bias"):
         with pytest.raises(weir.ArgumentError, match="relu and gelu are for real elements"):
             matmul(x, y, z, alpha=2, beta=-0.5, epilog=epilog, **how)
@@ -111,8 +111,8 @@ def test_e10_a_bias_for_each_row(device: weir.Device) -> None:
     a, b, bias = numbers((4, 4)), numbers((4, 4), seed=2), numbers((4, 1), seed=3)
     x, y = weir.array(a, device=device), weir.array(b, device=device)
     added = weir.array(bias, device=device)
-    assert close(matmul(x, y, epilog="bias", epilog_inputs={"bias": added}), a @ b + bias)
-    assert close(matmul(x, y, epilog="bias", epilog_inputs={"bias": added[:, 0]}), a @ b + bias[:, 0])
+    assert close(matmul(x, y, epilog="bias", bias=added), a @ b + bias)
+    assert close(matmul(x, y, epilog="bias", bias=added[:, 0]), a @ b + bias[:, 0])
 
 
 def test_factors_of_numpy_and_complex_ones() -> None:
@@ -178,7 +178,7 @@ def test_e3_operands_made_on_one_stream_multiplied_on_another(device: weir.Devic
             held.hold(s1)
             weir.fill(operands[which], 2.0, stream=s1)
             a, b, c, bias = operands
-            x = matmul(a, b, c, beta=1, epilog="bias", epilog_inputs={"bias": bias}, stream=s2)
+            x = matmul(a, b, c, beta=1, epilog="bias", bias=bias, stream=s2)
             assert not x.ready, which
         assert x.numpy(copy=True)[0, 0] == (8.0 if which < 2 else 6.0), which
         weir.fill(operands[which], 1.0, stream=s2)
@@ -237,7 +237,7 @@ def test_p1_operands_and_factors_are_replaced(device: weir.Device) -> None:
     def constant(value: float, shape: tuple[int, ...] = (2, 2)) -> weir.Array:
         return weir.full(shape, value, "float64", device=device)
 
-    how: dict[str, Any] = {"epilog": "bias", "epilog_inputs": {"bias": constant(1, (2,))}}
+    how: dict[str, Any] = {"epilog": "bias", "bias": constant(1, (2,))}
     with weir.Stream(device), Matmul(constant(1), constant(1), constant(1), beta=1, **how) as plan:
         plan.plan()
         assert plan.execute().numpy(copy=True)[0, 0] == 4
@@ -245,7 +245,7 @@ def test_p1_operands_and_factors_are_replaced(device: weir.Device) -> None:
             ({"a": constant(3)}, 8),
             ({"b": constant(2)}, 14),
             ({"c": constant(5)}, 18),
-            ({"epilog_inputs": {"bias": constant(2, (2,))}}, 19),
+            ({"bias": constant(2, (2,))}, 19),
             ({"alpha": 2}, 31),
             ({"beta": 2}, 36),
         ]
@@ -339,6 +339,21 @@ def test_e6_states() -> None:
     assert plan.workspace_bytes == 0
 
 
+def test_e7_the_workspace_goes_back_to_the_pool_early() -> None:
+    apart = weir.ones((6, 6))[::2, ::2]  # goes by the workspace
+    with Matmul(apart, apart) as plan:
+        plan.plan()
+        assert plan.workspace_bytes > 0
+        x = plan.execute(release_workspace=True)
+        assert plan.workspace_bytes == 0
+        y = plan.execute()
+        assert plan.workspace_bytes > 0
+        assert close(x.numpy(), np.full((3, 3), 3.0))
+        assert close(y.numpy(), np.full((3, 3), 3.0))
+        with pytest.raises(weir.ArgumentTypeError, match="release_workspace"):
+            plan.execute(release_workspace=1)  # type: ignore[arg-type]
+
+
 def test_e6_an_exception_frees_the_plan() -> None:
     with pytest.raises(ZeroDivisionError), Matmul(weir.ones((2, 2)), weir.ones((2, 2))) as plan:
         plan.plan()
@@ -380,7 +395,7 @@ def test_e6_reference_counts_are_restored() -> None:
     operands = [weir.ones((3, 3)) for _ in range(4)]
     before = [sys.getrefcount(each) for each in operands]
     a, b, c, bias = operands
-    plan = Matmul(a, b, c, beta=1, epilog="bias", epilog_inputs={"bias": bias})
+    plan = Matmul(a, b, c, beta=1, epilog="bias", bias=bias)
     plan.plan()
     plan.execute().numpy()
     kept = weakref.ref(plan)
@@ -413,13 +428,8 @@ def test_wrong_arguments_say_what_is_wanted() -> None:
         (lambda: matmul(x, x, alpha=weir.ones(())), weir.ArgumentTypeError, "pass a number"),  # type: ignore[arg-type]
         (lambda: matmul(x, x, epilog="tanh"), weir.ArgumentError, 'pass "bias", "relu"'),
         (lambda: matmul(x, x, epilog="bias"), weir.ArgumentError, "the epilog adds a bias, and none is given"),
-        (
-            lambda: matmul(x, x, epilog_inputs={"bias": x}),
-            weir.ArgumentError,
-            "a bias is given, and the epilog adds none",
-        ),
-        (lambda: matmul(x, x, epilog="bias", epilog_inputs={"b": x}), weir.ArgumentError, "epilogs take an input"),
-        (lambda: matmul(x, x, epilog="bias", epilog_inputs=x), weir.ArgumentTypeError, "a dict such as"),  # type: ignore[arg-type]
+        (lambda: matmul(x, x, bias=x), weir.ArgumentError, "a bias is given, and the epilog adds none"),
+        (lambda: matmul(x, x, epilog="bias", bias={"bias": x}), weir.ArgumentTypeError, "pass a weir.Array"),
         (lambda: matmul(x, x, execution="gpu"), weir.ArgumentError, "gpu"),
         (lambda: matmul(x, x, blocking=False), weir.ArgumentError, 'pass "auto" or True'),
         (lambda: matmul(x, x, stream=weir.Stream("sim:0")), weir.ArgumentError, "pass a stream of cpu"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 from pathlib import Path
 
@@ -169,6 +170,57 @@ def test_nothing_is_logged_at_other_levels(caplog: pytest.LogCaptureFixture) -> 
     with caplog.at_level(logging.INFO, logger="weir"):
         Program(weir.Device("cpu")).run()
     assert not caplog.records
+
+
+def test_library_calls_are_logged_with_the_time_that_they_took(caplog: pytest.LogCaptureFixture) -> None:
+    x = weir.ones((4, 4), "complex128")
+    with caplog.at_level(logging.INFO, logger="weir"):
+        weir.fft.fft(x)
+        weir.linalg.matmul(x, x)
+        with weir.fft.FFT(x) as plan:
+            plan.plan()
+            plan.execute()
+        with pytest.raises(weir.ArgumentError, match="cannot be multiplied|shape"):
+            weir.linalg.matmul(x, weir.ones(3))
+        matrix = ([1.0, 2.0], [0, 1], [0, 1, 2])
+        with weir.sparse.DirectSolver(tuple(map(weir.array, matrix)), weir.ones(2)) as solver:
+            solver.plan()
+            solver.factorize()
+            solver.solve()
+    calls = [
+        "weir.fft.fft returned",
+        "weir.linalg.matmul returned",
+        "weir.fft.FFT.plan returned",
+        "weir.fft.FFT.execute returned",
+        "weir.linalg.matmul failed",
+        "weir.sparse.DirectSolver.plan returned",
+        "weir.sparse.DirectSolver.factorize returned",
+        "weir.sparse.DirectSolver.solve returned",
+    ]
+    assert len(caplog.records) == len(calls)
+    for record, call in zip(caplog.records, calls, strict=True):
+        assert re.fullmatch(re.escape(call) + r" after \d+\.\d{3} ms", record.getMessage())
+        assert record.levelno == logging.INFO
+        assert Path(record.pathname).name == "test_see.py"
+    weir.fft.fft(x)
+    assert len(caplog.records) == len(calls), "not at other levels"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_handler_that_fails_disturbs_no_library_call() -> None:
+    class Failing(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise RuntimeError(record.getMessage())
+
+    logger = logging.getLogger("weir")
+    handler = Failing()
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        assert weir.fft.fft(weir.ones(4, "complex128")).tolist() == [4, 0, 0, 0]
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
 
 
 def test_the_level_of_the_root_counts_too(caplog: pytest.LogCaptureFixture) -> None:

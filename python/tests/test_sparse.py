@@ -377,6 +377,25 @@ def test_e9_bad_indices(which: str, device: weir.Device) -> None:
         x.numpy(copy=True)
 
 
+def test_e9_elements_of_numpy_at_other_places_are_found_out() -> None:
+    def diagonal(columns: list[int]) -> Parts:
+        return np.array([1.0, 2, 4]), np.array(columns), np.arange(4), (3, 3)
+
+    with DirectSolver(diagonal([0, 1, 2]), np.full(3, 8.0)) as solver:
+        solver.plan()
+        solver.factorize()
+        assert solver.solve().tolist() == [8, 4, 2]
+        solver.reset_operands(diagonal([1, 0, 2]))
+        with pytest.raises(weir.ArgumentError, match="at other places than those that were analyzed: call plan"):
+            solver.factorize()
+        solver.plan()
+        solver.factorize()
+        assert solver.solve().tolist() == [4, 8, 2]
+        solver.reset_operands(diagonal([1, 0, 2]))
+        solver.factorize()
+        assert solver.solve().tolist() == [4, 8, 2]
+
+
 def test_parts_with_their_shape_beside_them(device: weir.Device) -> None:
     a, b = matrix(), np.ones(N)
     of_weir = on_device(a, device)[:3]

@@ -307,13 +307,10 @@ fit store_argument(dtype type, const scalar& number, std::byte* to) {
     return found;
 }
 
-bool takes_structures(const kernel& what) noexcept {
-    return what.parameters(detail::key) != nullptr && what.parameters(detail::key)->has_structures;
-}
-
 bool takes_structure(const kernel& what, std::size_t position) noexcept {
-    return takes_structures(what) && position < what.parameters(detail::key)->all.size() &&
-           what.parameters(detail::key)->all[position].use == parameter_use::structure;
+    const auto* const declared = what.parameters(detail::key);
+    return declared != nullptr && declared->has_structures && position < declared->all.size() &&
+           declared->all[position].use == parameter_use::structure;
 }
 
 bool allows_shared_bytes(const kernel& what, std::size_t bytes) noexcept {

@@ -16,6 +16,9 @@ namespace weir::detail {
 
 namespace {
 
+/// Blocks in a cluster: the portable number, which every device with clusters takes.
+constexpr std::size_t most_in_cluster = 8;
+
 struct retire {
     void operator()(kernel_code* one) const noexcept { one->retire(); }
 };
@@ -85,9 +88,6 @@ void kernel_code::expect_shape(const launch_config& config) const {
         expect_cooperative(config);
     }
 }
-
-/// The portable size, which every device with clusters takes.
-constexpr std::size_t most_in_cluster = 8;
 
 void kernel_code::expect_cluster(const launch_config& config) const {
     const dimensions& cluster = config.cluster;

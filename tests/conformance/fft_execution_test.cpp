@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -10,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "observe/observers.hpp"
 #include "support/arrays.hpp"
+#include "support/call_listener.hpp"
 #include "support/devices.hpp"
 #include "support/stuck_host.hpp"
 #include "weir/error.hpp"
@@ -24,6 +23,7 @@ namespace {
 using test::make_array;
 using test::stuck_host;
 using test::values_of;
+using test::waits_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using complex = std::complex<double>;
@@ -31,44 +31,6 @@ using numbers = std::vector<complex>;
 
 const numbers signal = {1, 2, 3, 4};
 const numbers spectrum = {10, {-2, 2}, -2, {-2, -2}};
-
-/// Observes every operation that is enqueued, and every wait of the host's, while it lives.
-class listener final : public observe::observer {
-public:
-    listener() { observe::observers::add(*this); }
-    ~listener() override { observe::observers::remove(*this); }
-    listener(const listener&) = delete;
-    listener& operator=(const listener&) = delete;
-
-    void operation(const observe::observed_operation& one) override {
-        last_ = {one.stream->timeline, one.epoch};
-        devices_.emplace_back(one.stream->device);
-        enqueued_.fetch_add(1, std::memory_order_release);
-        enqueued_.notify_all();
-    }
-    void host_waited(frontiers::point target, const source_location&) override {
-        ++waits_;
-        waited_for_last_ = waited_for_last_ || target == last_;
-    }
-
-    /// Blocks until `count` operations were enqueued.
-    void wait_for_operations(int count) const {
-        for (int seen = enqueued_.load(std::memory_order_acquire); seen < count;
-             seen = enqueued_.load(std::memory_order_acquire)) {
-            enqueued_.wait(seen);
-        }
-    }
-    [[nodiscard]] int waits() const { return waits_; }
-    [[nodiscard]] bool waited_for_last() const { return waited_for_last_; }
-    [[nodiscard]] const std::vector<std::string>& devices() const { return devices_; }
-
-private:
-    std::atomic<int> enqueued_{0};
-    int waits_ = 0;
-    bool waited_for_last_ = false;
-    frontiers::point last_;
-    std::vector<std::string> devices_;
-};
 
 struct route {
     device home;
@@ -148,7 +110,7 @@ TEST_P(E1, TheCallBlocksUntilTheResultIsBack) {
     here.synchronize();
     testing::gate held;
     held.hold(there);
-    const listener heard;
+    const test::call_listener heard;
     const stuck_host waits([&] { held.open(); });
     array y = fft::fft(there, a, elsewhere());
     EXPECT_TRUE(waits.was_stuck());
@@ -161,7 +123,7 @@ TEST_P(E1, EarlierWorkOnOtherStreamsIsWaitedForOnTheDevice) {
     testing::gate held;
     held.hold(here);
     fill(here, a, 2.0);
-    const listener heard;
+    const test::call_listener heard;
     std::thread opener([&] {
         heard.wait_for_operations(3);
         held.open();
@@ -199,18 +161,7 @@ TEST_P(E1, NothingIsKeptThere) {
     EXPECT_EQ(memory::stats(computing).live, held);
 }
 
-class E5 {
-protected:
-    /// How often the host waits in `call`.
-    template <class Call>
-    static int waits_of(Call&& call) {
-        const listener heard;
-        call();
-        return heard.waits();
-    }
-};
-
-WEIR_CONFORMANCE_F(E5, TheHostWaitsAsOftenAsTheBlockingModeSays) {
+WEIR_CONFORMANCE(E5, TheHostWaitsAsOftenAsTheBlockingModeSays) {
     const device other = test::here() == cpu() ? sim(0) : cpu();
     const stream s(test::here());
     const stream far(other);
@@ -250,7 +201,7 @@ WEIR_CONFORMANCE_F(E5, TheHostWaitsAsOftenAsTheBlockingModeSays) {
     }
 }
 
-WEIR_CONFORMANCE_F(E5, ACallThatBlocksReturnsAfterTheWork) {
+WEIR_CONFORMANCE(E5, ACallThatBlocksReturnsAfterTheWork) {
     const stream s(test::here());
     array a = make_array(s, {4}, signal);
     s.synchronize();
@@ -271,7 +222,7 @@ TEST(S8, OnADeviceWithoutQueuesTheWorkIsOverWhenTheCallReturns) {
     EXPECT_EQ(values_of<complex>(y), spectrum);
     fft::options how;
     how.execution = device_kind::cpu_inline;
-    const listener heard;
+    const test::call_listener heard;
     array z = fft::fft(a, how);
     EXPECT_TRUE(z.ready());
     EXPECT_EQ(heard.devices(), std::vector<std::string>(1, "cpu:inline")) << "the same memory: nothing is copied";
@@ -334,7 +285,7 @@ TEST(E8, AKindOfDeviceIsTheStreamsIfItIsOfThatKind) {
     array a = make_array(current_stream(), {4}, signal);
     fft::options elsewhere;
     elsewhere.execution = device_kind::sim;
-    const listener heard;
+    const test::call_listener heard;
     EXPECT_EQ(values_of<complex>(fft::fft(far, a, elsewhere)), spectrum);
     EXPECT_EQ(heard.devices(), std::vector<std::string>(3, "sim:1"));
     EXPECT_EQ(values_of<complex>(fft::fft(a, elsewhere)), spectrum);

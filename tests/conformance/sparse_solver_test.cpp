@@ -132,6 +132,47 @@ WEIR_CONFORMANCE(E9, NewValuesAndNewRightHandSides) {
     EXPECT_LT(residual(other, values_of<double>(s.solve(of.on)), of.right), 1.0);
 }
 
+/// A diagonal matrix, and one with as many elements at other places.
+csr_matrix turned(const stream& on) {
+    return make_csr(on, test::csr_elements<double>{{0, 1, 2, 3}, {1, 0, 2}, {1, 2, 4}});
+}
+csr_matrix straight(const stream& on) {
+    return make_csr(on, test::csr_elements<double>{{0, 1, 2, 3}, {0, 1, 2}, {1, 2, 4}});
+}
+
+WEIR_CONFORMANCE(E9, AsManyElementsAtOtherPlacesAreFoundOut) {
+    WEIR_NEEDS_SOLVER();
+    const stream on(here());
+    array b = full({3}, 8.0, dtype::float64, on);
+    direct_solver s(straight(on), b);
+    s.plan(on);
+    s.factorize(on);
+    EXPECT_EQ(values_of<double>(s.solve(on)), (numbers{8, 4, 2}));
+
+    s.reset_operands(turned(on));
+    const completion failed = s.factorize(on);
+    EXPECT_THAT(
+        message_of<operation_error>([&] { failed.synchronize(); }),
+        AllOf(HasSubstr("at other places than those that were analyzed"), HasSubstr("call plan before factorize")));
+    EXPECT_THROW(static_cast<void>(values_of<double>(s.solve(on))), operation_error);
+    EXPECT_THROW(s.factorize(on).synchronize(), operation_error) << "again";
+
+    s.reset_operands(straight(on));
+    s.factorize(on);
+    EXPECT_EQ(values_of<double>(s.solve(on)), (numbers{8, 4, 2})) << "the same places, in other arrays";
+    s.release_operands();
+    s.reset_operands(turned(on), b);
+    EXPECT_THROW(s.factorize(on).synchronize(), operation_error) << "nobody knows what was there before";
+    s.plan(on);
+    s.factorize(on);
+    EXPECT_EQ(values_of<double>(s.solve(on)), (numbers{4, 8, 2}));
+
+    direct_solver waiting(straight(on), b, {.blocking = call_blocking::always});
+    waiting.plan(on);
+    waiting.reset_operands(turned(on));
+    EXPECT_THAT(message_of<argument_error>([&] { waiting.factorize(on); }), HasSubstr("call plan before factorize"));
+}
+
 WEIR_CONFORMANCE(E9, OperandsThatDoNotFit) {
     WEIR_NEEDS_SOLVER();
     given_system of;
@@ -184,6 +225,29 @@ WEIR_CONFORMANCE(E9, ASingularMatrixFailsTheFactorization) {
     }
 }
 
+/// Matrices that only rounding makes differ from singular ones.
+WEIR_CONFORMANCE(E9, RoundingMakesNoMatrixRegular) {
+    WEIR_NEEDS_SOLVER();
+    const stream on(here());
+    test::dense_matrix<double> thirds{2, {0.1, 0.2, 0.3, 0.6}};
+    test::dense_matrix<double> ring{
+        64, numbers(64 * 64, 0.0)};  // the second difference on a circle: constants are mapped to 0
+    for (std::int64_t i = 0; i < ring.n; ++i) {
+        ring.at(i, i) = 0.2;
+        ring.at(i, (i + 1) % ring.n) = -0.1;
+        ring.at((i + 1) % ring.n, i) = -0.1;
+    }
+    const auto expect_refused = [&](const test::dense_matrix<double>& of, matrix_kind kind, const char* why) {
+        const array b = full({of.n}, 1.0, dtype::float64, on);
+        const solve_options how{.kind = kind, .blocking = call_blocking::always};
+        EXPECT_THAT(message_of<operation_error>([&] { static_cast<void>(solve(on, make_csr(on, of), b, how)); }),
+                    HasSubstr(why));
+    };
+    expect_refused(thirds, matrix_kind::general, "the matrix is singular");
+    expect_refused(ring, matrix_kind::general, "the matrix is singular");
+    expect_refused(ring, matrix_kind::positive_definite, "not positive definite");
+}
+
 WEIR_CONFORMANCE(K4, AFactorizationWithOtherValuesMendsAFailedOne) {
     WEIR_NEEDS_SOLVER();
     given_system of;
@@ -227,7 +291,7 @@ WEIR_CONFORMANCE(E9, BadIndicesAreFoundWhenTheWorkRuns) {
         EXPECT_THAT(message_of<argument_error>(
                         [&] { static_cast<void>(solve(on, a, b, {.blocking = call_blocking::always})); }),
                     HasSubstr(each.why))
-            << "a call that blocks looks before it enqueues";
+            << "a call that blocks says so itself";
     }
     const csr_matrix good = make_csr(on, test::csr_elements<double>{{0, 1, 2, 3}, {0, 1, 2}, {1, 2, 4}});
     EXPECT_EQ(values_of<double>(solve(on, good, b)), (numbers{1, 0.5, 0.25})) << "the device goes on";

@@ -44,6 +44,10 @@ class ChosenTests(unittest.TestCase):
         for name in ("scripts.tidy_test", "tests/scripts/tidy_test.py", "test_a_finding_is_looked_at_again"):
             self.assertEqual(chosen_tests.chosen(name), (set(), {r"scripts\.tidy_test"}))
 
+    def test_many_suites_are_few_parentheses(self) -> None:
+        of_all = chosen_tests.chosen("conformance-sparse")[1] | chosen_tests.chosen("unit-kernel")[1]
+        self.assertLess("".join(of_all).count("("), 16, "CTest takes 32 pairs")
+
     def test_no_test(self) -> None:
         self.assertEqual(chosen_tests.chosen("nothing"), (set(), set()))
         self.assertEqual(chosen_tests.chosen(".*"), (set(), set()))

@@ -4,15 +4,18 @@
 
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "unit/kernel_support.hpp"
 #include "weir/error.hpp"
+#include "weir/testing.hpp"
 
 namespace weir::test {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using weir::testing::gate;
 
 /// A kernel that writes its argument to an array.
 template <class T>
@@ -110,6 +113,26 @@ TEST(KernelArguments, AreCopiedAtTheCall) {
     }
     EXPECT_EQ(values_of<std::int32_t>(y).front(), 5);
     EXPECT_EQ(values_of<std::int32_t>(z).front(), 6);
+}
+
+// Until the host opens the gate, the launches wait in Weir, which cannot hand them to the driver yet: each with a buffer of its own.
+TEST(KernelArguments, C4LaunchesThatWaitForTheHostShareNoBuffer) {
+    const stream on(cuda());
+    const stream host(cpu());
+    const kernel fill = kernel::from_source(kernel_source, "fill");
+    gate held;
+    held.hold(host);
+    const event opened = host.record();
+    std::vector<array> all;
+    for (int i = 0; i < 20; ++i) {
+        all.push_back(empty({1}, dtype::int32, on));
+        launch(weir::on(on).after(opened), fill, {1, 1}, out(all.back().view<std::int32_t>()), i, 1);
+    }
+    EXPECT_FALSE(on.done()) << "no launch has run";
+    held.open();
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_EQ(values_of<std::int32_t>(all[static_cast<std::size_t>(i)]).front(), i);
+    }
 }
 
 /// The error with which a launch of axpy with these arguments is refused.

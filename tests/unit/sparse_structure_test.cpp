@@ -1,14 +1,23 @@
 // The order of a matrix's elements in a library that wants them by columns.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "calls/sparse/structure.hpp"
+#include "support/messages.hpp"
+#include "weir/error.hpp"
 
 namespace weir::calls {
 namespace {
+
+using test::message_of;
+using ::testing::HasSubstr;
 
 using indices = std::vector<std::int32_t>;
 
@@ -84,6 +93,30 @@ TEST(SparseStructure, WideIndices) {
     const std::vector<std::int64_t> columns{1, 0};
     EXPECT_EQ(mistake_in(view(offsets), view(columns), 2), "");
     EXPECT_NE(mistake_in(view(offsets), view(std::vector<std::int64_t>{std::int64_t{1} << 40, 0}), 2), "");
+}
+
+TEST(SparseStructure, MoreElementsThanIndicesCountAreRefused) {
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    EXPECT_EQ(counted<std::int32_t>(most), most);
+    EXPECT_THAT(message_of<argument_error>([] { static_cast<void>(counted<std::int32_t>(most + 1)); }),
+                HasSubstr("has 2147483648 elements, more than its indices can count: give int64 indices"));
+    EXPECT_EQ(counted<std::int64_t>(most + 1), most + 1);
+}
+
+TEST(SparseStructure, OtherIndicesThanThoseAnalyzedAreRefused) {
+    const sparse_system what = system_of(matrix_kind::general, matrix_triangle::full, dtype::float64);
+    const auto bytes = [](const indices& of) { return reinterpret_cast<const std::byte*>(of.data()); };
+    const auto mistake = [&](const analyzed_indices& known, const indices& offsets, const indices& columns) {
+        return message_of<structure_error>([&] { known.expect(what, bytes(offsets), bytes(columns)); });
+    };
+    analyzed_indices known;
+    EXPECT_EQ(mistake(known, lower_offsets, lower_columns), "nothing was thrown") << "nothing was analyzed";
+    known.take(what, bytes(lower_offsets), bytes(lower_columns));
+    EXPECT_EQ(mistake(known, indices(lower_offsets), indices(lower_columns)), "nothing was thrown");
+    EXPECT_THAT(mistake(known, {0, 1, 2, 5}, lower_columns), HasSubstr("call plan before factorize"));
+    EXPECT_THAT(mistake(known, lower_offsets, {0, 0, 1, 1, 2}), HasSubstr("call plan before factorize"));
+    EXPECT_THROW(known.take(what, bytes(lower_offsets), bytes({0, 0, 7, 0, 2})), structure_error);
+    EXPECT_EQ(mistake(known, upper_offsets, upper_columns), "nothing was thrown") << "the analysis has failed";
 }
 
 }  // namespace

@@ -61,8 +61,7 @@ enum class fit : std::uint8_t {
 /// The conversion that kernel::launch makes of numbers: stores `number` as a value of `type`, if it fits. `to` has 16 bytes.
 [[nodiscard]] WEIR_EXPORT fit store_argument(dtype type, const scalar& number, std::byte* to);
 
-/// Whether any parameter, or this one, is a structure by value ("struct point p"). Never blocks.
-[[nodiscard]] WEIR_EXPORT bool takes_structures(const kernel& what) noexcept;
+/// Whether this parameter is a structure by value ("struct point p"). Never blocks.
 [[nodiscard]] WEIR_EXPORT bool takes_structure(const kernel& what, std::size_t position) noexcept;
 
 /// Whether checked_shape calls no driver: launches of the kernel may already request so much shared memory. Never blocks.

@@ -73,7 +73,7 @@ void typed_operands::find_types() {
     variables_.insert(variables_.end(), of_numbers.begin(), of_numbers.end());
     for (std::size_t k = 0; k < inputs_.size(); ++k) {
         types_.inputs.push_back(type_of(signature_.inputs[k]));
-        types_.by_value.push_back(!inputs_[k].is_array() || signature_.inputs[k].is_raw);
+        types_.is_whole.push_back(!inputs_[k].is_array() || signature_.inputs[k].is_raw);
     }
     for (const element_parameter& one : signature_.outputs) {
         types_.outputs.push_back(type_of(one));

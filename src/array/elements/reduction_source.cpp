@@ -97,7 +97,7 @@ template <class Place>
 std::string mapped(const element_types& types, const Place& place, const std::string& index, const char* total) {
     std::string call = "weir_map(";
     for (std::size_t k = 0; k < types.inputs.size(); ++k) {
-        call += types.by_value[k] ? "v" + std::to_string(k)
+        call += types.is_whole[k] ? "v" + std::to_string(k)
                                   : "convert<" + seen_text(types.inputs[k]) + ">(*reinterpret_cast<const " +
                                         type_text(types.inputs[k]) + "*>(" + place(k) + "))";
         call += ", ";
@@ -111,7 +111,7 @@ std::string host_loops(const element_types& types, bool is_packed) {
     std::string setup;
     for (std::size_t k = 0; k < types.inputs.size(); ++k) {
         const std::string number = std::to_string(k);
-        if (types.by_value[k]) {
+        if (types.is_whole[k]) {
             setup += "    const " + seen_text(types.inputs[k]) + " v" + number + " = *reinterpret_cast<const " +
                      seen_text(types.inputs[k]) + "*>(s.first[" + number + "]);\n";
             continue;
@@ -134,7 +134,7 @@ std::string host_loops(const element_types& types, bool is_packed) {
     };
     std::string result_strides;
     for (std::size_t k = 0; k < types.inputs.size(); ++k) {
-        if (!types.by_value[k]) {
+        if (!types.is_whole[k]) {
             result_strides += "    const int64 q" + std::to_string(k) + " = " +
                               (is_packed ? "static_cast<int64>(sizeof(" + type_text(types.inputs[k]) + "))"
                                          : "s.result_strides[" + std::to_string(k) + "]") +
@@ -185,7 +185,7 @@ std::string host_loops(const element_types& types, bool is_packed) {
 std::string packed_condition(const element_types& types, const std::string& strides) {
     std::string condition = "true";
     for (std::size_t k = 0; k < types.inputs.size(); ++k) {
-        if (!types.by_value[k]) {
+        if (!types.is_whole[k]) {
             condition += " && s." + strides + "[" + std::to_string(k) + "] == static_cast<int64>(sizeof(" +
                          type_text(types.inputs[k]) + "))";
         }
@@ -349,7 +349,7 @@ __device__ inline T number(const uint64* words) {
         std::string numbers;
         for (std::size_t k = 0; k < inputs; ++k) {
             const std::string which = std::to_string(k);
-            numbers += types.by_value[k] ? "    const " + seen_text(types.inputs[k]) + " v" + which + " = number<" +
+            numbers += types.is_whole[k] ? "    const " + seen_text(types.inputs[k]) + " v" + which + " = number<" +
                                                seen_text(types.inputs[k]) + ">(p.in[" + which + "]);\n"
                                          : std::string();
         }

@@ -181,7 +181,7 @@ std::string all_loops(const element_text& what, const element_types& types) {
     }
     std::vector<loop_form> forms(types.inputs.size(), loop_form::number);
     for (std::size_t k = 0; k < types.inputs.size(); ++k) {
-        if (!types.by_value[k]) {
+        if (!types.is_whole[k]) {
             arrays.push_back(k);
         }
     }
@@ -220,7 +220,7 @@ std::string element_types::fingerprint() const {
             text.append(reinterpret_cast<const char*>(&number), sizeof number);
         }
     }
-    for (const bool one : by_value) {
+    for (const bool one : is_whole) {
         text += one ? '1' : '0';
     }
     return text;
@@ -248,7 +248,7 @@ std::string host_source(const element_text& what, const element_types& types) {
     std::string pointers;
     for (std::size_t k = 0; k < operands; ++k) {
         const std::string number = std::to_string(k);
-        if (k >= outputs && types.by_value[k - outputs]) {
+        if (k >= outputs && types.is_whole[k - outputs]) {
             const std::string seen = input_type(what, types, k - outputs);
             source += "    const " + seen + " v" + number + " = *reinterpret_cast<const " + seen + "*>(first[" +
                       number + "]);\n";
@@ -286,9 +286,9 @@ __device__ inline place place_of(const parameters& p, index i) {
 )cuda";
     if (form.packed) {
         for (std::size_t k = 0; k < operands; ++k) {
-            const bool is_number = k >= outputs && types.by_value[k - outputs];
+            const bool is_whole = k >= outputs && types.is_whole[k - outputs];
             source += "    at.of[" + std::to_string(k) +
-                      "] = " + (is_number ? "0" : "static_cast<int64>(i) * " + std::to_string(size_of(stored(k)))) +
+                      "] = " + (is_whole ? "0" : "static_cast<int64>(i) * " + std::to_string(size_of(stored(k)))) +
                       ";\n";
         }
     } else {
@@ -336,7 +336,7 @@ __device__ inline T number(const uint64* words) {
         const std::string as = seen_text(stored(k));
         const std::string place = "(p, " + which + ", at)";
         if (k >= outputs) {
-            arguments += types.by_value[k - outputs]
+            arguments += types.is_whole[k - outputs]
                              ? "number<" + input_type(what, types, k - outputs) + ">(p.operand[" + which + "]), "
                              : "convert<" + as + ">(*address<const " + type_text(stored(k)) + ">" + place + "), ";
             continue;

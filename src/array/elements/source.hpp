@@ -14,7 +14,7 @@ struct element_types {
     std::vector<dtype> inputs;
     std::vector<dtype> outputs;
     std::vector<bool>
-        by_value;  ///< for each input: it is a number, or raw, and not an array of which the body sees an element
+        is_whole;  ///< for each input: the body sees all of it, a number or a raw array, and not one element
 
     /// The same text for the same types; a key for maps.
     [[nodiscard]] std::string fingerprint() const;

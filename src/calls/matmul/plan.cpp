@@ -73,21 +73,25 @@ void matmul_plan::plan(source_location where) {
     plan(on(current, where));
 }
 
-array matmul_plan::execute(const on& where) {
+array matmul_plan::execute(const on& where, const matmul_execution& how) {
     state& s = expect_alive();
     array out = calls::make_result(s.call(), where, s.held.expect_planned());
-    execute(where, out);
+    execute(where, out, how);
     return out;
 }
 
-array matmul_plan::execute(source_location where) {
+array matmul_plan::execute(const matmul_execution& how, source_location where) {
     const stream current = expect_alive().current("execute");
-    return execute(on(current, where));
+    return execute(on(current, where), how);
 }
 
-completion matmul_plan::execute_into(const on& where, const array& out) {
+completion matmul_plan::execute_into(const on& where, const array& out, const matmul_execution& how) {
     state& s = expect_alive();
-    return s.held.execute(s.call(), where, out, s.prepared);
+    completion end = s.held.execute(s.call(), where, out, s.prepared);
+    if (how.release_workspace) {
+        s.held.release_workspace();
+    }
+    return end;
 }
 
 int matmul_plan::autotune(const on& where, const matmul_tuning& how) {

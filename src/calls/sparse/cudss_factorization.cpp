@@ -10,6 +10,7 @@
 #include "backend/backend.hpp"
 #include "backend/capability/libraries.hpp"
 #include "calls/sparse/cudss_library.hpp"
+#include "calls/sparse/device_indices.hpp"
 #include "runtime/devices/device_state.hpp"
 #include "weir/detail/passkey.hpp"
 #include "weir/dtype.hpp"
@@ -132,6 +133,11 @@ public:
         is_analyzed_ = true;
     }
 
+    void expect_places(const std::byte* offsets, const std::byte* columns) override {
+        const indices_on_host on_host(on_, system_, offsets, columns);
+        indices_.expect(system_, on_host.offsets(), on_host.columns());
+    }
+
     void factorize(const std::byte* values) override {
         is_factorized_ = false;
         if (!is_analyzed_) {
@@ -233,19 +239,9 @@ private:
     }
 
     /// Invalid indices would make the library read outside of its memory, and break the context.
-    void expect_sound(const std::byte* offsets, const std::byte* columns) const {
-        const std::size_t size = size_of(system_.indices);
-        std::vector<std::byte> on_host((static_cast<std::size_t>(system_.n + system_.nonzeros) + 1) * size);
-        const std::size_t offset_bytes = (static_cast<std::size_t>(system_.n) + 1) * size;
-        backend::driver& driver = on_.state(detail::key).driver();
-        driver.fetch(on_host.data(), offsets, offset_bytes);
-        if (system_.nonzeros > 0) {
-            driver.fetch(on_host.data() + offset_bytes, columns, on_host.size() - offset_bytes);
-        }
-        if (const std::string mistake = mistake_in(system_, on_host.data(), on_host.data() + offset_bytes);
-            !mistake.empty()) {
-            throw argument_error(mistake);
-        }
+    void expect_sound(const std::byte* offsets, const std::byte* columns) {
+        const indices_on_host on_host(on_, system_, offsets, columns);
+        indices_.take(system_, on_host.offsets(), on_host.columns());
         if (system_.nonzeros < system_.n) {
             throw argument_error("the matrix is singular: " + std::to_string(system_.n) + " rows have " +
                                  std::to_string(system_.nonzeros) + " elements");
@@ -317,6 +313,7 @@ private:
     }
 
     sparse_system system_;
+    analyzed_indices indices_;
     const cudss_functions* library_;
     device on_;
     const backend::capability::libraries* in_;

@@ -13,6 +13,7 @@
 #include "backend/backend.hpp"
 #include "backend/capability/libraries.hpp"
 #include "calls/sparse/cusolver_library.hpp"
+#include "calls/sparse/device_indices.hpp"
 #include "calls/value_type.hpp"
 #include "runtime/devices/device_state.hpp"
 #include "weir/array.hpp"
@@ -78,6 +79,11 @@ public:
         is_analyzed_ = true;
     }
 
+    void expect_places(const std::byte* offsets, const std::byte* columns) override {
+        const indices_on_host on_host(on_, system_, offsets, columns);
+        indices_.expect(system_, on_host.offsets(), on_host.columns());
+    }
+
     void factorize(const std::byte* values) override {
         is_factorized_ = false;
         if (!is_analyzed_) {
@@ -106,15 +112,10 @@ private:
     /// Checks the indices, since invalid ones would make the library read outside of its memory, and keeps them: the whole matrix in rows.
     template <class Index>
     void take_structure(const std::byte* offsets, const std::byte* columns) {
-        std::vector<Index> starts(static_cast<std::size_t>(system_.n) + 1);
-        std::vector<Index> indices(static_cast<std::size_t>(system_.nonzeros));
-        fetch(starts.data(), offsets, starts.size() * sizeof(Index));
-        fetch(indices.data(), columns, indices.size() * sizeof(Index));
-        if (const std::string mistake =
-                mistake_in(std::span<const Index>(starts), std::span<const Index>(indices), system_.n);
-            !mistake.empty()) {
-            throw argument_error(mistake);
-        }
+        const indices_on_host on_host(on_, system_, offsets, columns);
+        indices_.take(system_, on_host.offsets(), on_host.columns());
+        std::vector<Index> starts = on_host.offsets_as<Index>();
+        std::vector<Index> indices = on_host.columns_as<Index>();
         sources_.clear();
         if (system_.triangle != matrix_triangle::full) {
             fill_triangle(starts, indices);
@@ -237,6 +238,7 @@ private:
     }
 
     sparse_system system_;
+    analyzed_indices indices_;
     device on_;
     const backend::capability::libraries* in_;
     const cusolver_functions* library_;

@@ -8,11 +8,13 @@
 // NOLINTEND(readability-identifier-naming)
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,10 +39,77 @@ namespace weir::calls {
 template <class T, class Index>
 using eigen_matrix = Eigen::SparseMatrix<T, Eigen::ColMajor, Index>;
 
+template <class T>
+using real_of = typename Eigen::NumTraits<T>::Real;
+
+/// What rounding may leave of a pivot that is 0, beside the numbers that it is computed from.
+template <class T>
+constexpr real_of<T> rounding = 10 * std::numeric_limits<real_of<T>>::epsilon();
+
+/// Eigen's LU, which divides by any pivot that is not exactly 0. So the pivots are looked at afterwards.
+template <class T, class Index>
+class counting_lu final : public Eigen::SparseLU<eigen_matrix<T, Index>, Eigen::COLAMDOrdering<Index>> {
+public:
+    /// How many pivots are as small as rounding may leave them where they are 0. Pivot k is compared with the largest of the products
+    /// |L[k, j] U[j, c]|, which elements of its row are computed from, each in units of the largest element of its column of the matrix: so
+    /// the scale of a row or of a column does not matter.
+    [[nodiscard]] std::int64_t small_pivots(const eigen_matrix<T, Index>& of) const {
+        const auto n = static_cast<std::size_t>(of.cols());
+        std::vector<real_of<T>> unit(n);
+        for (Index column = 0; column < of.cols(); ++column) {
+            real_of<T>& largest = unit[static_cast<std::size_t>(this->m_perm_c.indices()(column))];
+            for (typename eigen_matrix<T, Index>::InnerIterator one(of, column); one; ++one) {
+                largest = std::max(largest, std::abs(one.value()));
+            }
+        }
+        std::vector<real_of<T>> pivots(n);
+        std::vector<real_of<T>> of_u(n);  // the largest element of each row of U
+        const auto add_to_u = [&](auto row, Index column, const T& value) {
+            const auto at = static_cast<std::size_t>(column);
+            const real_of<T> size = std::abs(value) / unit[at];
+            of_u[static_cast<std::size_t>(row)] = std::max(of_u[static_cast<std::size_t>(row)], size);
+            if (row == column) {
+                pivots[at] = size;
+            }
+        };
+        for (Index column = 0; column < of.cols(); ++column) {
+            for (typename upper::InnerIterator one(this->m_Ustore, column); one; ++one) {
+                add_to_u(one.index(), column, one.value());
+            }
+            for (typename lower::InnerIterator one(this->m_Lstore, column); one; ++one) {
+                if (one.index() <= column) {
+                    add_to_u(one.index(), column, one.value());
+                }
+            }
+        }
+        std::vector<real_of<T>> of_row = of_u;
+        for (Index column = 0; column < of.cols(); ++column) {
+            for (typename lower::InnerIterator one(this->m_Lstore, column); one; ++one) {
+                if (one.index() > column) {
+                    real_of<T>& largest = of_row[static_cast<std::size_t>(one.index())];
+                    largest = std::max(largest, std::abs(one.value()) * of_u[static_cast<std::size_t>(column)]);
+                }
+            }
+        }
+        std::int64_t count = 0;
+        for (std::size_t k = 0; k < n; ++k) {
+            count += pivots[k] <= rounding<T> * of_row[k] ? 1 : 0;  // not where they are NaN
+        }
+        return count;
+    }
+
+private:
+    using base = Eigen::SparseLU<eigen_matrix<T, Index>, Eigen::COLAMDOrdering<Index>>;
+    using lower = typename base::SCMatrix;  // and the part of U that belongs to the same columns
+    using upper = Eigen::MappedSparseMatrix<T, Eigen::ColMajor, Index>;
+};
+
 /// How one of Eigen's solvers is used. LU factorizes the whole matrix, with pivoting.
 template <class T, class Index>
 struct eigen_lu {
-    using solver = Eigen::SparseLU<eigen_matrix<T, Index>, Eigen::COLAMDOrdering<Index>>;
+    using solver = counting_lu<T, Index>;
+
+    static std::int64_t small_pivots(const solver& by, const eigen_matrix<T, Index>& of) { return by.small_pivots(of); }
 
     static column_structure<Index> structure(const sparse_system& system, std::span<const Index> offsets,
                                              std::span<const Index> columns) {
@@ -59,6 +128,21 @@ struct eigen_lu {
 template <class T, class Index>
 struct eigen_cholesky {
     using solver = Eigen::SimplicialLLT<eigen_matrix<T, Index>, Eigen::Lower, Eigen::AMDOrdering<Index>>;
+
+    /// How many pivots are as small, beside the element of the diagonal that each is computed from, as rounding may leave them where they
+    /// are 0.
+    static std::int64_t small_pivots(const solver& by, const eigen_matrix<T, Index>& of) {
+        const eigen_matrix<T, Index>& factor = by.matrixL().nestedExpression();
+        std::int64_t count = 0;
+        for (Index column = 0; column < of.cols(); ++column) {
+            // The elements of the diagonal are the first of their columns.
+            const real_of<T> given = std::abs(of.valuePtr()[of.outerIndexPtr()[column]]);
+            const Index place = by.permutationP().indices()(column);
+            const real_of<T> root = std::abs(factor.valuePtr()[factor.outerIndexPtr()[place]]);
+            count += root * root <= rounding<T> * given ? 1 : 0;
+        }
+        return count;
+    }
 
     static column_structure<Index> structure(const sparse_system& system, std::span<const Index> offsets,
                                              std::span<const Index> columns) {
@@ -84,9 +168,7 @@ public:
     }
 
     void analyze(const std::byte* offsets, const std::byte* columns, const std::byte* /*values*/) override {
-        if (const std::string mistake = mistake_in(system_, offsets, columns); !mistake.empty()) {
-            throw argument_error(mistake);
-        }
+        indices_.take(system_, offsets, columns);
         const auto n = static_cast<Index>(system_.n);
         column_structure<Index> made = Method<T, Index>::structure(
             system_, {reinterpret_cast<const Index*>(offsets), static_cast<std::size_t>(system_.n) + 1},
@@ -100,11 +182,21 @@ public:
         is_analyzed_ = false;
     }
 
+    void expect_places(const std::byte* offsets, const std::byte* columns) override {
+        indices_.expect(system_, offsets, columns);
+    }
+
     void factorize(const std::byte* values) override {
         const auto* const from = reinterpret_cast<const T*>(values);
         T* to = matrix_.valuePtr();
+        bool are_finite = true;
         for (const Index source : sources_) {
-            *to++ = source >= 0 ? from[source] : conjugate_of(from[~source]);
+            *to = source >= 0 ? from[source] : conjugate_of(from[~source]);
+            are_finite = are_finite && is_finite(*to);
+            ++to;
+        }
+        if (!are_finite) {
+            refuse_value(from);
         }
         expect_no_empty_column();
         if (!is_analyzed_) {
@@ -114,6 +206,10 @@ public:
         solver_.factorize(matrix_);
         if (solver_.info() != Eigen::Success) {
             Method<T, Index>::refuse(solver_);
+        }
+        if (const std::int64_t small = Method<T, Index>::small_pivots(solver_, matrix_); small > 0) {
+            refuse_matrix(system_.kind == matrix_kind::positive_definite ? system_.kind : matrix_kind::general, "Eigen",
+                          small_pivots(small));
         }
     }
 
@@ -181,6 +277,22 @@ private:
         }
     }
 
+    static bool is_finite(const T& value) noexcept {
+        return std::isfinite(std::real(value)) && std::isfinite(std::imag(value));
+    }
+    /// Throws argument_error, which names the first value that is not finite.
+    [[noreturn]] void refuse_value(const T* values) const {
+        std::int64_t first = std::numeric_limits<std::int64_t>::max();
+        for (const Index source : sources_) {
+            const Index place = source >= 0 ? source : static_cast<Index>(~source);
+            if (place < first && !is_finite(values[place])) {
+                first = place;
+            }
+        }
+        throw argument_error("values[" + std::to_string(first) +
+                             "] of the matrix is not finite: such a matrix has no factors");
+    }
+
     /// Eigen's orderings require an element in each column.
     void expect_no_empty_column() const {
         for (std::int64_t column = 0; column < system_.n; ++column) {
@@ -191,6 +303,7 @@ private:
     }
 
     sparse_system system_;
+    analyzed_indices indices_;
     eigen_matrix<T, Index> matrix_;
     std::vector<Index> sources_;
     typename Method<T, Index>::solver solver_;

@@ -52,9 +52,11 @@ public:
     /// The library's name, with its file, for explain().
     [[nodiscard]] virtual std::string library() const = 0;
     [[nodiscard]] virtual const manner& how() const noexcept = 0;
-    /// `values`: null unless the library needs them. Throws argument_error for indices that violate the requirements of csr_matrix;
+    /// `values`: null unless the library needs them. Throws structure_error for indices that violate the requirements of csr_matrix;
     /// out_of_memory, device_error, std::bad_alloc.
     virtual void analyze(const std::byte* offsets, const std::byte* columns, const std::byte* values) = 0;
+    /// Compares the indices of another matrix with those of the analysis, as analyzed_indices::expect does. Called where `factorize` is.
+    virtual void expect_places(const std::byte* offsets, const std::byte* columns) = 0;
     /// Throws argument_error for a matrix that is singular, or not positive definite; out_of_memory, device_error, std::bad_alloc.
     virtual void factorize(const std::byte* values) = 0;
     /// Throws out_of_memory, device_error, std::bad_alloc.

@@ -99,9 +99,7 @@ public:
 
     void analyze(const std::byte* offsets, const std::byte* columns, const std::byte* values) override {
         is_analyzed_ = false;
-        if (const std::string mistake = mistake_in(system_, offsets, columns); !mistake.empty()) {
-            throw argument_error(mistake);
-        }
+        indices_.take(system_, offsets, columns);
         if (system_.indices == dtype::int32) {
             take_structure<std::int32_t>(offsets, columns);
         } else {
@@ -111,6 +109,10 @@ public:
         // An error may be that of these values, and the factorization may be one of others: it analyzes anew then.
         is_matched_ = run(pardiso_phase::analysis) == 0;
         is_analyzed_ = true;
+    }
+
+    void expect_places(const std::byte* offsets, const std::byte* columns) override {
+        indices_.expect(system_, offsets, columns);
     }
 
     void factorize(const std::byte* values) override {
@@ -264,6 +266,7 @@ private:
     }
 
     sparse_system system_;
+    analyzed_indices indices_;
     const pardiso_library* library_;
     integer type_;
     std::array<void*, 64> handle_{};

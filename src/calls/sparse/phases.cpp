@@ -96,19 +96,6 @@ array packed_columns_like(const array& x, const on& where) {
         .t();
 }
 
-void expect_indices(const char* name, const csr_matrix& a, const sparse_system& system, source_location where) {
-    const auto expect = [&](const auto& offsets, const auto& columns) {
-        if (const std::string mistake = mistake_in(offsets.span(), columns.span(), system.n); !mistake.empty()) {
-            throw argument_error(std::string(name) + ": " + mistake);
-        }
-    };
-    if (system.indices == dtype::int32) {
-        expect(a.row_offsets.read<std::int32_t>(where), a.column_indices.read<std::int32_t>(where));
-    } else {
-        expect(a.row_offsets.read<std::int64_t>(where), a.column_indices.read<std::int64_t>(where));
-    }
-}
-
 }  // namespace
 
 device home_of(const csr_matrix& a) { return a.row_offsets.device(); }
@@ -236,9 +223,6 @@ completion sparse_phases::analyze(const on& where, const csr_matrix& a) {
     if (system_.n == 0) {
         return {};
     }
-    if (blocks()) {
-        expect_indices(name_, a, system_, where.site(detail::key).where);
-    }
     const factorization::manner& manner = by_->how();
     on next = where;
     // The program may change or drop its indices once the analysis is complete.
@@ -262,18 +246,26 @@ completion sparse_phases::analyze(const on& where, const csr_matrix& a) {
                           of = values.device_data()] { by->analyze(from, in, of); });
 }
 
-completion sparse_phases::factorize(const on& where, const csr_matrix& a) {
+completion sparse_phases::factorize(const on& where, const csr_matrix& a, places at) {
     expect_same_device(where.stream());
     if (system_.n == 0) {
         return {};
     }
     on next = where;
+    array offsets;
+    array columns;
+    if (at == places::to_be_compared) {
+        offsets = brought(next, a.row_offsets);
+        columns = brought(next, a.column_indices);
+    }
     const array values = brought(next, a.values);
     sparse_accesses accesses;
     accesses.push_back(factors_of(progress_, access_mode::write, true));
     accesses.push_back(analysis_of(progress_, access_mode::read));
-    if (values.size() > 0) {
-        accesses.push_back(access_to(values, access_mode::read));
+    for (const array& each : {offsets, columns, values}) {
+        if (each.size() > 0) {
+            accesses.push_back(access_to(each, access_mode::read));
+        }
     }
     if (by_->how().refers_to_indices) {
         accesses.push_back(access_to(offsets_, access_mode::read));
@@ -281,8 +273,14 @@ completion sparse_phases::factorize(const on& where, const csr_matrix& a) {
             accesses.push_back(access_to(columns_, access_mode::read));
         }
     }
-    return enqueue_phase(next, "sparse factorization", accesses, by_->how().form,
-                         [by = by_, from = values.device_data()] { by->factorize(from); });
+    return enqueue_phase(
+        next, "sparse factorization", accesses, by_->how().form,
+        [by = by_, at, starts = offsets.device_data(), in = columns.device_data(), from = values.device_data()] {
+            if (at == places::to_be_compared) {
+                by->expect_places(starts, in);
+            }
+            by->factorize(from);
+        });
 }
 
 completion sparse_phases::solve(const on& where, const array& b, const array& x) {

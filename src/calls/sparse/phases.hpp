@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,12 @@ void expect_right_hand_side(const char* name, const sparse_system& system, const
 
 /// The device of the arrays of a matrix.
 [[nodiscard]] device home_of(const csr_matrix& a);
+
+/// What a factorization knows of the places of the matrix's elements.
+enum class places : std::uint8_t {
+    analyzed,        ///< they are those of the analysis
+    to_be_compared,  ///< the indices lie in other arrays, which it reads and compares: it fails with structure_error
+};
 
 /// A system in its three phases, each of which is one operation of a stream, with copies before and after if the
 /// computing device does not reach the operands or the library needs another layout.
@@ -45,7 +52,7 @@ public:
     /// @{
     /// The phases. Each is enqueued without blocking. They throw as the phases of direct_solver do.
     completion analyze(const on& where, const csr_matrix& a);
-    completion factorize(const on& where, const csr_matrix& a);
+    completion factorize(const on& where, const csr_matrix& a, places at = places::analyzed);
     completion solve(const on& where, const array& b, const array& x);
     /// @}
 

@@ -1,9 +1,7 @@
 // The public interface of phases.cpp: checks the order of the phases and their operands.
 #include "weir/sparse.hpp"
-#include "calls/sparse/structure.hpp"
-#include "weir/detail/site.hpp"
-#include "weir/dtype.hpp"
 
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,7 +10,11 @@
 #include "calls/call.hpp"
 #include "calls/execution.hpp"
 #include "calls/sparse/phases.hpp"
+#include "calls/sparse/structure.hpp"
+#include "weir/detail/passkey.hpp"
+#include "weir/detail/site.hpp"
 #include "weir/device.hpp"
+#include "weir/dtype.hpp"
 #include "weir/error.hpp"
 #include "weir/stream.hpp"
 
@@ -28,12 +30,44 @@ array make_solution(const on& where, const array& b) {
     return operation::empty_for(where, b.shape(), b.dtype(), home);
 }
 
-/// Blocks if the call has to.
-completion finished(const calls::sparse_phases& phases, const on& where, completion end) {
+/// What the work has found wrong in the matrix's indices; empty if it failed for another reason.
+std::string mistake_in_indices(const operation_error& failed) {
+    if (failed.reason()) {
+        try {
+            std::rethrow_exception(failed.reason());
+        } catch (const calls::structure_error& mistake) {
+            return mistake.what();
+        } catch (...) {
+            return {};
+        }
+    }
+    return {};
+}
+
+/// Blocks if the call has to: once. Then a mistake in the matrix's indices, which the work finds, is an argument_error of the call.
+completion finished(const char* name, const calls::sparse_phases& phases, const on& where, completion end) {
     if (phases.blocks()) {
-        end.synchronize(where.site(detail::key).where);
+        try {
+            end.synchronize(where.site(detail::key).where);
+        } catch (const operation_error& failed) {
+            const std::string mistake = mistake_in_indices(failed);
+            if (mistake.empty()) {
+                throw;
+            }
+            throw argument_error(std::string(name) + ": " + mistake);
+        }
     }
     return end;
+}
+
+/// Whether both have their indices in the same arrays.
+bool have_same_indices(const csr_matrix& a, const csr_matrix& b) {
+    const auto are_same = [](const array& one, const array& other) {
+        return one.device_data() == other.device_data() &&
+               one.buffer().resource(detail::key) == other.buffer().resource(detail::key) &&
+               one.strides()[0] == other.strides()[0];
+    };
+    return are_same(a.row_offsets, b.row_offsets) && are_same(a.column_indices, b.column_indices);
 }
 
 }  // namespace
@@ -45,7 +79,7 @@ completion detail::solve_into(const on& where, const csr_matrix& a, const array&
     calls::sparse_phases phases("solve", where, a, how, system);
     phases.analyze(where, a);
     phases.factorize(where, a);
-    return finished(phases, where, phases.solve(where, b, x));
+    return finished("solve", phases, where, phases.solve(where, b, x));
 }
 
 array solve(const on& where, const csr_matrix& a, const array& b, const solve_options& how) {
@@ -68,6 +102,7 @@ struct direct_solver::state {
     std::optional<array> b;
     std::optional<calls::sparse_phases> phases;  ///< none: not planned
     bool is_factorized = false;
+    calls::places at = calls::places::analyzed;  ///< of `a`
 
     state(const csr_matrix& matrix, const array& right, const solve_options& options)
         : how(options),
@@ -124,6 +159,10 @@ struct direct_solver::state {
                                  ", the new matrix lies on " + calls::home_of(matrix).name() +
                                  "; copy it there, or make a new solver for it");
         }
+        // Without the arrays of before, nobody knows whether these are the same ones.
+        if (!a || !have_same_indices(*a, matrix)) {
+            at = calls::places::to_be_compared;
+        }
         a = matrix;
         is_factorized = false;
         if (given.nonzeros != system.nonzeros) {
@@ -150,10 +189,11 @@ completion direct_solver::plan(const on& where) {
     state& s = expect_alive();
     const csr_matrix& a = s.matrix("plan");
     calls::sparse_phases made(solver_name, where, a, s.how, s.system);
-    const completion end = made.analyze(where, a);
+    completion end = finished(solver_name, made, where, made.analyze(where, a));
     s.phases = std::move(made);
     s.is_factorized = false;
-    return finished(*s.phases, where, end);
+    s.at = calls::places::analyzed;
+    return end;
 }
 
 completion direct_solver::plan(source_location where) {
@@ -164,9 +204,9 @@ completion direct_solver::plan(source_location where) {
 completion direct_solver::factorize(const on& where) {
     state& s = expect_alive();
     calls::sparse_phases& phases = s.planned("factorize");
-    const completion end = phases.factorize(where, s.matrix("factorize"));
+    const completion end = phases.factorize(where, s.matrix("factorize"), s.at);
     s.is_factorized = true;
-    return finished(phases, where, end);
+    return finished(solver_name, phases, where, end);
 }
 
 completion direct_solver::factorize(source_location where) {
@@ -190,7 +230,7 @@ array direct_solver::solve(source_location where) {
 completion direct_solver::solve_into(const on& where, const array& x) {
     state& s = expect_alive();
     calls::sparse_phases& phases = s.factorized();
-    return finished(phases, where, phases.solve(where, s.right_hand_side(), x));
+    return finished(solver_name, phases, where, phases.solve(where, s.right_hand_side(), x));
 }
 
 void direct_solver::reset_operands(const csr_matrix& a, const array& b) {

@@ -1,6 +1,8 @@
 #include "calls/sparse/structure.hpp"
 
 #include <cstddef>
+#include <functional>
+#include <string_view>
 #include <utility>
 
 namespace weir::calls {
@@ -17,8 +19,10 @@ public:
     template <class Visit>
     column_structure<Index> filled_by(Visit visit) && {
         visit([this](Index, Index column, Index) { ++made_.starts[static_cast<std::size_t>(column) + 1]; });
-        for (std::size_t i = 1; i < made_.starts.size(); ++i) {
-            made_.starts[i] = static_cast<Index>(made_.starts[i] + made_.starts[i - 1]);
+        std::int64_t before = 0;
+        for (Index& start : made_.starts) {
+            before += start;
+            start = counted<Index>(before);
         }
         made_.rows.resize(static_cast<std::size_t>(made_.starts.back()));
         made_.sources.resize(made_.rows.size());
@@ -43,6 +47,16 @@ void for_each_element(std::span<const Index> offsets, std::span<const Index> col
             each(static_cast<Index>(row), columns[static_cast<std::size_t>(k)], k);
         }
     }
+}
+
+std::size_t hash_of(const std::byte* first, std::size_t bytes) noexcept {
+    return std::hash<std::string_view>()({reinterpret_cast<const char*>(first), bytes});
+}
+
+std::array<std::size_t, 2> hashes_of(const sparse_system& system, const std::byte* offsets, const std::byte* columns) {
+    const std::size_t each = size_of(system.indices);
+    return {hash_of(offsets, (static_cast<std::size_t>(system.n) + 1) * each),
+            hash_of(columns, static_cast<std::size_t>(system.nonzeros) * each)};
 }
 
 template <class Index>
@@ -88,9 +102,21 @@ std::string mistake_in(std::span<const Index> offsets, std::span<const Index> co
     return {};
 }
 
-std::string mistake_in(const sparse_system& system, const std::byte* offsets, const std::byte* columns) {
-    return system.indices == dtype::int32 ? mistake_of<std::int32_t>(system, offsets, columns)
-                                          : mistake_of<std::int64_t>(system, offsets, columns);
+void analyzed_indices::take(const sparse_system& system, const std::byte* offsets, const std::byte* columns) {
+    hashes_.reset();
+    const std::string mistake = system.indices == dtype::int32 ? mistake_of<std::int32_t>(system, offsets, columns)
+                                                               : mistake_of<std::int64_t>(system, offsets, columns);
+    if (!mistake.empty()) {
+        throw structure_error(mistake);
+    }
+    hashes_ = hashes_of(system, offsets, columns);
+}
+
+void analyzed_indices::expect(const sparse_system& system, const std::byte* offsets, const std::byte* columns) const {
+    if (hashes_ && *hashes_ != hashes_of(system, offsets, columns)) {
+        throw structure_error(
+            "the elements of the matrix are at other places than those that were analyzed: call plan before factorize");
+    }
 }
 
 template <class Index>

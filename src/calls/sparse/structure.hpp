@@ -1,11 +1,16 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "weir/dtype.hpp"
+#include "weir/error.hpp"
 #include "weir/sparse.hpp"
 
 namespace weir::calls {
@@ -24,8 +29,35 @@ struct sparse_system {
 template <class Index>
 [[nodiscard]] std::string mistake_in(std::span<const Index> offsets, std::span<const Index> columns, std::int64_t n);
 
-/// The same for indices of the system's type.
-[[nodiscard]] std::string mistake_in(const sparse_system& system, const std::byte* offsets, const std::byte* columns);
+/// Row offsets and column indices that the requirements of csr_matrix do not allow, or that are not those of the analysis. A call that
+/// blocks throws it as it is, although the work has found it.
+class structure_error final : public argument_error {
+public:
+    using argument_error::argument_error;
+};
+
+/// The row offsets and column indices of an analysis, by which the places of a matrix in other arrays are compared with those of the
+/// first: by hashes of 64 bits each. Indices are of the system's type, in host memory.
+class analyzed_indices {
+public:
+    /// Throws structure_error for a mistake in them.
+    void take(const sparse_system& system, const std::byte* offsets, const std::byte* columns);
+    /// Throws structure_error if these are others. After a `take` that failed it does nothing: that is the failure to report.
+    void expect(const sparse_system& system, const std::byte* offsets, const std::byte* columns) const;
+
+private:
+    std::optional<std::array<std::size_t, 2>> hashes_;
+};
+
+/// The number of elements, which `Index` can count. Throws argument_error, with what to do, if it cannot.
+template <class Index>
+[[nodiscard]] Index counted(std::int64_t elements) {
+    if (elements > std::numeric_limits<Index>::max()) {
+        throw argument_error("with both its triangles the matrix has " + std::to_string(elements) +
+                             " elements, more than its indices can count: give int64 indices");
+    }
+    return static_cast<Index>(elements);
+}
 
 /// Positions of the elements of a matrix in the order of columns: rows increase within a column.
 template <class Index>
