@@ -3,7 +3,8 @@
 The matrix is the five-point Laplacian on a square of points, in float64. A call is over when its result is there. Weir
 gets the peer's own matrix and arrays, and in a second row arrays of Weir, whose stream is synchronized after each call.
 All take turns, and the ratio is the median over the rounds: less than 1 means that Weir is faster. Before a call is
-timed, its solution x is checked: a residual |Ax - b| / |b| above 1e-8 ends the program with an error.
+timed, its solution x is checked: a residual |Ax - b| / |b| above 1e-8 ends the program with an error. For 64 unknowns a
+call's own cost counts: there "inline" are arrays of Weir on cpu:inline, where no other thread takes part.
 
 splu() analyzes and factorizes: it stands beside plan() with factorize(), and beside factorize() alone, since SciPy
 cannot keep an analysis. SuperLU has no Cholesky factorization: beside kind="positive_definite" it does LU, in its
@@ -22,6 +23,10 @@ import time
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
+
+# One thread for SuperLU, as Eigen has. With two, on a busy machine with two cores, it took up to 12 times as long for
+# 16 right-hand sides. OpenBLAS reads the variable when NumPy and SciPy are imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import python_peers
@@ -193,18 +198,20 @@ def compare(what: str, of: Problem, peer: PeerCalls, ours: dict[str, Calls]) -> 
         pairs = list(zip(times[operands], times[function], strict=True))
         mine, beside = (statistics.median(side) * 1e6 for side in zip(*pairs, strict=True))
         low, middle, high = statistics.quantiles((a / b for a, b in pairs), n=4)
-        row = f"{what:34}{operands:10}{mine:12.1f}{beside:12.1f}  {function:10}"
+        row = f"{what:38}{operands:10}{mine:12.1f}{beside:12.1f}  {function:10}"
         print(f"{row}{middle:6.2f} [{low:.2f} .. {high:.2f}]", flush=True)
 
 
 def title(device: str, of: Problem, kind: str) -> None:
-    print(f"\n{f'{device}, n = {of.n}, {KINDS[kind]}':34}{'operands':10}{'Weir, us':>12}{'peer, us':>12}")
+    print(f"\n{f'{device}, n = {of.n}, {KINDS[kind]}':38}{'operands':10}{'Weir, us':>12}{'peer, us':>12}")
 
 
 def on_the_cpu() -> None:
     sparse, linalg = loaded("scipy.sparse"), loaded("scipy.sparse.linalg")
     if sparse is None or linalg is None:
         return
+    threads = os.environ["OPENBLAS_NUM_THREADS"]
+    print(f"SciPy {importlib.import_module('scipy').__version__}, OPENBLAS_NUM_THREADS={threads}")
     for side in (8, 32, 100, 200):
         of = Problem(side)
         matrix = sparse.csr_matrix((of.values, of.columns, of.offsets), shape=(of.n, of.n))
@@ -214,6 +221,8 @@ def on_the_cpu() -> None:
                 "SciPy": through_weir(matrix, of.b, of.many, kind, None, nothing),
                 "Weir": with_arrays_of_weir(of, kind, "cpu"),
             }
+            if side == 8:  # without the thread that runs a stream, and that the caller waits for
+                ours["inline"] = with_arrays_of_weir(of, kind, "cpu:inline")
             peer = through_superlu(linalg, matrix.tocsc(), of.b, of.many, kind, nothing)  # which it would convert to
             order = superlu_options(kind).get("permc_spec")
             peer[ONCE] = ("spsolve", partial(linalg.spsolve, matrix, of.b, permc_spec=order, use_umfpack=False))
@@ -240,7 +249,7 @@ def on_cuda() -> None:
         device.synchronize()  # with Weir's host tasks
         cupy.cuda.Device(0).synchronize()
 
-    for side in (32, 100):  # the QR of more takes long
+    for side in (32, 100):  # no more: each spsolve() is a whole QR
         of = Problem(side)
         matrix = sparse.csr_matrix(
             tuple(cupy.asarray(x) for x in (of.values, of.columns, of.offsets)), shape=(of.n, of.n)

@@ -48,6 +48,9 @@ struct solve_options {
     matrix_triangle triangle = matrix_triangle::full;   ///< what is read of it; `full` for a general matrix
     execution_target execution{};                       ///< where to compute
     call_blocking blocking = call_blocking::automatic;  ///< whether each call returns before its work is complete
+    /// The most memory of the computing device for the factors, and for copies of the operands if they are on another device. A
+    /// factorization that needs more fails before it begins where the library tells what it needs (docs/sparse.md, "Memory").
+    weir::memory_limit memory_limit{};
 };
 
 namespace detail {

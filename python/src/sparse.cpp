@@ -178,11 +178,12 @@ struct solve_arguments {
     nb::handle execution;
     nb::handle blocking;
     nb::handle shape;
+    nb::handle memory_limit;
 };
 
 solve_options options_from(const solve_arguments& given) {
     return {matrix_kind_from(given.kind), triangle_from(given.triangle), execution_from(given.execution),
-            blocking_from(given.blocking)};
+            blocking_from(given.blocking), memory_limit_from(given.memory_limit)};
 }
 
 nb::object call_solve(nb::handle a, nb::handle b, const solve_arguments& given, nb::handle on_) {
@@ -375,20 +376,22 @@ void bind_solver(nb::module_& m) {
         .def(
             "__init__",
             [](py_direct_solver* self, nb::handle a, nb::handle b, nb::handle kind, nb::handle triangle,
-               nb::handle execution, nb::handle blocking, nb::handle stream, nb::handle shape) {
-                new (self) py_direct_solver(a, b, {kind, triangle, execution, blocking, shape}, stream);
+               nb::handle execution, nb::handle blocking, nb::handle stream, nb::handle shape,
+               nb::handle memory_limit) {
+                new (self) py_direct_solver(a, b, {kind, triangle, execution, blocking, shape, memory_limit}, stream);
             },
             nb::arg("a").none(), nb::arg("b").none(), nb::kw_only(), nb::arg("kind").none() = "general",
             nb::arg("triangle").none() = "full", nb::arg("execution").none() = nb::none(),
             nb::arg("blocking").none() = "auto", nb::arg("stream").none() = nb::none(),
-            nb::arg("shape").none() = nb::none(),
+            nb::arg("shape").none() = nb::none(), nb::arg("memory_limit").none() = "80%",
             nb::sig("def __init__(self, a: Any, b: Any, /, *, kind: str = \"general\", triangle: str = \"full\", "
                     "execution: "
                     "Device | str | None = None, blocking: bool | str = \"auto\", stream: Any = None, shape: "
-                    "tuple[int, int] | None = None) -> None"),
+                    "tuple[int, int] | None = None, memory_limit: int | float | str = \"80%\") -> None"),
             "Describes the system and keeps `a` and `b`. `stream`: for the calls that are given none. `shape`: of a "
-            "matrix "
-            "that is (data, indices, indptr); without it, it is square. Enqueues nothing.")
+            "matrix that is (data, indices, indptr); without it, it is square. `memory_limit`: of the factors, and of "
+            "copies of the "
+            "operands where they lie elsewhere. Enqueues nothing.")
         .def("plan", &py_direct_solver::plan, nb::kw_only(), nb::arg("stream").none() = nb::none(),
              nb::arg("label").none() = nb::none(),
              nb::sig("def plan(self, *, stream: Any = None, label: str | None = None) -> None"),
@@ -437,19 +440,20 @@ void bind_sparse(nb::module_& parent) {
     m.def(
         "solve",
         [](nb::handle a, nb::handle b, nb::handle kind, nb::handle triangle, nb::handle execution, nb::handle blocking,
-           nb::handle stream, nb::handle label, nb::handle shape) {
+           nb::handle stream, nb::handle label, nb::handle shape, nb::handle memory_limit) {
             const logged_call logged("weir.sparse", "solve");
             const labelled named(label);
-            return call_solve(a, b, {kind, triangle, execution, blocking, shape}, stream);
+            return call_solve(a, b, {kind, triangle, execution, blocking, shape, memory_limit}, stream);
         },
         nb::arg("a").none(), nb::arg("b").none(), nb::kw_only(), nb::arg("kind").none() = "general",
         nb::arg("triangle").none() = "full", nb::arg("execution").none() = nb::none(),
         nb::arg("blocking").none() = "auto", nb::arg("stream").none() = nb::none(),
         nb::arg("label").none() = nb::none(), nb::arg("shape").none() = nb::none(),
+        nb::arg("memory_limit").none() = "80%",
         nb::sig("def solve(a: Any, b: Any, /, *, kind: str = \"general\", triangle: str = \"full\", execution: Device "
                 "| str | "
                 "None = None, blocking: bool | str = \"auto\", stream: Any = None, label: str | None = None, shape: "
-                "tuple[int, int] | None = None) -> Any"),
+                "tuple[int, int] | None = None, memory_limit: int | float | str = \"80%\") -> Any"),
         "Solves A x = b for a sparse matrix and one or several right-hand sides, (n,) or (n, k). See DirectSolver for "
         "the "
         "arguments. Returns x in the package of `b`: for arrays of Weir once the work is enqueued; for GPU arrays of "

@@ -396,6 +396,16 @@ def test_e9_elements_of_numpy_at_other_places_are_found_out() -> None:
         assert solver.solve().tolist() == [4, 8, 2]
 
 
+def test_p1_memory_limits() -> None:
+    a = on_device(matrix())
+    b = weir.array(right_hand_side())
+    with pytest.raises(weir.OperationError, match="the memory limit is 100 bytes"):
+        weir.sparse.solve(a, b, memory_limit=100, blocking=True)
+    with pytest.raises(weir.OutOfMemory, match="for copies of the operands"):
+        weir.sparse.solve(a, b, memory_limit="100 B", execution="sim")
+    assert close(weir.sparse.solve(a, b, memory_limit="1 MiB").numpy(), matrix(), right_hand_side())
+
+
 def test_parts_with_their_shape_beside_them(device: weir.Device) -> None:
     a, b = matrix(), np.ones(N)
     of_weir = on_device(a, device)[:3]

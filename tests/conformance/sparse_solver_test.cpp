@@ -248,6 +248,38 @@ WEIR_CONFORMANCE(E9, RoundingMakesNoMatrixRegular) {
     expect_refused(ring, matrix_kind::positive_definite, "not positive definite");
 }
 
+WEIR_CONFORMANCE(P1, TheFactorsKeepToAMemoryLimit) {
+    WEIR_NEEDS_SOLVER();
+    const given_system of;
+    const csr_matrix definite = make_csr(of.on, sparse_matrix<double>(matrix_kind::positive_definite, size));
+    for (const matrix_kind kind : {matrix_kind::general, matrix_kind::positive_definite}) {
+        const csr_matrix& a = kind == matrix_kind::general ? of.a : definite;
+        direct_solver s(a, of.b, {.kind = kind, .memory_limit = 100});
+        s.plan(of.on);
+        if (explain(s).phases.front().find("cuSOLVER") != std::string::npos) {
+            s.factorize(of.on).synchronize();  // it does not tell what it takes
+            continue;
+        }
+        const completion failed = s.factorize(of.on);
+        EXPECT_THAT(message_of<operation_error>([&] { failed.synchronize(); }),
+                    AllOf(HasSubstr("the factors of the matrix need"), HasSubstr("the memory limit is 100 bytes")));
+        direct_solver larger(a, of.b, {.kind = kind, .memory_limit = "1 MiB"});
+        larger.plan(of.on);
+        larger.factorize(of.on).synchronize();
+    }
+}
+
+WEIR_CONFORMANCE(P1, CopiesOfOperandsOfASolverKeepToAMemoryLimit) {
+    WEIR_NEEDS_SOLVER();
+    const given_system of;
+    solve_options how{.memory_limit = 100};
+    how.execution = here() == cpu() ? sim(0) : cpu();
+    EXPECT_THAT(message_of<out_of_memory>([&] { static_cast<void>(solve(of.a, of.b, how)); }),
+                AllOf(HasSubstr("for copies of the operands, which lie elsewhere"), HasSubstr("limit is 100 bytes")));
+    how.memory_limit = "1 MiB";
+    EXPECT_LT(of.residual_of(solve(of.a, of.b, how)), 1.0);
+}
+
 WEIR_CONFORMANCE(K4, AFactorizationWithOtherValuesMendsAFailedOne) {
     WEIR_NEEDS_SOLVER();
     given_system of;

@@ -2,6 +2,7 @@
 // documentation leaves a behaviour open, this library has the worst one: the analysis reads the indices at once, on the calling thread.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <complex>
 #include <cstdint>
@@ -446,6 +447,19 @@ WEIR_FAKE_EXPORT int cudssDataGet(void* /*handle*/, void* data, int what, void* 
         return status;
     }
     auto& of = *static_cast<system_data*>(data);
+    if (constexpr int memory_estimates = 12; what == memory_estimates) {
+        constexpr std::size_t numbers = 16;
+        if (bytes != numbers * sizeof(std::int64_t) || !of.is_analyzed) {
+            return wrong_value;
+        }
+        // Of the device: what stays, and what it takes at most.
+        auto* const estimates = static_cast<std::int64_t*>(value);
+        std::fill_n(estimates, numbers, 0);
+        estimates[0] = of.n * of.n * 16;
+        estimates[1] = 2 * estimates[0];
+        *written = bytes;
+        return cudss_success;
+    }
     const bool asks_for_pivots = what == 2;
     const std::size_t expected = asks_for_pivots && of.index_type == r64i ? sizeof(std::int64_t) : sizeof(std::int32_t);
     if ((what != 0 && !asks_for_pivots) || bytes != expected) {

@@ -33,6 +33,8 @@ struct parameter {
     static constexpr std::size_t perturbation = 9;
     static constexpr std::size_t matching = 12;
     static constexpr std::size_t perturbed_pivots = 13;
+    static constexpr std::size_t kept_kib = 15;
+    static constexpr std::size_t factors_kib = 16;
     static constexpr std::size_t single_precision = 27;
     static constexpr std::size_t row_of_bad_pivot = 29;
     static constexpr std::size_t zero_based = 34;
@@ -143,6 +145,8 @@ integer analyze(system_data& of, const call& with) {
     if (with.row_starts[with.n] == 0) {
         return inconsistent;  // as MKL has it, which does not call a matrix without elements singular
     }
+    with.parameters[parameter::kept_kib] = 1;
+    with.parameters[parameter::factors_kib] = static_cast<integer>(with.n * with.n * sizeof(number) / 1024 + 1);
     of.row_starts.assign(with.row_starts, with.row_starts + with.n + 1);
     of.columns.assign(with.columns, with.columns + of.row_starts.back());
     of.matched.clear();

@@ -1,5 +1,7 @@
 #include "calls/sparse/cudss_factorization.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -155,6 +157,7 @@ public:
             execute_and_wait(cudss_phase::analysis);
             is_postponed_ = false;
         }
+        expect_room(system_, estimated_bytes(), "cuDSS");
         execute_and_wait(cudss_phase::factorization);
         std::string mistake = mistake_in_factors();
         if (system_.kind == matrix_kind::general && !mistake.empty()) {
@@ -236,6 +239,18 @@ private:
             expect_cudss(library_->data_get(handle_, data_, what, &value, sizeof value, &written), "cudssDataGet");
         });
         return value;
+    }
+
+    /// The most memory of the device that the phases of this system take at a time, as the analysis estimates it.
+    [[nodiscard]] std::size_t estimated_bytes() const {
+        std::array<std::int64_t, 16> estimates{};
+        in_->run_in_context([&] {
+            std::size_t written = 0;
+            expect_cudss(library_->data_get(handle_, data_, cudss_data_memory_estimates, estimates.data(),
+                                            sizeof estimates, &written),
+                         "cudssDataGet");
+        });
+        return static_cast<std::size_t>(std::max<std::int64_t>(estimates[cudss_peak_of_device], 0));
     }
 
     /// Invalid indices would make the library read outside of its memory, and break the context.

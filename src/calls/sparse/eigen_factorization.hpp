@@ -109,6 +109,13 @@ template <class T, class Index>
 struct eigen_lu {
     using solver = counting_lu<T, Index>;
 
+    /// @{
+    /// Bytes of the factors: after the analysis, 0 if they are not known then; and when they are there.
+    static std::size_t bytes_of_analysis(const solver& /*by*/) noexcept { return 0; }
+    static std::size_t bytes_of_factors(const solver& by) {
+        return (static_cast<std::size_t>(by.nnzL()) + static_cast<std::size_t>(by.nnzU())) * sizeof(T);
+    }
+    /// @}
     static std::int64_t small_pivots(const solver& by, const eigen_matrix<T, Index>& of) { return by.small_pivots(of); }
 
     static column_structure<Index> structure(const sparse_system& system, std::span<const Index> offsets,
@@ -129,6 +136,14 @@ template <class T, class Index>
 struct eigen_cholesky {
     using solver = Eigen::SimplicialLLT<eigen_matrix<T, Index>, Eigen::Lower, Eigen::AMDOrdering<Index>>;
 
+    /// @{
+    /// As those of LU. The analysis counts the elements.
+    static std::size_t bytes_of_analysis(const solver& by) {
+        const eigen_matrix<T, Index>& factor = by.matrixL().nestedExpression();
+        return static_cast<std::size_t>(factor.outerIndexPtr()[factor.cols()]) * (sizeof(T) + sizeof(Index));
+    }
+    static std::size_t bytes_of_factors(const solver& by) { return bytes_of_analysis(by); }
+    /// @}
     /// How many pivots are as small, beside the element of the diagonal that each is computed from, as rounding may leave them where they
     /// are 0.
     static std::int64_t small_pivots(const solver& by, const eigen_matrix<T, Index>& of) {
@@ -203,10 +218,12 @@ public:
             solver_.analyzePattern(matrix_);
             is_analyzed_ = true;
         }
+        expect_room(system_, Method<T, Index>::bytes_of_analysis(solver_), "Eigen");
         solver_.factorize(matrix_);
         if (solver_.info() != Eigen::Success) {
             Method<T, Index>::refuse(solver_);
         }
+        expect_room(system_, Method<T, Index>::bytes_of_factors(solver_), "Eigen");
         if (const std::int64_t small = Method<T, Index>::small_pivots(solver_, matrix_); small > 0) {
             refuse_matrix(system_.kind == matrix_kind::positive_definite ? system_.kind : matrix_kind::general, "Eigen",
                           small_pivots(small));

@@ -61,6 +61,14 @@ void refuse_matrix(matrix_kind kind, const std::string& library, const std::stri
                          found + "): name it general and give all elements, and see whether a row depends on others");
 }
 
+void expect_room(const sparse_system& system, std::size_t bytes, const char* library) {
+    if (bytes > system.most_bytes) {
+        throw out_of_memory("the factors of the matrix need " + std::to_string(bytes) + " bytes (" + library +
+                            "), and the memory limit is " + std::to_string(system.most_bytes) +
+                            " bytes: give a higher memory_limit");
+    }
+}
+
 std::string small_pivots(std::int64_t count) {
     return std::to_string(count) + (count == 1 ? " pivot was" : " pivots were") + " nearly 0";
 }

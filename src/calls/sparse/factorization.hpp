@@ -65,6 +65,8 @@ public:
 
 /// Throws argument_error, with what to do about it: `library` has no factors of a matrix of that kind. `found`: what it says.
 [[noreturn]] void refuse_matrix(matrix_kind kind, const std::string& library, const std::string& found);
+/// Throws out_of_memory if the factors need more than the system allows. `library`: which says so.
+void expect_room(const sparse_system& system, std::size_t bytes, const char* library);
 /// What such a library has found: "3 pivots were nearly 0".
 [[nodiscard]] std::string small_pivots(std::int64_t count);
 

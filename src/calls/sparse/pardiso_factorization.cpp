@@ -55,6 +55,9 @@ struct pardiso_parameter {
     static constexpr std::size_t scaling = 10;
     static constexpr std::size_t matching = 12;
     static constexpr std::size_t perturbed_pivots = 13;
+    static constexpr std::size_t peak_kib = 14;     ///< of memory, of the analysis
+    static constexpr std::size_t kept_kib = 15;     ///< of the analysis
+    static constexpr std::size_t factors_kib = 16;  ///< of factorization and solution, besides what is kept
     static constexpr std::size_t bunch_kaufman = 20;
     static constexpr std::size_t single_precision = 27;
     static constexpr std::size_t row_of_bad_pivot = 29;
@@ -121,6 +124,7 @@ public:
             return;  // the analysis has failed: then this may run, and is reported as failed for the same reason (rule K4)
         }
         take_values(values);
+        expect_room(system_, bytes_of_analysis(), "PARDISO");
         integer error = is_matched_ ? run(pardiso_phase::factorization) : pardiso_error::first_of_the_matrix;
         if (is_of_the_matrix(error) || (error == 0 && parameters_[parameter::perturbed_pivots] > 0)) {
             // Rows were matched for the values of the analysis, which may have been others.
@@ -227,6 +231,13 @@ private:
         library_->call(handle_.data(), &one, &one, &type_, &number, &n, values_.data(), row_starts_.data(),
                        columns_.data(), nullptr, &right_hand_sides, parameters_.data(), &silent, b, x, &error);
         return error;
+    }
+
+    /// What the analysis says of the memory of all phases; 0 if there was none.
+    [[nodiscard]] std::size_t bytes_of_analysis() const noexcept {
+        const integer in_kib = std::max(parameters_[parameter::peak_kib],
+                                        parameters_[parameter::kept_kib] + parameters_[parameter::factors_kib]);
+        return static_cast<std::size_t>(std::max<integer>(in_kib, 0)) * 1024;
     }
 
     /// Whether the phase failed because of the matrix.

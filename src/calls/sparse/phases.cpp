@@ -163,6 +163,21 @@ void sparse_phases::expect_same_device(const stream_ref& of) const {
     }
 }
 
+void sparse_phases::expect_room_for_copies(std::initializer_list<const array*> of) const {
+    if (!elsewhere_) {
+        return;
+    }
+    std::size_t bytes = 0;
+    for (const array* const each : of) {
+        bytes += each->nbytes();
+    }
+    if (bytes > system_.most_bytes) {
+        throw out_of_memory(std::string(name_) + " needs " + std::to_string(bytes) + " bytes on " + computing_.name() +
+                            " for copies of the operands, which lie elsewhere; its memory limit is " +
+                            std::to_string(system_.most_bytes) + " bytes: give it a higher memory_limit");
+    }
+}
+
 array sparse_phases::copied(on& next, const array& x) const {
     array made = detail::internal(empty(x.shape(), x.dtype(), next.stream(), next.site(detail::key).where));
     if (x.size() > 0) {
@@ -187,6 +202,7 @@ sparse_phases::sparse_phases(const char* name, const on& where, const csr_matrix
       computing_(computing_device(name, how.execution, a.row_offsets, where.stream())),
       elsewhere_(!share_memory(home_of(a), computing_)) {
     computing_.state(detail::key).expect_usable();
+    system_.most_bytes = how.memory_limit.bytes(computing_);
     if (system_.n > 0) {
         by_ = make_factorization(system_, computing_);
         progress_ = detail::internal(buffer(2, where.stream(), where.site(detail::key).where));
@@ -223,6 +239,7 @@ completion sparse_phases::analyze(const on& where, const csr_matrix& a) {
     if (system_.n == 0) {
         return {};
     }
+    expect_room_for_copies({&a.row_offsets, &a.column_indices, &a.values});
     const factorization::manner& manner = by_->how();
     on next = where;
     // The program may change or drop its indices once the analysis is complete.
@@ -305,6 +322,7 @@ completion sparse_phases::solve(const on& where, const array& b, const array& x)
                              ", the array for the solution on " + x.device().name() + "; give one on " +
                              b.device().name());
     }
+    expect_room_for_copies({&b, &x});
     const factorization::manner& manner = by_->how();
     on next = where;
     array from = b;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,6 +60,8 @@ public:
 private:
     /// Throws argument_error for a stream that the phases after `analyze` refuse.
     void expect_same_device(const stream_ref& of) const;
+    /// Throws out_of_memory if the copies of these, on the computing device, are more than the memory limit.
+    void expect_room_for_copies(std::initializer_list<const array*> of) const;
     /// The array, packed, in memory that the computing device reaches: `x` itself, or a copy. `next`: where the call's next step goes.
     [[nodiscard]] array brought(on& next, const array& x) const;
     /// The same, but always a copy.

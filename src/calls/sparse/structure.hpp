@@ -23,6 +23,7 @@ struct sparse_system {
     dtype indices = dtype::int32;
     std::int64_t n = 0;
     std::int64_t nonzeros = 0;
+    std::size_t most_bytes = std::numeric_limits<std::size_t>::max();  ///< that the factors may take
 };
 
 /// A description of the mistake in the row offsets and column indices of a matrix of `n` columns; empty if there is none.
