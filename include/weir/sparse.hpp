@@ -63,7 +63,8 @@ WEIR_EXPORT completion solve_into(const on& where, const csr_matrix& a, const ar
 /// @{
 /// Solves A x = b and returns x, which has the shape, the element type and the device of b: (n,), or (n, k) for k right-hand sides (rule
 /// P1). b may have any strides, and has the element type of the matrix. On the CPU, and wherever code of the host computes, the library is
-/// Eigen, or MKL's PARDISO if WEIR_PARDISO_LIBRARY names it; on CUDA devices it is NVIDIA's cuDSS, or else cuSOLVER. docs/sparse.md says what each supports.
+/// Eigen, or MKL's PARDISO if WEIR_PARDISO_LIBRARY names it; on CUDA devices it is NVIDIA's cuDSS, or else cuSOLVER. docs/sparse.md says
+/// what each supports.
 ///
 /// Reads the arrays of `a` and b, writes x; does not change the operands. Returns once enqueued (rule P2): operands and result may be used
 /// at once, changed and dropped, on any stream. It blocks if `solve_options::blocking` says so, and if it computes on a device that cannot
@@ -130,9 +131,9 @@ public:
     /// The same on the current stream of the device that computes.
     completion plan(source_location where = source_location::current());
 
-    /// Factorizes the matrix with the values as they are at this point of the stream: reads only the values (see reset_operands). Must be called before `solve`,
-    /// and again when the values have changed. Returns the completion of the factorization: it fails if the matrix is singular, and a later
-    /// factorization with other values mends that.
+    /// Factorizes the matrix with the values as they are at this point of the stream: reads only the values (see reset_operands). Must be
+    /// called before `solve`, and again when the values have changed. Returns the completion of the factorization: it fails if the matrix is
+    /// singular, and a later factorization with other values mends that.
     completion factorize(const on& where);
     /// The same on the current stream of the device that computes.
     completion factorize(source_location where = source_location::current());
@@ -148,10 +149,10 @@ public:
     }
 
     /// @{
-    /// Replaces the matrix, the right-hand side or both. A matrix must have the shape, the types and the device of the first one. With elements
-    /// at the same places it needs `factorize`; at other places, or with another number of them, it needs `plan` first. If its indices are in
-    /// other arrays than before, `factorize` reads them too and compares: elements at other places make it fail. A right-hand side may have
-    /// another number of columns. Throws argument_error, argument_type_error; state_error if freed.
+    /// Replaces the matrix, the right-hand side or both. A matrix must have the shape, the types and the device of the first one. With
+    /// elements at the same places it needs `factorize`; at other places, or with another number of them, it needs `plan` first. If its
+    /// indices are in other arrays than before, `factorize` reads them too and compares: elements at other places make it fail. A
+    /// right-hand side may have another number of columns. Throws argument_error, argument_type_error; state_error if freed.
     void reset_operands(const csr_matrix& a, const array& b);
     void reset_operands(const csr_matrix& a);
     void reset_operands(const array& b);

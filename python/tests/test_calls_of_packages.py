@@ -405,6 +405,72 @@ def test_p2_control_a_call_that_blocks_waits_for_the_stream(driver: CudaDriver, 
     assert close(results[0].of.numpy(copy=True), np.fft.fft(elements()))
 
 
+class OfDriver:
+    """An array of what stands for CuPy, in memory of the driver's."""
+
+    def __init__(self, driver: CudaDriver, value: float) -> None:
+        self.address = driver.allocate(12)
+        self.write(driver, value)
+        driver.synchronize(Current.ptr)
+
+    def write(self, driver: CudaDriver, value: float) -> None:
+        driver.fill(Current.ptr, self.address, value, 3)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {"shape": (3,), "typestr": "<f4", "data": (self.address, False), "version": 3, "stream": Current.ptr}
+
+
+OfDriver.__module__ = "cupy"
+
+
+@pytest.mark.parametrize("phase", ["factorize", "solve"])
+@pytest.mark.parametrize("is_named", [False, True])
+def test_p2_phases_of_a_solver_come_after_what_the_package_put_into_its_stream(
+    driver: CudaDriver, cupy_on: int, phase: str, is_named: bool
+) -> None:
+    data, right = OfDriver(driver, 2), OfDriver(driver, 4)
+    columns = OfCupy(weir.arange(3, dtype="int32", device="cuda:0"))
+    offsets = OfCupy(weir.arange(4, dtype="int32", device="cuda:0"))
+    weir.synchronize("cuda:0")
+    stream = weir.Stream("cuda:0") if is_named else None
+    solver = weir.sparse.DirectSolver((data, columns, offsets, (3, 3)), right)
+    solver.plan(stream=stream)
+    solver.factorize(stream=stream)
+    weir.synchronize("cuda:0")
+    solutions: list[Any] = []
+
+    def work() -> None:
+        if phase == "factorize":
+            solver.factorize(stream=stream)
+        solutions.append(solver.solve(stream=stream))
+
+    with held(driver, cupy_on):
+        (data if phase == "factorize" else right).write(driver, 8)  # late
+        before = driver.calls("cuStreamSynchronize") + driver.calls("cuEventQuery")
+        working = threading.Thread(target=work)
+        working.start()
+        eventually(lambda: driver.calls("cuStreamSynchronize") + driver.calls("cuEventQuery") > before or solutions)
+    working.join()
+    driver.synchronize(cupy_on)
+    assert solutions[0].of.numpy(copy=True).tolist() == [0.5 if phase == "factorize" else 4] * 3
+
+
+def test_p2_phases_on_a_stream_whose_handle_is_known_return(driver: CudaDriver, cupy_on: int) -> None:
+    data, right = (OfCupy(weir.full(3, value, "float32", device="cuda:0")) for value in (2, 4))
+    columns = OfCupy(weir.arange(3, dtype="int32", device="cuda:0"))
+    offsets = OfCupy(weir.arange(4, dtype="int32", device="cuda:0"))
+    weir.synchronize("cuda:0")
+    stream = weir.Stream("cuda:0")
+    assert stream.handle
+    solver = weir.sparse.DirectSolver((data, columns, offsets, (3, 3)), right)
+    solver.plan(stream=stream)  # waited for itself, by way of CuPy's stream
+    solver.factorize(stream=stream)
+    solved = solver.solve(stream=stream)
+    driver.synchronize(cupy_on)
+    assert solved.of.numpy(copy=True).tolist() == [2, 2, 2]
+
+
 def test_p2_plans_and_solvers_work_on_the_packages_stream(driver: CudaDriver, cupy_on: int, foreign: OfCupy) -> None:
     data, right = (OfCupy(weir.full(3, value, "float32", device="cuda:0")) for value in (2, 4))
     columns = OfCupy(weir.arange(3, dtype="int32", device="cuda:0"))

@@ -180,7 +180,7 @@ def test_library_calls_are_logged_with_the_time_that_they_took(caplog: pytest.Lo
         with weir.fft.FFT(x) as plan:
             plan.plan()
             plan.execute()
-        with pytest.raises(weir.ArgumentError, match="cannot be multiplied|shape"):
+        with pytest.raises(weir.ArgumentError, match="the axis of b"):
             weir.linalg.matmul(x, weir.ones(3))
         matrix = ([1.0, 2.0], [0, 1], [0, 1, 2])
         with weir.sparse.DirectSolver(tuple(map(weir.array, matrix)), weir.ones(2)) as solver:

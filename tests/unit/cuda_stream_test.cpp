@@ -702,6 +702,47 @@ TEST(CudaAdopt, O2ACallReturnsWhenThePointOfItsOperationIsInTheStream) {
     EXPECT_THAT(values_of<double>(with.x), Each(11));
 }
 
+/// What others put into a stream has its place in the stream's order, before host code, too. The task is certainly too early if it does not
+/// wait: the gate is opened once a thread waits for the stream in the driver.
+TEST(CudaAdopt, O9AHostTaskComesAfterWorkThatOthersPutIntoTheStream) {
+    WEIR_NEEDS_FAKE();
+    const time_limit limit(sanitized ? 120 : 10, "a host task behind work of others");
+    given_out with;
+    gpu::stream_handle raw = nullptr;
+    cuda_context().expect(cuda_context().api().stream_create(&raw, gpu::stream_non_blocking, 0), "cuStreamCreate");
+    {
+        const stream adopted = stream::adopt(native_stream{raw}, cuda());
+        for (const stream& one : {with.s, adopted}) {
+            const auto waits = [] { return fake_cuda::calls("cuStreamSynchronize"); };
+            const unsigned long long before = waits();
+            fake_gate held(handle_of(one));
+            cuda_context().expect(
+                cuda_context().api().fill8_async(reinterpret_cast<gpu::device_pointer>(with.y.device_data()), 1,
+                                                 with.y.nbytes(), static_cast<gpu::stream_handle>(handle_of(one))),
+                "cuMemsetD8Async");
+            std::atomic<bool> is_open{false};
+            std::atomic<bool> has_run{false};
+            std::atomic<bool> was_open{false};
+            std::thread enqueues([&] {
+                host_task(one, [&](auto...) {
+                    was_open = is_open.load();
+                    has_run = true;
+                });
+            });
+            while (waits() == before && !has_run) {
+                std::this_thread::yield();
+            }
+            is_open = true;
+            held.open();
+            enqueues.join();
+            one.synchronize();
+            EXPECT_TRUE(has_run);
+            EXPECT_TRUE(was_open) << one.to_string();
+        }
+    }
+    cuda_context().api().stream_destroy(raw);
+}
+
 TEST(CudaAdopt, C8ClosingAnAdoptedStreamLeavesTheDriversAlone) {
     const gpu::context& in = cuda_context();
     const gpu::in_context here(in);

@@ -42,6 +42,21 @@ struct body_call {
 constexpr int most_helping = 16;
 thread_local int helping = 0;
 
+/// The number of queues whose work the thread is passing on, one within another: passing on may wait for an operation of another queue,
+/// and passes that on first.
+thread_local int passing_on = 0;
+class passing_on_one {
+public:
+    passing_on_one() noexcept { ++passing_on; }
+    ~passing_on_one() { --passing_on; }
+    passing_on_one(const passing_on_one&) = delete;
+    passing_on_one& operator=(const passing_on_one&) = delete;
+
+    /// Whether the thread is doing so for another queue's sake. What it waits for was enqueued before; behind that there may be what waits
+    /// for the other queue. So it must not wait here, but leaves the rest to other threads.
+    [[nodiscard]] static bool is_nested() noexcept { return passing_on > 1; }
+};
+
 }  // namespace
 
 submission_queue::submission_queue(device_context& in, timeline& line, queue_events& owner, int priority,
@@ -152,6 +167,7 @@ void submission_queue::pass_on(bool may_block) noexcept {
     }
     const detail::fork_section whole;  // one section for all locks
     const in_context here(driver_stream_->in());
+    const passing_on_one counted;
     work_off([&](point target) { return pass(target); }, [&] { return pass_work_on(may_block); });
 }
 
@@ -246,13 +262,41 @@ bool submission_queue::may_block_for(point target) noexcept {
 /// perhaps because the calling thread blocked for it, as it does where other code puts work into the stream (rule O9).
 bool submission_queue::hold_until(timeline& line, epoch at) noexcept {
     held_.store(true, std::memory_order_relaxed);
-    const bool is_over = is_shared_.load(std::memory_order_relaxed) && may_block_for({line.number(), at}) &&
+    const bool is_over = is_shared_.load(std::memory_order_relaxed) && !is_left_to_others() &&
+                         may_block_for({line.number(), at}) &&
                          timeline_table::instance().host_wait_or_end({line.number(), at});
     if (!is_over && line.wait(*this, at)) {
         return true;
     }
     held_.store(false, std::memory_order_relaxed);
     return false;
+}
+
+/// Whether another thread can pass on what is ahead: not in the default stream of one thread.
+bool submission_queue::can_be_left_to_others() const noexcept {
+    return driver_stream_->stream() != per_thread_stream();
+}
+
+/// Whether the thread must leave what would wait here to another one.
+bool submission_queue::is_left_to_others() const noexcept {
+    return passing_on_one::is_nested() && can_be_left_to_others();
+}
+
+/// Whether there is something in the stream that is not over. All of Weir's is: so other code put it there.
+bool submission_queue::has_work_of_others() const noexcept {
+    const device_context& in = driver_stream_->in();
+    const in_relaxed_context here(in);
+    return in.api().stream_query(driver_stream_->stream()) == error_not_ready;
+}
+
+/// Blocks until that is over, since host code comes after it, as Weir's own work does. If the driver refuses to wait (a broken context, a
+/// capture that has begun meanwhile), the operation finds that out.
+void submission_queue::await_work_of_others() const noexcept {
+    if (has_work_of_others()) {
+        const device_context& in = driver_stream_->in();
+        const in_relaxed_context here(in);
+        static_cast<void>(in.note_error(in.api().stream_synchronize(driver_stream_->stream())));
+    }
 }
 
 /// Whether the operation ahead was passed on or run. Otherwise the queue is scheduled for a thread that may block.
@@ -264,13 +308,17 @@ bool submission_queue::pass_work_on(bool may_block) noexcept {
         submit_ahead();
         return true;
     }
-    if (!may_block && !is_shared_.load(std::memory_order_relaxed)) {
+    const bool is_shared = is_shared_.load(std::memory_order_relaxed);
+    if (!may_block && (!is_shared || is_left_to_others() || (has_work_of_others() && can_be_left_to_others()))) {
         host_waits_ = true;
         held_.store(true, std::memory_order_relaxed);
         task_threads::instance().schedule_surely(*this);
         return false;
     }
     held_.store(true, std::memory_order_relaxed);
+    if (is_shared) {
+        await_work_of_others();
+    }
     run_ahead();
     held_.store(false, std::memory_order_relaxed);
     return true;

@@ -82,6 +82,10 @@ private:
     [[nodiscard]] bool find_event(point target, event_ref& event);
     [[nodiscard]] bool may_block_for(point target) noexcept;
     [[nodiscard]] bool hold_until(timeline& line, epoch at) noexcept;
+    [[nodiscard]] bool can_be_left_to_others() const noexcept;
+    [[nodiscard]] bool is_left_to_others() const noexcept;
+    [[nodiscard]] bool has_work_of_others() const noexcept;
+    void await_work_of_others() const noexcept;
     [[nodiscard]] bool pass_work_on(bool may_block) noexcept;
     [[nodiscard]] bool is_for_the_host(runtime::work_kind what, const detail::task_type* type) const noexcept;
     void run_ahead() noexcept;
