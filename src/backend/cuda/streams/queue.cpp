@@ -42,19 +42,27 @@ struct body_call {
 constexpr int most_helping = 16;
 thread_local int helping = 0;
 
-/// The number of queues whose work the thread is passing on, one within another: passing on may wait for an operation of another queue,
-/// and passes that on first.
-thread_local int passing_on = 0;
-class passing_on_one {
+/// While it lives, the thread passes on the work of a queue. That may wait for an operation of another queue, and passes that on first: then
+/// one lives within another.
+class passing_on {
 public:
-    passing_on_one() noexcept { ++passing_on; }
-    ~passing_on_one() { --passing_on; }
-    passing_on_one(const passing_on_one&) = delete;
-    passing_on_one& operator=(const passing_on_one&) = delete;
+    passing_on() noexcept { innermost_ = this; }
+    ~passing_on() { innermost_ = outer_; }
+    passing_on(const passing_on&) = delete;
+    passing_on& operator=(const passing_on&) = delete;
 
-    /// Whether the thread is doing so for another queue's sake. What it waits for was enqueued before; behind that there may be what waits
-    /// for the other queue. So it must not wait here, but leaves the rest to other threads.
-    [[nodiscard]] static bool is_nested() noexcept { return passing_on > 1; }
+    /// Whether the thread does so for another queue's sake, and not for an operation that host code of a stream enqueues. What the other
+    /// queue waits for was enqueued before; behind that there may be what waits for the other queue. So the thread must not wait here, but
+    /// leaves the rest to other threads.
+    [[nodiscard]] static bool is_nested() noexcept {
+        return innermost_ != nullptr && innermost_->outer_ != nullptr && innermost_->outer_->code_ == innermost_->code_;
+    }
+
+private:
+    static inline thread_local passing_on* innermost_ = nullptr;
+
+    passing_on* outer_ = innermost_;
+    frontiers::point code_ = observe::acting_for::current();  ///< that the thread runs
 };
 
 }  // namespace
@@ -167,7 +175,7 @@ void submission_queue::pass_on(bool may_block) noexcept {
     }
     const detail::fork_section whole;  // one section for all locks
     const in_context here(driver_stream_->in());
-    const passing_on_one counted;
+    const passing_on counted;
     work_off([&](point target) { return pass(target); }, [&] { return pass_work_on(may_block); });
 }
 
@@ -278,9 +286,7 @@ bool submission_queue::can_be_left_to_others() const noexcept {
 }
 
 /// Whether the thread must leave what would wait here to another one.
-bool submission_queue::is_left_to_others() const noexcept {
-    return passing_on_one::is_nested() && can_be_left_to_others();
-}
+bool submission_queue::is_left_to_others() const noexcept { return passing_on::is_nested() && can_be_left_to_others(); }
 
 /// Whether there is something in the stream that is not over. All of Weir's is: so other code put it there.
 bool submission_queue::has_work_of_others() const noexcept {
