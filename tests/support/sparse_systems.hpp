@@ -1,6 +1,8 @@
 // Small sparse systems, and the error of their solutions.
 #pragma once
 
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -158,6 +160,11 @@ std::vector<T> right_hand_side(std::int64_t n, std::int64_t columns = 1) {
         made.push_back(number_at<T>(i, 3) + T(1));
     }
     return made;
+}
+
+/// Matches solutions of small, well conditioned systems: a library may round anywhere.
+inline auto are_near(const std::vector<double>& wanted) {
+    return ::testing::Pointwise(::testing::DoubleNear(1e-12), wanted);
 }
 
 /// Why systems cannot be solved on the device: a library that is not installed. Empty if they can.

@@ -162,8 +162,9 @@ private:
         for (const T& each : all) {
             largest = std::max(largest, std::abs(each));
         }
-        // A pivot that rounding alone makes differ from 0.
-        tolerance_ = static_cast<double>(largest) * static_cast<double>(std::numeric_limits<real>::epsilon());
+        // A pivot that rounding alone makes differ from 0. The errors of sums of that many numbers grow with the root.
+        tolerance_ = 4 * std::sqrt(static_cast<double>(system_.n)) * static_cast<double>(largest) *
+                     static_cast<double>(std::numeric_limits<real>::epsilon());
         values_ = stored(std::move(all), system_.values);
     }
 
