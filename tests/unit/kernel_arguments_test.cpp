@@ -119,14 +119,19 @@ TEST(KernelArguments, AreCopiedAtTheCall) {
 TEST(KernelArguments, C4LaunchesThatWaitForTheHostShareNoBuffer) {
     const stream on(cuda());
     const stream host(cpu());
-    const kernel fill = kernel::from_source(kernel_source, "fill");
+    const kernel fill = kernel::from_source(kernel_source, "fill").with_signature("out int32* y, int32 value, int32 n");
     gate held;
     held.hold(host);
     const event opened = host.record();
     std::vector<array> all;
     for (int i = 0; i < 20; ++i) {
         all.push_back(empty({1}, dtype::int32, on));
-        launch(weir::on(on).after(opened), fill, {1, 1}, out(all.back().view<std::int32_t>()), i, 1);
+        if (i % 2 == 0) {
+            launch(weir::on(on).after(opened), fill, {1, 1}, out(all.back().view<std::int32_t>()), i, 1);
+        } else {
+            const std::vector<kernel_argument> known_when_it_runs = {kernel_argument::out(all.back()), i, 1};
+            fill.launch(weir::on(on).after(opened), {1, 1}, known_when_it_runs);
+        }
     }
     EXPECT_FALSE(on.done()) << "no launch has run";
     held.open();
