@@ -2,10 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #define EIGEN_MPL2_ONLY
 #include <Eigen/SparseCholesky>
@@ -13,6 +10,7 @@
 #include <Eigen/SparseLU>
 
 #include "contest.hpp"
+#include "sparse_grid.hpp"
 #include "weir/weir.hpp"
 
 namespace weir::bench {
@@ -20,43 +18,6 @@ namespace weir::bench {
 namespace {
 
 using eigen_sparse = Eigen::SparseMatrix<double, Eigen::ColMajor, std::int32_t>;
-
-/// What is measured: which phases, of which kind of matrix. The matrix is the second difference on the points of a square.
-struct sparse_problem {
-    std::int32_t side;
-    matrix_kind kind;
-    bool factorizes;
-    std::size_t times;  ///< in one turn
-};
-
-/// The elements by rows; by columns they are the same.
-struct grid {
-    std::vector<std::int32_t> offsets{0};
-    std::vector<std::int32_t> columns;
-    std::vector<double> values;
-
-    explicit grid(std::int32_t side) {
-        const std::int32_t n = side * side;
-        for (std::int32_t i = 0; i < n; ++i) {
-            for (const std::int32_t step : {-side, -1, 0, 1, side}) {
-                const std::int32_t j = i + step;
-                const bool is_beside = (step != -1 || i % side != 0) && (step != 1 || j % side != 0);
-                if (j >= 0 && j < n && is_beside) {
-                    columns.push_back(j);
-                    values.push_back(step == 0 ? 4.5 : -1.0);
-                }
-            }
-            offsets.push_back(static_cast<std::int32_t>(columns.size()));
-        }
-    }
-};
-
-template <class T>
-array on_stream(const stream& on, const std::vector<T>& of) {
-    array made = empty({static_cast<std::int64_t>(of.size())}, dtype_of<T>, on);
-    copy_from_host(on, made, std::as_bytes(std::span(of)));
-    return made;
-}
 
 contestant through_direct_solver(const sparse_problem& what) {
     struct rig {
@@ -68,18 +29,10 @@ contestant through_direct_solver(const sparse_problem& what) {
         explicit rig(const sparse_problem& of)
             : b(ones({of.side * of.side}, dtype::float64, on)),
               x(zeros(b.shape(), dtype::float64, on)),
-              by(system(of), b, {.kind = of.kind}) {
+              by(grid(of.side).on(on), b, {.kind = of.kind}) {
             by.plan(on);
             by.factorize(on);
             on.synchronize();
-        }
-        [[nodiscard]] csr_matrix system(const sparse_problem& of) const {
-            const grid elements(of.side);
-            const std::int64_t n = of.side * of.side;
-            return {on_stream(on, elements.offsets),
-                    on_stream(on, elements.columns),
-                    on_stream(on, elements.values),
-                    {n, n}};
         }
     };
     auto data = std::make_shared<rig>(what);

@@ -27,7 +27,7 @@ enum class call_blocking : std::uint8_t {
 using execution_target = std::variant<std::monostate, device_kind, device>;
 
 /// The most memory of the computing device that a call may use besides its operand and its result: for a workspace, and for copies of
-/// both if they are on another device. What a library allocates internally does not count.
+/// both if they are on another device. What a library allocates internally counts for a sparse matrix only (solve_options::memory_limit).
 ///
 /// \code
 /// .memory_limit = 1 << 20      // bytes

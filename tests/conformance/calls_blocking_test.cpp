@@ -32,7 +32,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using numbers = std::vector<double>;
 
-/// Where a call computes, whether it is told to block, and how often the host waits in it.
+/// Where a call computes, whether its options ask it to block, and how often the host waits in it.
 struct mode {
     bool is_elsewhere;
     call_blocking blocking;

@@ -163,7 +163,7 @@ WEIR_CONFORMANCE(E9, AsManyElementsAtOtherPlacesAreFoundOut) {
     EXPECT_THAT(values_of<double>(s.solve(on)), are_near({8, 4, 2})) << "the same places, in other arrays";
     s.release_operands();
     s.reset_operands(turned(on), b);
-    EXPECT_THROW(s.factorize(on).synchronize(), operation_error) << "nobody knows what was there before";
+    EXPECT_THROW(s.factorize(on).synchronize(), operation_error) << "what was there before is not known";
     s.plan(on);
     s.factorize(on);
     EXPECT_THAT(values_of<double>(s.solve(on)), are_near({4, 8, 2}));

@@ -441,13 +441,19 @@ WEIR_FAKE_EXPORT int cudssMatrixDestroy(void* matrix) {
     return destroy<described>("cudssMatrixDestroy", matrix);
 }
 
+#ifdef WEIR_FAKE_CUDSS_0_7
+constexpr int memory_estimates = 12;
+#else
+constexpr int memory_estimates = 13;
+#endif
+
 WEIR_FAKE_EXPORT int cudssDataGet(void* /*handle*/, void* data, int what, void* value, std::size_t bytes,
                                   std::size_t* written) {
     if (const int status = begin("cudssDataGet"); status != cudss_success) {
         return status;
     }
     auto& of = *static_cast<system_data*>(data);
-    if (constexpr int memory_estimates = 12; what == memory_estimates) {
+    if (what == memory_estimates) {
         constexpr std::size_t numbers = 16;
         if (bytes != numbers * sizeof(std::int64_t) || !of.is_analyzed) {
             return wrong_value;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -139,7 +140,7 @@ TEST_F(D1Kernels, OperandsThatAreDroppedLiveOnWithoutAnyEvent) {
 class S6Kernels : public KernelsInOrder {
 protected:
     /// Writes x on `first`, which is held, and reads it on `second`, with the program's own order alone. Returns the value that was read:
-    /// 1 from before the write, 5 from the write.
+    /// 1 from before the write, 5 from the write. If they are not ordered, the read is given time to overtake.
     std::int32_t read_behind(const stream& first, const stream& second, bool is_ordered) {
         const ordering_scope manual(ordering_mode::manual);
         static_cast<void>(launch_set(second, x_, 1));
@@ -148,10 +149,11 @@ protected:
         gate.hold(first);
         const event written = launch_set(first, x_, 5);
         const event read = launch_sum(second, x_, zero_, y_, 0);
-        if (!is_ordered) {
-            read.synchronize();  // the held stream does not hold it up
+        constexpr int often = 100'000;
+        for (int i = 0; !is_ordered && i < often && !read.done(); ++i) {
+            std::this_thread::yield();
         }
-        EXPECT_EQ(read.done(), !is_ordered);
+        EXPECT_TRUE(!is_ordered || !read.done());
         EXPECT_FALSE(written.done());
         gate.open();
         cuda().synchronize();
@@ -163,7 +165,6 @@ protected:
     stream legacy_ = numbered(1);
     stream of_thread_ = numbered(2);
     stream blocking_{cuda(), {.blocking = true}};
-    stream other_{cuda()};
 };
 
 TEST_F(S6Kernels, TheLegacyStreamComesAfterBlockingOnesAndTheyAfterIt) {
@@ -173,10 +174,21 @@ TEST_F(S6Kernels, TheLegacyStreamComesAfterBlockingOnesAndTheyAfterIt) {
     EXPECT_EQ(read_behind(legacy_, of_thread_, true), 5);
 }
 
+/// Two streams of a GPU may share one of its queues, and then run in order all the same: so of several streams one must not be held up.
 TEST_F(S6Kernels, ControlOtherStreamsAreNotOrdered) {
-    EXPECT_EQ(read_behind(legacy_, other_, false), 1);
-    EXPECT_EQ(read_behind(other_, legacy_, false), 1);
-    EXPECT_EQ(read_behind(blocking_, of_thread_, false), 1);
+    const auto one_is_free = [](const stream_options& how, const auto& read) {
+        std::vector<stream> tried;
+        bool is_free = false;
+        for (int tries = 0; tries < 8 && !is_free; ++tries) {
+            tried.emplace_back(cuda(), how);
+            is_free = read(tried.back()) == 1;
+        }
+        return is_free;
+    };
+    EXPECT_TRUE(one_is_free({}, [&](const stream& one) { return read_behind(legacy_, one, false); }));
+    EXPECT_TRUE(one_is_free({}, [&](const stream& one) { return read_behind(one, legacy_, false); }));
+    EXPECT_TRUE(
+        one_is_free({.blocking = true}, [&](const stream& one) { return read_behind(one, of_thread_, false); }));
 }
 
 }  // namespace

@@ -349,8 +349,13 @@ TEST(SparseOnCudaDeathTest, TheInterfaceOf07) {
             const numbers b = right_hand_side<double>(size);
             array x = solve(on, make_csr(on, a), test::make_array(on, {size}, b));
             const bool good = residual(a, values_of<double>(x), b) < 1.0;
+            const std::string told = message_of<operation_error>([&] {
+                const array y = solve(on, make_csr(on, a), test::make_array(on, {size}, b), {.memory_limit = 100});
+                static_cast<void>(values_of<double>(y));
+            });
+            const bool keeps_limits = told.find("the memory limit is 100 bytes") != std::string::npos;
             std::fprintf(stderr, "version %d.%d\n", calls::cudss().major, calls::cudss().minor);
-            std::_Exit(good ? 5 : 1);
+            std::_Exit(good && keeps_limits ? 5 : 1);
         },
         ::testing::ExitedWithCode(5), "version 0.7");
 }

@@ -244,10 +244,11 @@ private:
     /// The most memory of the device that the phases of this system take at a time, as the analysis estimates it.
     [[nodiscard]] std::size_t estimated_bytes() const {
         std::array<std::int64_t, 16> estimates{};
+        const int what =
+            library_->is_before_0_8() ? cudss_data_memory_estimates_before_0_8 : cudss_data_memory_estimates;
         in_->run_in_context([&] {
             std::size_t written = 0;
-            expect_cudss(library_->data_get(handle_, data_, cudss_data_memory_estimates, estimates.data(),
-                                            sizeof estimates, &written),
+            expect_cudss(library_->data_get(handle_, data_, what, estimates.data(), sizeof estimates, &written),
                          "cudssDataGet");
         });
         return static_cast<std::size_t>(std::max<std::int64_t>(estimates[cudss_peak_of_device], 0));

@@ -15,7 +15,9 @@ inline constexpr cudss_status cudss_success = 0;
 inline constexpr cudss_status cudss_alloc_failed = 2;
 inline constexpr int cudss_data_info = 0;
 inline constexpr int cudss_data_replaced_pivots = 2;    ///< of the type of the matrix's indices
-inline constexpr int cudss_data_memory_estimates = 12;  ///< 16 numbers of 64 bits, of bytes
+/// 16 numbers of 64 bits, of bytes.
+inline constexpr int cudss_data_memory_estimates = 13;
+inline constexpr int cudss_data_memory_estimates_before_0_8 = 12;
 inline constexpr std::size_t cudss_peak_of_device = 1;  ///< which of them
 inline constexpr int cudss_config_matching =
     3;  ///< before 0.8 whether rows are matched, from then on by which algorithm

@@ -159,7 +159,7 @@ struct direct_solver::state {
                                  ", the new matrix lies on " + calls::home_of(matrix).name() +
                                  "; copy it there, or make a new solver for it");
         }
-        // Without the arrays of before, nobody knows whether these are the same ones.
+        // The arrays of before are gone: whether these are the same ones cannot be known.
         if (!a || !have_same_indices(*a, matrix)) {
             at = calls::places::to_be_compared;
         }

@@ -298,11 +298,9 @@ bool submission_queue::has_work_of_others() const noexcept {
 /// Blocks until that is over, since host code comes after it, as Weir's own work does. If the driver refuses to wait (a broken context, a
 /// capture that has begun meanwhile), the operation finds that out.
 void submission_queue::await_work_of_others() const noexcept {
-    if (has_work_of_others()) {
-        const device_context& in = driver_stream_->in();
-        const in_relaxed_context here(in);
-        static_cast<void>(in.note_error(in.api().stream_synchronize(driver_stream_->stream())));
-    }
+    const device_context& in = driver_stream_->in();
+    const in_relaxed_context here(in);
+    static_cast<void>(in.note_error(in.api().stream_synchronize(driver_stream_->stream())));
 }
 
 /// Whether the operation ahead was passed on or run. Otherwise the queue is scheduled for a thread that may block.
@@ -315,14 +313,15 @@ bool submission_queue::pass_work_on(bool may_block) noexcept {
         return true;
     }
     const bool is_shared = is_shared_.load(std::memory_order_relaxed);
-    if (!may_block && (!is_shared || is_left_to_others() || (has_work_of_others() && can_be_left_to_others()))) {
+    const bool is_behind_others = is_shared && has_work_of_others();
+    if (!may_block && (!is_shared || is_left_to_others() || (is_behind_others && can_be_left_to_others()))) {
         host_waits_ = true;
         held_.store(true, std::memory_order_relaxed);
         task_threads::instance().schedule_surely(*this);
         return false;
     }
     held_.store(true, std::memory_order_relaxed);
-    if (is_shared) {
+    if (is_behind_others) {
         await_work_of_others();
     }
     run_ahead();
