@@ -98,18 +98,16 @@ struct cudss_by_hand : sparse_operands {
         const auto indices = static_cast<int>(calls::cudss_number::r32i);
         const auto numbers = static_cast<int>(calls::cudss_number::r64f);
         const std::int64_t n = a.shape[0];
-        calls::expect_cudss(
-            f->matrix_create_csr(&matrix, n, n, a.values.size(), a.row_offsets.device_data(), nullptr,
-                                 a.column_indices.device_data(), a.values.device_data(), indices, indices, numbers,
-                                 static_cast<int>(type), static_cast<int>(calls::cudss_view::full),
-                                 calls::cudss_base_zero),
-            "cudssMatrixCreateCsr");
+        calls::expect_cudss(f->matrix_create_csr(&matrix, n, n, a.values.size(), a.row_offsets.device_data(), nullptr,
+                                                 a.column_indices.device_data(), a.values.device_data(), indices,
+                                                 indices, numbers, static_cast<int>(type),
+                                                 static_cast<int>(calls::cudss_view::full), calls::cudss_base_zero),
+                            "cudssMatrixCreateCsr");
         calls::expect_cudss(
             f->matrix_create_dense(&right, n, 1, n, b.device_data(), numbers, calls::cudss_column_major),
             "cudssMatrixCreateDn");
-        calls::expect_cudss(
-            f->matrix_create_dense(&left, n, 1, n, x.device_data(), numbers, calls::cudss_column_major),
-            "cudssMatrixCreateDn");
+        calls::expect_cudss(f->matrix_create_dense(&left, n, 1, n, x.device_data(), numbers, calls::cudss_column_major),
+                            "cudssMatrixCreateDn");
         execute(calls::cudss_phase::analysis);
         execute(calls::cudss_phase::factorization);
         raw.synchronize();
@@ -204,12 +202,12 @@ contestant through_cusolver(const sparse_problem& what) {
         void solve(matrix_kind kind) const {
             int singular = -1;
             const auto by = kind == matrix_kind::positive_definite ? f->cholesky.d : f->qr.d;
-            calls::expect_cusolver(by(handle, static_cast<int>(a.shape[0]), static_cast<int>(a.values.size()),
-                                      description, a.values.device_data(),
-                                      reinterpret_cast<const int*>(a.row_offsets.device_data()),
-                                      reinterpret_cast<const int*>(a.column_indices.device_data()), b.device_data(),
-                                      1e-12, calls::cusolver_reorder, x.device_data(), &singular),
-                                   "cusolverSpDcsrlsv");
+            calls::expect_cusolver(
+                by(handle, static_cast<int>(a.shape[0]), static_cast<int>(a.values.size()), description,
+                   a.values.device_data(), reinterpret_cast<const int*>(a.row_offsets.device_data()),
+                   reinterpret_cast<const int*>(a.column_indices.device_data()), b.device_data(), 1e-12,
+                   calls::cusolver_reorder, x.device_data(), &singular),
+                "cusolverSpDcsrlsv");
         }
     };
     const auto data = std::make_shared<rig>(what);

@@ -14,7 +14,7 @@ using cudss_status = int;
 inline constexpr cudss_status cudss_success = 0;
 inline constexpr cudss_status cudss_alloc_failed = 2;
 inline constexpr int cudss_data_info = 0;
-inline constexpr int cudss_data_replaced_pivots = 2;    ///< of the type of the matrix's indices
+inline constexpr int cudss_data_replaced_pivots = 2;  ///< of the type of the matrix's indices
 /// 16 numbers of 64 bits, of bytes.
 inline constexpr int cudss_data_memory_estimates = 13;
 inline constexpr int cudss_data_memory_estimates_before_0_8 = 12;
