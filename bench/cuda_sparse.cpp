@@ -1,5 +1,5 @@
-// What a sparse system on a CUDA device costs through Weir, beside the same library called by hand: cuDSS, or cuSOLVER where that is missing
-// or WEIR_CUDSS_LIBRARY is "none".
+// What a sparse system on a CUDA device costs through Weir, beside the same library called by hand: cuDSS, or cuSOLVER where that is
+// missing or WEIR_CUDSS_LIBRARY is "none".
 #include <cstddef>
 #include <cstdint>
 #include <memory>
