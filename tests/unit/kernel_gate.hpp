@@ -18,7 +18,10 @@ namespace weir::test {
 /// start, since either may wait for the device.
 class kernel_gate {
 public:
-    kernel_gate() { std::atomic_ref(word()).store(0); }
+    kernel_gate() {
+        static_cast<void>(wait_kernel());
+        std::atomic_ref(word()).store(0);
+    }
     /// Opens the gate, and waits until no kernel reads it.
     ~kernel_gate() {
         open();
@@ -30,25 +33,29 @@ public:
     void hold(const stream& which) const {
         // The word is not declared: the host changes it while the kernel runs.
         const auto address = static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(memory_.device_data()));
-        launch(which, wait_, {1, 1, 0, true}, address);
+        launch(which, wait_kernel(), {1, 1, 0, true}, address);
     }
     void open() { std::atomic_ref(word()).store(1); }
 
 private:
-    static buffer pinned_word() {
-        const memory::use scope(memory::pinned());
-        return buffer(sizeof(int), stream(cpu()));
-    }
-    [[nodiscard]] int& word() const { return *reinterpret_cast<int*>(memory_.device_data()); }
-
-    kernel wait_ = kernel::from_source(R"(
+    /// Never unloaded: that may wait for the device, and hold up other threads' calls of the driver meanwhile.
+    static const kernel& wait_kernel() {
+        static const auto* const one = new kernel(kernel::from_source(R"(
 extern "C" __global__ void wait(unsigned long long flag) {
     while (*(volatile int*)flag == 0) {
         __nanosleep(100);
     }
 }
 )",
-                                       "wait");
+                                                                      "wait"));
+        return *one;
+    }
+    static buffer pinned_word() {
+        const memory::use scope(memory::pinned());
+        return buffer(sizeof(int), stream(cpu()));
+    }
+    [[nodiscard]] int& word() const { return *reinterpret_cast<int*>(memory_.device_data()); }
+
     buffer memory_ = pinned_word();
 };
 
