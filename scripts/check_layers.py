@@ -28,6 +28,8 @@ MAY_INCLUDE = {
     # Check and trace observe: they see what is reported to observers, and the runtime does not know them.
     "check": ["base", "frontier", "order", "observe"],
     "trace": ["base", "frontier", "order", "observe"],
+    # What programs do with other libraries, reported to observers.
+    "watch": _CORE,
     # The interface for C, defined on the one for C++.
     "c_api": [*_CORE, "exchange", "calls", "check", "trace"],
     # The header that includes all others, and the command.
@@ -68,6 +70,7 @@ PUBLIC_HEADERS = {
     "detail/internal_memory.hpp": "array",
     "detail/observed.hpp": "observe",
     "detail/footprint.hpp": "order",
+    "detail/watched_program.hpp": "watch",
     "detail/interruption.hpp": "backend",
     "ordering.hpp": "order",
     "completion.hpp": "runtime",

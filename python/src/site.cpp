@@ -38,8 +38,26 @@ int instruction_of(PyFrameObject* frame) { return PyFrame_GetLasti(frame); }
 int instruction_of(PyFrameObject* frame) { return frame->f_lasti; }
 #endif
 
-/// Whether the file belongs to the package `weir`.
+/// Folders whose lines are not the program's, besides the package's own, and how often they changed.
+struct folders {
+    detail::mutex mutex;  ///< guards all; a leaf in the lock order
+    std::vector<std::string> all;
+    std::atomic<unsigned> changes{0};
+};
+folders& left_out() {
+    static auto* const one = new folders;  // NOLINT(cppcoreguidelines-owning-memory): lives for ever
+    return *one;
+}
+
+/// Whether the file belongs to the package `weir`, or to what is left out likewise.
 bool is_ours(std::string_view file) {
+    {
+        const std::lock_guard lock(left_out().mutex);
+        if (std::any_of(left_out().all.begin(), left_out().all.end(),
+                        [&](const std::string& each) { return file.starts_with(each); })) {
+            return true;
+        }
+    }
     // The folder of the package, once it is known.
     static const std::string folder = [] {
         std::string found;
@@ -75,6 +93,13 @@ source_location location_of(PyCodeObject* code, PyFrameObject* frame) {
 
 const known_line& look_up(PyFrameObject* frame) {
     thread_local std::array<known_line, known_lines> table;
+    thread_local unsigned changes = 0;
+    if (const unsigned now = left_out().changes.load(std::memory_order_relaxed); now != changes) {
+        changes = now;
+        for (known_line& each : table) {
+            Py_CLEAR(each.code);
+        }
+    }
     PyCodeObject* const code = PyFrame_GetCode(frame);
     const int instruction = instruction_of(frame);
     const std::size_t place =
@@ -191,6 +216,16 @@ source_location here() noexcept {
         return find();
     } catch (...) {
         return {};
+    }
+}
+
+void leave_out(std::string_view folder) {
+    std::string with_slash(folder);
+    with_slash += with_slash.ends_with('/') ? "" : "/";
+    const std::lock_guard lock(left_out().mutex);
+    if (std::find(left_out().all.begin(), left_out().all.end(), with_slash) == left_out().all.end()) {
+        left_out().all.push_back(std::move(with_slash));
+        left_out().changes.fetch_add(1, std::memory_order_relaxed);
     }
 }
 

@@ -12,6 +12,9 @@ namespace weir::python {
 /// be found is line 0.
 [[nodiscard]] source_location here() noexcept;
 
+/// From now on, lines of files below this folder are not the program's either: a call is attributed to what called them. Needs the GIL.
+void leave_out(std::string_view folder);
+
 /// While one lives, `here` remembers the whole stack of each place that it finds. Each different stack is kept once, for ever.
 class stack_keeping {
 public:

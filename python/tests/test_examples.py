@@ -20,6 +20,8 @@ EXAMPLES = sorted({path.name for path in (ROOT / "examples" / "python").glob("*.
 NEEDS = {
     "python_kernel.py": ("numba",),
     "python-kernels.md": ("numba",),
+    "torch_races.py": ("torch",),
+    "torch.md": ("torch",),
     "tutorial_exchange.py": ("torch", "jax"),
     "tutorial_exchange_gpu.py": ("torch", "cupy", "jax"),
     "tutorial-exchange.md": ("torch", "jax"),

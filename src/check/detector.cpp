@@ -234,6 +234,18 @@ void detector::released(std::uint64_t resource) {
     });
 }
 
+void detector::kept_until(std::uint64_t resource, const observe::stream_info& stream) {
+    note([&] { memory_[resource].keepers.push_back(order_.of(stream)); });
+}
+
+void detector::unseen(std::string_view what) {
+    note([&] {
+        if (std::find(unseen_.begin(), unseen_.end(), what) == unseen_.end()) {
+            unseen_.emplace_back(what);
+        }
+    });
+}
+
 void detector::dropped(std::uint64_t resource) {
     note([&] {
         const auto found = memory_.find(resource);
@@ -250,7 +262,7 @@ void detector::judge_end(std::uint64_t resource, const memory& one) {
     }
     std::vector<past_access> strays = one.former.all();
     for (const past_access& past : one.history.all()) {
-        if (past.left_to_weir) {
+        if (past.left_to_weir || std::count(one.keepers.begin(), one.keepers.end(), past.when.stream) != 0) {
             continue;
         }
         if (one.bytes == 0) {
@@ -376,7 +388,7 @@ void detector::complete(race& one, fault what, const past_access& first, const p
     } else {
         one.kind = second.stream ? kind_of(first.mode, second.mode) : "host";
     }
-    one.mend = mend_of(one);
+    one.mend = mend_of(one, order_.package(first.when.stream));
 }
 
 std::optional<stale_wait> detector::stale_wait_before(const past_access& first, const present& second) const {
@@ -399,7 +411,7 @@ race_access detector::describe(const runtime::site& from, const std::optional<ag
 
 weir::report detector::report() const {
     const std::lock_guard lock(mutex_);
-    std::vector<std::string> unseen;
+    std::vector<std::string> unseen = unseen_;
     if (lost_ != 0) {
         unseen.push_back("memory ran out during " + std::to_string(lost_) +
                          " calls, which were checked in part or not at all");

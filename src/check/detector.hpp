@@ -54,6 +54,8 @@ public:
                       frontiers::point at) override;
     void allocated(const observe::observed_allocation& what) override;
     void released(std::uint64_t resource) override;
+    void kept_until(std::uint64_t resource, const observe::stream_info& stream) override;
+    void unseen(std::string_view what) override;
     void dropped(std::uint64_t resource) override;
 
 private:
@@ -67,6 +69,8 @@ private:
         std::optional<std::string> token;  ///< its name, if it is a token and no memory
         memory_place place;
         std::optional<agent> allocator;  ///< none if it was not allocated on a stream
+        std::vector<agent>
+            keepers;  ///< streams whose work the allocator waits for before it gives the memory out again
         owners_end end;
     };
     /// The second access of a race: an operation's, the host's, or a drop, which writes all of the memory.
@@ -120,6 +124,7 @@ private:
     std::vector<race> races_;
     std::unordered_map<std::string, std::size_t> by_lines_;        ///< index into races_
     std::vector<std::shared_ptr<observe::deferred_report>> left_;  ///< not delivered yet; some may be meanwhile
+    std::vector<std::string> unseen_;                              ///< as it was reported
     std::size_t lost_ = 0;                                         ///< calls for which there was not enough memory
     std::size_t unjudged_drops_ = 0;  ///< drops of memory whose allocation was not observed, possibly in use
 };

@@ -35,6 +35,7 @@ agent program_order::of(const observe::stream_info& stream) {
     stream_clock one;
     one.id = stream.id;
     one.name = stream.name;
+    one.package = stream.package;
     one.default_of = stream.default_of;
     if (stream.queue != 0) {
         const auto [known, is_new] = by_queue_.try_emplace(stream.queue, made);

@@ -44,6 +44,7 @@ public:
     agent of(const observe::stream_info& stream);
     [[nodiscard]] const std::string& name(agent stream) const noexcept { return streams_[stream].name; }
     [[nodiscard]] observe::default_kind default_of(agent stream) const noexcept { return streams_[stream].default_of; }
+    [[nodiscard]] const std::string& package(agent stream) const noexcept { return streams_[stream].package; }
     [[nodiscard]] std::uint64_t id(agent stream) const noexcept { return streams_[stream].id; }
 
     /// The moment that a point is. None if its stream was never seen.
@@ -95,6 +96,7 @@ private:
     struct stream_clock {
         std::uint64_t id = 0;
         std::string name;
+        std::string package;  ///< the library whose stream it is; empty if it is Weir's
         observe::default_kind default_of = observe::default_kind::none;
         frontiers::epoch tail = 0;
         clock now;                      ///< what the next operation is ordered after

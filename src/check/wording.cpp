@@ -117,9 +117,29 @@ std::string indented(const std::string& text, std::string_view by) {
     return result;
 }
 
+/// In torch's own words, which are the same for CUDA and for torch's other devices.
+std::string mend_in_torch(const race& one) {
+    const bool numbers = same_name(one.first, one.second);
+    const std::string first = variable(one.first, numbers);
+    if (one.second.is_drop) {
+        return "x.record_stream(" + first + ")  # x: what " + short_place(one.first) +
+               " uses, before its last owner lets go";
+    }
+    std::string record = "e = " + first + ".record_event()";
+    std::string wait = one.second.stream_id == 0 ? "e.synchronize()" : variable(one.second, numbers) + ".wait_event(e)";
+    const std::size_t column = std::max(record.size(), wait.size());
+    record.resize(column, ' ');
+    wait.resize(column, ' ');
+    return record + "  # after " + short_place(one.first) + "\n" + wait + "  # " +
+           (one.kind == "stale-event" ? "after that, " : "") + "before " + short_place(one.second);
+}
+
 }  // namespace
 
-std::string mend_of(const race& one) {
+std::string mend_of(const race& one, std::string_view package) {
+    if (package == "torch") {
+        return mend_in_torch(one);
+    }
     const bool numbers = same_name(one.first, one.second);
     const bool is_stale = one.kind == "stale-event";
     const std::string recording = variable(one.first, numbers);

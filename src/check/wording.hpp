@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "check/event_history.hpp"
 #include "observe/observer.hpp"
@@ -9,8 +10,8 @@
 namespace weir::check {
 
 /// Code that orders the second access after the first: a record, and a wait of the second's stream or of the host. Each line is in the
-/// language of the file that it is for: C++ or Python.
-[[nodiscard]] std::string mend_of(const race& one);
+/// language of the file that it is for: C++ or Python. `package`: the library whose stream the first access runs on; empty if it is Weir's.
+[[nodiscard]] std::string mend_of(const race& one, std::string_view package = {});
 
 /// Which record a wait took, and which it should have taken.
 [[nodiscard]] std::string reason_of(const stale_wait& stale);

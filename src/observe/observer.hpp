@@ -41,6 +41,8 @@ struct stream_info {
     /// "legacy" or "blocking" if the device itself orders the stream with streams of the other kind (rule S6); else empty.
     std::string_view order = {};
     default_kind default_of = default_kind::none;
+    /// The library whose stream it is, such as "torch", if the library's hooks report it; else empty.
+    std::string_view package = {};
 };
 
 /// When an operation ran: two readings of its device's clock.
@@ -161,6 +163,10 @@ public:
     virtual void allocated(const observed_allocation&) {}
     /// One of the resource's owners lets go, on the calling thread; called for each owner, before it lets go, including the last one.
     virtual void released(std::uint64_t /*resource*/) {}
+    /// The memory's allocator keeps it, when its last owner drops it, until everything that the stream has got by then is complete.
+    virtual void kept_until(std::uint64_t /*resource*/, const stream_info&) {}
+    /// Something that happens and is not reported, in words.
+    virtual void unseen(std::string_view /*what*/) {}
     /// The resource's last owner dropped it, on the calling thread: nothing can use it any more, and its memory may get a new owner from
     /// now on. The place in the program is not known.
     virtual void dropped(std::uint64_t /*resource*/) {}

@@ -46,16 +46,6 @@ using real_of = typename Eigen::NumTraits<T>::Real;
 template <class T>
 constexpr real_of<T> rounding = 10 * std::numeric_limits<real_of<T>>::epsilon();
 
-/// The absolute value; of a complex number up to 1.5 times that, which takes no root.
-template <class T>
-real_of<T> size_of_number(const T& value) noexcept {
-    if constexpr (Eigen::NumTraits<T>::IsComplex != 0) {
-        return std::abs(value.real()) + std::abs(value.imag());
-    } else {
-        return std::abs(value);
-    }
-}
-
 /// Eigen's LU, which divides by any pivot that is not exactly 0. So the pivots are looked at afterwards.
 template <class T, class Index>
 class counting_lu final : public Eigen::SparseLU<eigen_matrix<T, Index>, Eigen::COLAMDOrdering<Index>> {
@@ -65,34 +55,40 @@ public:
     /// the scale of a row or of a column does not matter.
     [[nodiscard]] std::int64_t small_pivots(const eigen_matrix<T, Index>& of) const {
         const auto n = static_cast<std::size_t>(of.cols());
-        std::vector<real_of<T>> unit(n);  // 1 over the largest element of the column
+        std::vector<real_of<T>> unit(n);
         for (Index column = 0; column < of.cols(); ++column) {
-            real_of<T> largest = 0;
+            real_of<T>& largest = unit[static_cast<std::size_t>(this->m_perm_c.indices()(column))];
             for (typename eigen_matrix<T, Index>::InnerIterator one(of, column); one; ++one) {
-                largest = std::max(largest, size_of_number(one.value()));
+                largest = std::max(largest, std::abs(one.value()));
             }
-            unit[static_cast<std::size_t>(this->m_perm_c.indices()(column))] = 1 / largest;
         }
         std::vector<real_of<T>> pivots(n);
         std::vector<real_of<T>> of_u(n);  // the largest element of each row of U
-        for (std::size_t column = 0; column < n; ++column) {
-            const auto add = [&, by = unit[column]](Index row, const T& value) {
-                real_of<T>& largest = of_u[static_cast<std::size_t>(row)];
-                largest = std::max(largest, size_of_number(value) * by);
-            };
-            for (typename upper::InnerIterator one(this->m_Ustore, static_cast<Index>(column)); one; ++one) {
-                add(static_cast<Index>(one.index()), one.value());
+        const auto add_to_u = [&](auto row, Index column, const T& value) {
+            const auto at = static_cast<std::size_t>(column);
+            const real_of<T> size = std::abs(value) / unit[at];
+            of_u[static_cast<std::size_t>(row)] = std::max(of_u[static_cast<std::size_t>(row)], size);
+            if (row == column) {
+                pivots[at] = size;
             }
-            const stored_column in(this->m_Lstore, column);
-            std::for_each_n(in.rows, in.of_u, [&, value = in.values](Index row) mutable { add(row, *value++); });
-            pivots[column] = size_of_number(in.values[in.of_u - 1]) * unit[column];
+        };
+        for (Index column = 0; column < of.cols(); ++column) {
+            for (typename upper::InnerIterator one(this->m_Ustore, column); one; ++one) {
+                add_to_u(one.index(), column, one.value());
+            }
+            for (typename lower::InnerIterator one(this->m_Lstore, column); one; ++one) {
+                if (one.index() <= column) {
+                    add_to_u(one.index(), column, one.value());
+                }
+            }
         }
         std::vector<real_of<T>> of_row = of_u;
-        for (std::size_t column = 0; column < n; ++column) {
-            const stored_column in(this->m_Lstore, column);
-            for (std::size_t i = in.of_u; i < in.count; ++i) {
-                real_of<T>& largest = of_row[static_cast<std::size_t>(in.rows[i])];
-                largest = std::max(largest, size_of_number(in.values[i]) * of_u[column]);
+        for (Index column = 0; column < of.cols(); ++column) {
+            for (typename lower::InnerIterator one(this->m_Lstore, column); one; ++one) {
+                if (one.index() > column) {
+                    real_of<T>& largest = of_row[static_cast<std::size_t>(one.index())];
+                    largest = std::max(largest, std::abs(one.value()) * of_u[static_cast<std::size_t>(column)]);
+                }
             }
         }
         std::int64_t count = 0;
@@ -104,25 +100,8 @@ public:
 
 private:
     using base = Eigen::SparseLU<eigen_matrix<T, Index>, Eigen::COLAMDOrdering<Index>>;
-    using lower = typename base::SCMatrix;
+    using lower = typename base::SCMatrix;  // and the part of U that belongs to the same columns
     using upper = Eigen::MappedSparseMatrix<T, Eigen::ColMajor, Index>;
-
-    /// A column of what Eigen stores with L: the last elements of the column of U, down to the diagonal, and then L's. Neighbouring columns
-    /// have their rows in common.
-    struct stored_column {
-        const Index* rows;
-        const T* values;
-        std::size_t of_u;  ///< how many are U's
-        std::size_t count;
-
-        stored_column(const lower& of, std::size_t column) {
-            const Index first = of.supToCol()[of.colToSup()[column]];
-            rows = of.rowIndex() + of.rowIndexPtr()[first];
-            values = of.valuePtr() + of.colIndexPtr()[column];
-            of_u = column - static_cast<std::size_t>(first) + 1;
-            count = static_cast<std::size_t>(of.rowIndexPtr()[first + 1] - of.rowIndexPtr()[first]);
-        }
-    };
 };
 
 /// How one of Eigen's solvers is used. LU factorizes the whole matrix, with pivoting.

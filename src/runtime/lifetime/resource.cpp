@@ -1,10 +1,13 @@
 #include "runtime/lifetime/resource.hpp"
 
 #include "backend/own_variable.hpp"
+#include "runtime/numbers.hpp"
 
 namespace weir::runtime {
 
-std::uint64_t resource::next_id() noexcept {
+std::uint64_t resource::next_id() noexcept { return next_resource_number(); }
+
+std::uint64_t next_resource_number() noexcept {
     // Each thread reserves a block of numbers: a shared counter would be the only cache line that all allocations touch.
     constexpr std::uint64_t block = 1024;
     static std::atomic<std::uint64_t> next_block{1};

@@ -12,6 +12,7 @@
 #include "runtime/failures/failures.hpp"
 #include "runtime/host/fork.hpp"
 #include "runtime/host/host.hpp"
+#include "runtime/numbers.hpp"
 #include "runtime/streams/event_state.hpp"
 #include "runtime/streams/stream_registry.hpp"
 #include "runtime/streams/stream_state.hpp"
@@ -23,11 +24,6 @@
 namespace weir {
 
 namespace {
-
-std::uint64_t next_event_id() noexcept {
-    static std::atomic<std::uint64_t> next{1};
-    return next.fetch_add(1, std::memory_order_relaxed);
-}
 
 /// Enqueues a task that notes the time. It takes an epoch of its own, so that the time is noted once the epoch is complete. Under
 /// the stream's lock. Throws std::bad_alloc.
@@ -77,7 +73,12 @@ struct timed_moment {
 
 }  // namespace
 
-runtime::event_state::event_state(bool timed) : id(next_event_id()), timing(timed) {}
+std::uint64_t runtime::next_event_number() noexcept {
+    static std::atomic<std::uint64_t> next{1};
+    return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+runtime::event_state::event_state(bool timed) : id(next_event_number()), timing(timed) {}
 
 event::event() : event(event_options{}) {}
 

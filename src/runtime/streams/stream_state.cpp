@@ -13,6 +13,7 @@
 #include "runtime/failures/poison.hpp"
 #include "runtime/host/fork.hpp"
 #include "runtime/host/host.hpp"
+#include "runtime/numbers.hpp"
 #include "runtime/streams/adopted_queue.hpp"
 #include "runtime/streams/adopted_streams.hpp"
 #include "runtime/streams/side_stream.hpp"
@@ -24,14 +25,10 @@
 
 namespace weir::runtime {
 
-namespace {
-
-std::uint64_t next_stream_id() noexcept {
+std::uint64_t next_stream_number() noexcept {
     static std::atomic<std::uint64_t> next{1};
     return next.fetch_add(1, std::memory_order_relaxed);
 }
-
-}  // namespace
 
 /// Identifies CUDA's default streams by their handles (rule S6).
 observe::default_kind stream_state::default_of(const native_source& native) noexcept {
@@ -90,7 +87,7 @@ stream_state::stream_state(device_state& device, frontiers::timeline_id timeline
       name_(std::move(name)),
       how_(how),
       native_(native == nullptr ? nullptr : native->queue) {
-    info_.id = next_stream_id();
+    info_.id = next_stream_number();
     info_.timeline = timeline;
     info_.before = sequence.tail();
     if (name_.empty()) {

@@ -1,0 +1,176 @@
+// weir.torch: what the hooks in torch report (weir/_torch_hooks.h) goes on to the process's observers.
+#include <Python.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <shared_mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "../weir/_torch_hooks.h"
+#include "bind.hpp"
+#include "site.hpp"
+#include "weir/access.hpp"
+#include "weir/detail/footprint.hpp"
+#include "weir/detail/mutex.hpp"
+#include "weir/detail/watched_program.hpp"
+
+namespace weir::python {
+
+namespace {
+
+using weir::detail::watched_access;
+using weir::detail::watched_program;
+using weir::detail::watched_stream;
+
+/// The program that is watched, while it is. Hooks of other threads may report when it ends.
+class watched {
+public:
+    static void begin() {
+        const std::unique_lock lock(mutex_);
+        if (watchers_++ == 0) {
+            program_ = new watched_program("torch", "cuda");
+        }
+    }
+    static void end() {
+        const std::unique_lock lock(mutex_);
+        if (lost_.exchange(false) && program_ != nullptr) {
+            program_->unseen("operators of torch for which there was not enough memory");
+        }
+        if (--watchers_ == 0) {
+            delete program_;
+            program_ = nullptr;
+        }
+    }
+    /// Calls `tell(program)`. If there is not enough memory for that, the report says so.
+    template <class Tell>
+    static void tell(Tell&& tell) noexcept {
+        try {
+            const std::shared_lock lock(mutex_);
+            if (program_ != nullptr) {
+                tell(*program_);
+            }
+        } catch (const std::bad_alloc&) {
+            lost_ = true;
+        }
+    }
+
+private:
+    static inline weir::detail::shared_mutex mutex_;
+    static inline watched_program* program_ = nullptr;
+    static inline int watchers_ = 0;
+    static inline std::atomic<bool> lost_{false};
+};
+
+/// The line of the Python program that the calling thread runs. The hooks run without the GIL, mostly. Not under the lock of `watched`, which
+/// a thread that has the GIL may wait for.
+source_location place() noexcept {
+    if (PyGILState_GetThisThreadState() == nullptr) {
+        return {};  // a thread that has never run Python, such as one of torch's
+    }
+    const PyGILState_STATE held = PyGILState_Ensure();
+    const source_location where = here();
+    PyGILState_Release(held);
+    return where;
+}
+
+watched_stream stream(weir_torch_stream of) noexcept { return {of.device, of.handle}; }
+
+watched_access access_of(const weir_torch_access& what) {
+    constexpr std::size_t most = 64;
+    const auto dimensions = static_cast<std::size_t>(what.dimensions);
+    std::array<order::level, most> levels{};
+    for (std::size_t i = 0; i < dimensions && i < most; ++i) {
+        levels[i] = {what.strides[i] * what.item, what.sizes[i]};
+    }
+    order::footprint where = dimensions <= most ? order::strided(what.offset, std::span(levels).first(dimensions),
+                                                                 static_cast<std::uint64_t>(what.item))
+                                                : order::footprint{0, what.bytes};
+    return {what.storage, what.bytes, std::move(where), what.writes != 0 ? access_mode::write : access_mode::read,
+            what.may_not_happen == 0 && dimensions <= most};
+}
+
+void operation(const char* name, weir_torch_stream on, const weir_torch_access* accesses, std::size_t count) {
+    const source_location where = place();
+    watched::tell([&](watched_program& to) {
+        std::vector<watched_access> all;
+        all.reserve(count);
+        for (const weir_torch_access& one : std::span(accesses, count)) {
+            all.push_back(access_of(one));
+        }
+        to.operation(stream(on), name, all, where);
+    });
+}
+void host_access(const char* /*name*/, const weir_torch_access* what) {
+    const source_location where = place();
+    watched::tell([&](watched_program& to) { to.host_access(access_of(*what), where); });
+}
+void allocated(std::uint64_t address, weir_torch_stream on) {
+    const source_location where = place();
+    watched::tell([&](watched_program& to) { to.allocated(address, stream(on), where); });
+}
+void freed(std::uint64_t address) {
+    watched::tell([&](watched_program& to) { to.freed(address); });
+}
+void kept_until(std::uint64_t storage, weir_torch_stream on) {
+    watched::tell([&](watched_program& to) { to.kept_until(storage, stream(on)); });
+}
+void event_recorded(std::uint64_t event, weir_torch_stream on) {
+    const source_location where = place();
+    watched::tell([&](watched_program& to) { to.event_recorded(event, stream(on), where); });
+}
+void event_gone(std::uint64_t event) {
+    watched::tell([&](watched_program& to) { to.event_gone(event); });
+}
+void stream_waits(std::uint64_t event, weir_torch_stream on) {
+    const source_location where = place();
+    watched::tell([&](watched_program& to) { to.stream_waits(stream(on), event, where); });
+}
+void event_synchronized(std::uint64_t event) {
+    const source_location where = place();
+    watched::tell([&](watched_program& to) { to.host_waited_for_event(event, where); });
+}
+void stream_synchronized(weir_torch_stream one) {
+    const source_location where = place();
+    watched::tell([&](watched_program& to) { to.host_waited_for_stream(stream(one), where); });
+}
+void device_synchronized(std::int32_t device) {
+    const source_location where = place();
+    watched::tell([&](watched_program& to) { to.host_waited_for_device(device, where); });
+}
+void unseen(const char* what) {
+    watched::tell([&](watched_program& to) { to.unseen(what); });
+}
+
+constexpr weir_torch_calls calls{operation,          host_access,         allocated,           freed,
+                                 kept_until,         event_recorded,      event_gone,          stream_waits,
+                                 event_synchronized, stream_synchronized, device_synchronized, unseen};
+
+}  // namespace
+
+void bind_torch_watch(nb::module_& m) {
+    m.def(
+        "_torch_calls", [] { return reinterpret_cast<std::uintptr_t>(&calls); },
+        "The address of what the hooks in torch call (weir/_torch_hooks.h).");
+    m.def(
+        "_torch_begin",
+        [](std::string_view folder) {
+            leave_out(folder);
+            watched::begin();
+        },
+        nb::arg("folder"),
+        "Begins to pass on what the hooks report. Lines of files in the folder are not the program's.");
+    m.def(
+        "_torch_end", [] { watched::end(); }, "Ends it.");
+    m.def(
+        "_torch_unseen", [](std::string_view what) { watched::tell([&](watched_program& to) { to.unseen(what); }); },
+        nb::arg("what"), "Adds to what a report says was not seen.");
+}
+
+}  // namespace weir::python

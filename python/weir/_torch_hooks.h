@@ -1,0 +1,68 @@
+/* Between the extension module and the hooks in torch (_torch_hooks.cpp), which are compiled against the headers of the torch that is
+ * installed: so nothing but C goes from one to the other. */
+#ifndef WEIR_TORCH_HOOKS_H
+#define WEIR_TORCH_HOOKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A tensor that an operator reads or writes: `dimensions` sizes and strides, in elements, from byte `offset` of its storage on. */
+typedef struct weir_torch_access {
+    uint64_t storage; /* the address where the storage begins */
+    uint64_t bytes;   /* its size */
+    uint64_t offset;
+    const int64_t* sizes;
+    const int64_t* strides;
+    int32_t dimensions;
+    int32_t item; /* bytes of one element */
+    int32_t writes;
+    int32_t may_not_happen; /* whether it depends on values that the operator may leave the memory alone */
+} weir_torch_access;
+
+/* A stream: the index of its device, and the driver's handle. */
+typedef struct weir_torch_stream {
+    int32_t device;
+    uint64_t handle;
+} weir_torch_stream;
+
+/* What the hooks call. Names live for ever; the rest is valid during the call. Any thread; none of these throws. */
+typedef struct weir_torch_calls {
+    void (*operation)(const char* name, weir_torch_stream on, const weir_torch_access* accesses, size_t count);
+    void (*host_access)(const char* name, const weir_torch_access* access);
+    void (*allocated)(uint64_t address, weir_torch_stream on);
+    void (*freed)(uint64_t address);
+    void (*kept_until)(uint64_t storage, weir_torch_stream on); /* Tensor.record_stream */
+    void (*event_recorded)(uint64_t event, weir_torch_stream on);
+    void (*event_gone)(uint64_t event);
+    void (*stream_waits)(uint64_t event, weir_torch_stream on);
+    void (*event_synchronized)(uint64_t event);
+    void (*stream_synchronized)(weir_torch_stream on);
+    void (*device_synchronized)(int32_t device);
+    void (*unseen)(const char* what); /* what the hooks cannot see, in words */
+} weir_torch_calls;
+
+/* Defined by the hooks.
+ * weir_torch_install: to be called once, first; false if another tool has torch's hooks of streams and events.
+ * weir_torch_watch:   begins and ends; hooks that run in other threads may call for a moment still.
+ * weir_torch_thread:  the calling thread takes part from now on, or no longer; once for each check.
+ * weir_torch_event_done, weir_torch_stream_done: the thread has asked, and the answer was "done". */
+int weir_torch_install(const weir_torch_calls* calls);
+void weir_torch_watch(int on);
+void weir_torch_thread(int on);
+void weir_torch_event_done(uint64_t event);
+void weir_torch_stream_done(int32_t device, uint64_t stream);
+
+/* For tests without a GPU. weir_torch_pretend: tensors of the CPU count as memory of device 0, and operators on them run on this stream
+ * of it; not if it is less than 0. weir_torch_installed: what was installed, to be called as torch's reports call it. */
+void weir_torch_pretend(int64_t stream);
+const weir_torch_calls* weir_torch_installed(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

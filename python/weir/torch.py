@@ -1,0 +1,175 @@
+"""Programs of PyTorch as they are: watched for races."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from weir import _torch_build
+from weir._weir import MissingLibrary, Report, StateError, _torch_begin, _torch_end, _torch_unseen
+from weir._weir import check as _check
+
+if TYPE_CHECKING:
+    import ctypes
+    from collections.abc import Callable
+    from types import TracebackType
+
+__all__ = ["check"]
+
+# What launches kernels that are no operators of torch, and so are not seen.
+_OTHERS = {
+    "triton": "kernels of Triton, and what torch.compile makes of them",
+    "cupy": "what CuPy does",
+    "numba.cuda": "kernels of Numba",
+}
+
+
+class _Patches:
+    """Functions of Python that are replaced while a program is watched."""
+
+    def __init__(self) -> None:
+        self._former: list[tuple[type, str, Any]] = []
+
+    def put(self, where: type, name: str, make: Callable[[Any], Any]) -> None:
+        former = getattr(where, name, None)
+        if former is not None:
+            self._former.append((where, name, where.__dict__.get(name)))
+            setattr(where, name, make(former))
+
+    def take_back(self) -> None:
+        for where, name, former in reversed(self._former):
+            if former is None:
+                delattr(where, name)  # it had inherited the function
+            else:
+                setattr(where, name, former)
+        self._former.clear()
+
+
+class _Watch:
+    """All checks of the process that are active share this: the hooks, and what is patched."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._active = 0
+        self._patches = _Patches()
+
+    def begin(self) -> None:
+        torch: Any = sys.modules.get("torch")
+        if torch is None or not hasattr(torch, "__version__"):
+            raise MissingLibrary("weir.torch watches a program that uses torch: import torch first")
+        hooks = _torch_build.load()
+        with self._lock:
+            if self._active == 0:
+                try:
+                    self._patch(torch, hooks)
+                except BaseException:
+                    self._patches.take_back()
+                    raise
+                hooks.weir_torch_watch(1)
+            self._active += 1
+            _torch_begin(str(Path(torch.__file__).parent))
+        hooks.weir_torch_thread(1)
+
+    def end(self) -> None:
+        hooks = _torch_build.load()
+        for module, what in _OTHERS.items():
+            if module in sys.modules:
+                _torch_unseen(f"{what}: weir.torch sees the operators of torch")
+        hooks.weir_torch_thread(0)
+        with self._lock:
+            self._active -= 1
+            if self._active == 0:
+                hooks.weir_torch_watch(0)
+                self._patches.take_back()
+            _torch_end()
+
+    def _patch(self, torch: Any, hooks: ctypes.CDLL) -> None:
+        """Threads that begin take part; a question that is answered "done" counts as a wait."""
+
+        def started(former: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
+            def start(thread: threading.Thread) -> None:
+                run = thread.run
+
+                def run_watched() -> None:
+                    hooks.weir_torch_thread(1)
+                    try:
+                        run()
+                    finally:
+                        hooks.weir_torch_thread(0)
+
+                thread.run = run_watched  # type: ignore[method-assign]
+                former(thread)
+
+            return start
+
+        def asked(tell: Callable[[Any], None]) -> Callable[[Callable[[Any], bool]], Callable[[Any], bool]]:
+            def patched(former: Callable[[Any], bool]) -> Callable[[Any], bool]:
+                def query(one: Any) -> bool:
+                    done = former(one)
+                    if done:
+                        tell(one)
+                    return done
+
+                return query
+
+            return patched
+
+        self._patches.put(threading.Thread, "start", started)
+        cuda = getattr(torch, "cuda", None)
+        if cuda is not None:
+            self._patches.put(cuda.Event, "query", asked(lambda one: hooks.weir_torch_event_done(one.cuda_event)))
+            self._patches.put(
+                cuda.Stream, "query", asked(lambda one: hooks.weir_torch_stream_done(one.device_index, one.cuda_stream))
+            )
+
+
+_watch = _Watch()
+
+
+class _Checked:
+    """What `check` returns: a context, whose target is the report."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._was_entered = False
+
+    def __enter__(self) -> Report:
+        if self._was_entered:
+            raise StateError("this weir.torch.check() was entered before: make another one for another `with`")
+        self._was_entered = True
+        self._report.__enter__()
+        try:
+            _watch.begin()
+        except BaseException as error:
+            self._report.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self._report
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _watch.end()
+        self._report.__exit__(kind, error, trace)
+
+
+def check(*, mode: Literal["collect", "warn", "raise"] = "collect") -> _Checked:
+    """Watches what the program does with torch inside of the `with`, and reports accesses that nothing orders.
+
+    Each operator's reads and writes of CUDA tensors follow from its schema; streams, events, waits, memory that is
+    given out and freed, from torch itself. Two accesses to the same bytes on two streams, one of them a write, with no
+    wait between them, are a `Race` of the report, with both lines and their stacks; so are memory that is freed while
+    another stream may use it without `record_stream`, and a host that reads pinned memory too early. Nothing in the
+    program changes: it runs as it is, unsafe where it is.
+
+    The calling thread takes part, threads that it starts inside, and those of autograd. What was enqueued before the
+    `with` is not seen; `report.unseen` names what else was not. Torch must be imported. At the first use with a version
+    of torch a part of Weir is compiled for it, which takes some seconds and a C++ compiler.
+
+    mode "warn" gives a `weir.RaceWarning` for each race, at the latest at the end of the `with`; "raise" raises a
+    `weir.RaceError` there.
+
+    Raises MissingLibrary (no torch, no compiler), StateError (another tool has torch's hooks).
+    """
+    return _Checked(_check(mode=mode))

@@ -1,0 +1,248 @@
+// The folder watch/ reports to observers what programs do with other libraries. It may include what the runtime includes, and the runtime.
+#include "weir/detail/watched_program.hpp"
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "backend/timeline.hpp"
+#include "frontier/point.hpp"
+#include "observe/observer.hpp"
+#include "observe/observers.hpp"
+#include "runtime/numbers.hpp"
+#include "weir/detail/mutex.hpp"
+
+namespace weir::detail {
+
+/// Its parts are nested here, and have linkage, since several files may be compiled as one.
+struct watched_program::state {
+    /// A stream of the library, on a timeline of its own.
+    struct known_stream {
+        std::string name;
+        std::string device;
+        observe::stream_info info;
+        frontiers::epoch tail = 0;
+
+        [[nodiscard]] frontiers::point now() const noexcept { return {info.timeline, tail}; }
+    };
+
+    struct known_event {
+        std::uint64_t number = 0;
+        std::optional<frontiers::point> at;  ///< what it holds
+    };
+
+    struct known_memory {
+        std::uint64_t resource = 0;
+        std::uint64_t bytes = 0;
+    };
+
+    /// Memory that the allocator gave out, and that nothing has used yet.
+    struct new_memory {
+        watched_stream on;
+        source_location where;
+    };
+
+    struct less {
+        bool operator()(const watched_stream& a, const watched_stream& b) const noexcept {
+            return std::pair(a.device, a.handle) < std::pair(b.device, b.handle);
+        }
+    };
+
+    std::string package;
+    std::string device_kind;
+    /// Guards what follows, and is held while observers are notified, so that they hear of one stream in its order. Lock order: before the
+    /// list of observers.
+    detail::mutex mutex;
+    std::map<watched_stream, known_stream, less> streams;
+    std::unordered_map<std::uint64_t, known_event> events;
+    std::unordered_map<std::uint64_t, known_memory> memory;
+    std::unordered_map<std::uint64_t, new_memory> fresh;
+    std::set<std::string, std::less<>> unseen;
+    std::vector<observe::observed_access> accesses;  ///< of the operation that is reported; its room is used again
+
+    known_stream& stream(const watched_stream& which) {
+        const auto found = streams.find(which);
+        if (found != streams.end()) {
+            return found->second;
+        }
+        known_stream& made = streams[which];
+        made.device = device_kind + ":" + std::to_string(which.device);
+        made.name = which.handle == 0 ? "default" : "stream " + std::to_string(streams.size());
+        made.info.id = runtime::next_stream_number();
+        made.info.timeline = backend::timeline_table::instance().acquire();
+        made.info.before = made.tail = backend::timeline_table::instance().completed(made.info.timeline);
+        made.info.name = made.name;
+        made.info.device = made.device;
+        made.info.default_of = which.handle == 0 ? observe::default_kind::legacy : observe::default_kind::none;
+        made.info.package = package;
+        observe::observers::notify([&](observe::observer& one) { one.stream_made(made.info); });
+        return made;
+    }
+
+    /// Numbers the memory, and reports its allocation, if it is new.
+    known_memory& of(const watched_access& access, std::string_view device) {
+        known_memory& one = memory[access.memory];
+        if (one.resource == 0) {
+            one.resource = runtime::next_resource_number();
+            if (const auto found = fresh.find(access.memory); found != fresh.end()) {
+                const known_stream& on = stream(found->second.on);
+                observe::observers::notify([&](observe::observer& told) {
+                    told.allocated({one.resource, access.bytes, device, access.memory, &on.info, found->second.where});
+                });
+                fresh.erase(found);
+            }
+        }
+        one.bytes = access.bytes;
+        return one;
+    }
+
+    [[nodiscard]] static observe::observed_access observed(const watched_access& access, const known_memory& of) {
+        return {of.resource,
+                of.bytes,
+                access.where,
+                access.mode,
+                ordering_mode::manual,
+                false,
+                access.is_certain ? observe::certainty::definite : observe::certainty::possible};
+    }
+};
+
+watched_program::watched_program(std::string package, std::string device_kind) : state_(std::make_unique<state>()) {
+    state_->package = std::move(package);
+    state_->device_kind = std::move(device_kind);
+}
+
+watched_program::~watched_program() {
+    for (auto& [key, one] : state_->streams) {
+        // Nothing of the library runs on the timeline, as far as others are concerned: the next stream on it begins behind.
+        backend::timeline_table::instance().at(one.info.timeline).complete(one.tail);
+        backend::timeline_table::instance().release(one.info.timeline);
+    }
+}
+
+void watched_program::operation(watched_stream on, const char* label, std::span<const watched_access> accesses,
+                                const source_location& where) {
+    const std::lock_guard lock(state_->mutex);
+    state::known_stream& stream = state_->stream(on);
+    state_->accesses.clear();
+    for (const watched_access& each : accesses) {
+        state_->accesses.push_back(state::observed(each, state_->of(each, stream.device)));
+    }
+    ++stream.tail;
+    observe::observed_operation told;
+    told.stream = &stream.info;
+    told.epoch = stream.tail;
+    told.from = {label, where};
+    told.accesses = state_->accesses;
+    observe::observers::notify([&](observe::observer& one) { one.operation(told); });
+}
+
+void watched_program::host_access(const watched_access& what, const source_location& where) {
+    const std::lock_guard lock(state_->mutex);
+    const auto found = state_->memory.find(what.memory);
+    if (found != state_->memory.end()) {
+        const observe::observed_access told = state::observed(what, found->second);
+        observe::observers::notify([&](observe::observer& one) { one.host_access(told, where); });
+    }
+}
+
+void watched_program::allocated(std::uint64_t address, watched_stream on, const source_location& where) {
+    const std::lock_guard lock(state_->mutex);
+    state_->memory.erase(address);  // the library has not reported that it was freed
+    state_->fresh.insert_or_assign(address, state::new_memory{on, where});
+}
+
+void watched_program::freed(std::uint64_t address) {
+    const std::lock_guard lock(state_->mutex);
+    state_->fresh.erase(address);
+    const auto found = state_->memory.find(address);
+    if (found == state_->memory.end()) {
+        return;
+    }
+    const std::uint64_t resource = found->second.resource;
+    state_->memory.erase(found);
+    observe::observers::notify([&](observe::observer& one) {
+        one.released(resource);
+        one.dropped(resource);
+    });
+}
+
+void watched_program::kept_until(std::uint64_t memory, watched_stream on) {
+    const std::lock_guard lock(state_->mutex);
+    const state::known_stream& stream = state_->stream(on);
+    const auto found = state_->memory.find(memory);
+    if (found != state_->memory.end()) {
+        observe::observers::notify(
+            [&](observe::observer& one) { one.kept_until(found->second.resource, stream.info); });
+    }
+}
+
+void watched_program::event_recorded(std::uint64_t event, watched_stream on, const source_location& where) {
+    const std::lock_guard lock(state_->mutex);
+    const state::known_stream& stream = state_->stream(on);
+    state::known_event& one = state_->events[event];
+    if (one.number == 0) {
+        one.number = runtime::next_event_number();
+    }
+    one.at = stream.now();
+    observe::observers::notify(
+        [&](observe::observer& told) { told.event_recorded(one.number, stream.info, *one.at, where); });
+}
+
+void watched_program::event_gone(std::uint64_t event) {
+    const std::lock_guard lock(state_->mutex);
+    state_->events.erase(event);
+}
+
+void watched_program::stream_waits(watched_stream on, std::uint64_t event, const source_location& where) {
+    const std::lock_guard lock(state_->mutex);
+    state::known_stream& stream = state_->stream(on);
+    const auto found = state_->events.find(event);
+    if (found == state_->events.end() || !found->second.at) {
+        return;  // recorded before anything was seen
+    }
+    ++stream.tail;
+    observe::observers::notify([&](observe::observer& one) {
+        one.stream_waits(stream.info, stream.tail, *found->second.at, found->second.number, observe::wait_made::issued,
+                         where);
+    });
+}
+
+void watched_program::host_waited_for_event(std::uint64_t event, const source_location& where) {
+    const std::lock_guard lock(state_->mutex);
+    const auto found = state_->events.find(event);
+    if (found != state_->events.end() && found->second.at) {
+        observe::observers::notify([&](observe::observer& one) { one.host_waited(*found->second.at, where); });
+    }
+}
+
+void watched_program::host_waited_for_stream(watched_stream one, const source_location& where) {
+    const std::lock_guard lock(state_->mutex);
+    const auto found = state_->streams.find(one);
+    if (found != state_->streams.end()) {
+        observe::observers::notify([&](observe::observer& told) { told.host_waited(found->second.now(), where); });
+    }
+}
+
+void watched_program::host_waited_for_device(int device, const source_location& where) {
+    const std::lock_guard lock(state_->mutex);
+    for (const auto& each : state_->streams) {
+        if (each.first.device == device) {
+            observe::observers::notify([&](observe::observer& told) { told.host_waited(each.second.now(), where); });
+        }
+    }
+}
+
+void watched_program::unseen(std::string_view what) {
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->unseen.contains(what)) {
+        state_->unseen.emplace(what);
+        observe::observers::notify([&](observe::observer& one) { one.unseen(what); });
+    }
+}
+
+}  // namespace weir::detail
