@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -129,6 +130,14 @@ struct stack {
     std::string file;
 };
 
+/// Whether a stack has these calls.
+bool same(const stack& a, std::span<const source_location> calls) {
+    return std::equal(a.calls.begin(), a.calls.end(), calls.begin(), calls.end(),
+                      [](const source_location& x, const source_location& y) {
+                          return x.line == y.line && x.file == y.file && x.function == y.function;
+                      });
+}
+
 /// Stacks by their calls, and by the addresses of their files.
 struct stacks {
     struct same_calls {
@@ -139,12 +148,7 @@ struct stacks {
             }
             return hash;
         }
-        bool operator()(const stack* a, const stack* b) const noexcept {
-            return std::equal(a->calls.begin(), a->calls.end(), b->calls.begin(), b->calls.end(),
-                              [](const source_location& x, const source_location& y) {
-                                  return x.line == y.line && x.file == y.file && x.function == y.function;
-                              });
-        }
+        bool operator()(const stack* a, const stack* b) const noexcept { return same(*a, b->calls); }
     };
     detail::mutex mutex;  ///< guards what follows; a leaf in the lock order
     std::unordered_set<const stack*, same_calls, same_calls> by_calls;
@@ -156,39 +160,50 @@ stacks& kept() {
 }
 
 /// The place of a stack, by which it is found again.
-source_location keep(std::vector<source_location> calls) {
+source_location keep(std::span<const source_location> calls, std::size_t hash) {
+    // What the thread has found before: most programs come to the same lines again.
+    constexpr std::size_t most_recent = 256;
+    thread_local std::array<const stack*, most_recent> recent{};
+    const stack*& found = recent[hash % most_recent];
+    const source_location first = calls.front();
+    if (found != nullptr && same(*found, calls)) {
+        return {found->file.c_str(), first.function, first.line};
+    }
     auto made = std::make_unique<stack>();
-    made->calls = std::move(calls);
-    const source_location first = made->calls.front();
+    made->calls.assign(calls.begin(), calls.end());
     const std::lock_guard lock(kept().mutex);
     const auto known = kept().by_calls.find(made.get());
-    const stack* one = nullptr;
     if (known != kept().by_calls.end()) {
-        one = *known;
+        found = *known;
     } else if (kept().by_calls.size() < most_stacks) {
         made->file = first.file;
-        one = made.release();  // lives for ever, as locations do
-        kept().by_calls.insert(one);
-        kept().by_file.emplace(one->file.c_str(), one);
+        kept().by_calls.insert(made.get());
+        kept().by_file.emplace(made->file.c_str(), made.get());
+        found = made.release();  // lives for ever, as locations do
+    } else {
+        return first;
     }
-    return {one == nullptr ? first.file : one->file.c_str(), first.function, first.line};
+    return {found->file.c_str(), first.function, first.line};
 }
 
 source_location find_with_stack() {
     PyFrameObject* frame = PyEval_GetFrame();
     Py_XINCREF(reinterpret_cast<PyObject*>(frame));
-    std::vector<source_location> calls;
+    std::array<source_location, most_calls> calls;
+    std::size_t count = 0;
+    std::size_t hash = 0;
     while (frame != nullptr) {
         const known_line& line = look_up(frame);
         // Lines of the package itself on top of the stack are left out: the call is attributed to the program's line.
-        if ((!line.is_ours || !calls.empty()) && calls.size() < most_calls) {
-            calls.push_back(line.where);
+        if ((!line.is_ours || count != 0) && count < most_calls) {
+            calls[count++] = line.where;
+            hash = hash * 31 + reinterpret_cast<std::uintptr_t>(line.where.file) + line.where.line;
         }
         PyFrameObject* const caller = PyFrame_GetBack(frame);
         Py_DECREF(reinterpret_cast<PyObject*>(frame));
         frame = caller;
     }
-    return calls.empty() ? source_location{} : keep(std::move(calls));
+    return count == 0 ? source_location{} : keep(std::span(calls).first(count), hash);
 }
 
 source_location find() {

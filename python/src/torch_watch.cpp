@@ -70,14 +70,14 @@ private:
 
 /// The line of the Python program that the calling thread runs. The hooks run without the GIL, mostly. Not under the lock of `watched`, which
 /// a thread that has the GIL may wait for.
-source_location place() noexcept {
+weir_torch_place place() noexcept {
     if (PyGILState_GetThisThreadState() == nullptr) {
-        return {};  // a thread that has never run Python, such as one of torch's
+        return {"", "", 0};  // a thread that has never run Python, such as one of torch's
     }
     const PyGILState_STATE held = PyGILState_Ensure();
     const source_location where = here();
     PyGILState_Release(held);
-    return where;
+    return {where.file, where.function, where.line};
 }
 
 watched_stream stream(weir_torch_stream of) noexcept { return {of.device, of.handle}; }
@@ -85,35 +85,39 @@ watched_stream stream(weir_torch_stream of) noexcept { return {of.device, of.han
 watched_access access_of(const weir_torch_access& what) {
     constexpr std::size_t most = 64;
     const auto dimensions = static_cast<std::size_t>(what.dimensions);
-    std::array<order::level, most> levels{};
-    for (std::size_t i = 0; i < dimensions && i < most; ++i) {
-        levels[i] = {what.strides[i] * what.item, what.sizes[i]};
+    const auto run = static_cast<std::uint64_t>(what.run);
+    order::footprint where{what.offset, what.offset + run};
+    if (dimensions > most) {
+        where = {0, what.bytes};
+    } else if (dimensions != 0) {
+        std::array<order::level, most> levels;
+        for (std::size_t i = 0; i < dimensions; ++i) {
+            levels[i] = {what.strides[i], what.sizes[i]};
+        }
+        where = order::strided(what.offset, std::span(levels).first(dimensions), run);
     }
-    order::footprint where = dimensions <= most ? order::strided(what.offset, std::span(levels).first(dimensions),
-                                                                 static_cast<std::uint64_t>(what.item))
-                                                : order::footprint{0, what.bytes};
     return {what.storage, what.bytes, std::move(where), what.writes != 0 ? access_mode::write : access_mode::read,
             what.may_not_happen == 0 && dimensions <= most};
 }
 
-void operation(const char* name, weir_torch_stream on, const weir_torch_access* accesses, std::size_t count) {
-    const source_location where = place();
+source_location location(weir_torch_place where) noexcept { return {where.file, where.function, where.line}; }
+
+void operation(const char* name, weir_torch_stream on, const weir_torch_access* accesses, std::size_t count,
+               weir_torch_place where) {
     watched::tell([&](watched_program& to) {
         std::vector<watched_access> all;
         all.reserve(count);
         for (const weir_torch_access& one : std::span(accesses, count)) {
             all.push_back(access_of(one));
         }
-        to.operation(stream(on), name, all, where);
+        to.operation(stream(on), name, all, location(where));
     });
 }
-void host_access(const char* /*name*/, const weir_torch_access* what) {
-    const source_location where = place();
-    watched::tell([&](watched_program& to) { to.host_access(access_of(*what), where); });
+void host_access(const weir_torch_access* what, weir_torch_place where) {
+    watched::tell([&](watched_program& to) { to.host_access(access_of(*what), location(where)); });
 }
-void allocated(std::uint64_t address, weir_torch_stream on) {
-    const source_location where = place();
-    watched::tell([&](watched_program& to) { to.allocated(address, stream(on), where); });
+void allocated(std::uint64_t address, weir_torch_stream on, weir_torch_place where) {
+    watched::tell([&](watched_program& to) { to.allocated(address, stream(on), location(where)); });
 }
 void freed(std::uint64_t address) {
     watched::tell([&](watched_program& to) { to.freed(address); });
@@ -121,36 +125,32 @@ void freed(std::uint64_t address) {
 void kept_until(std::uint64_t storage, weir_torch_stream on) {
     watched::tell([&](watched_program& to) { to.kept_until(storage, stream(on)); });
 }
-void event_recorded(std::uint64_t event, weir_torch_stream on) {
-    const source_location where = place();
-    watched::tell([&](watched_program& to) { to.event_recorded(event, stream(on), where); });
+void event_recorded(std::uint64_t event, weir_torch_stream on, weir_torch_place where) {
+    watched::tell([&](watched_program& to) { to.event_recorded(event, stream(on), location(where)); });
 }
 void event_gone(std::uint64_t event) {
     watched::tell([&](watched_program& to) { to.event_gone(event); });
 }
-void stream_waits(std::uint64_t event, weir_torch_stream on) {
-    const source_location where = place();
-    watched::tell([&](watched_program& to) { to.stream_waits(stream(on), event, where); });
+void stream_waits(std::uint64_t event, weir_torch_stream on, weir_torch_place where) {
+    watched::tell([&](watched_program& to) { to.stream_waits(stream(on), event, location(where)); });
 }
-void event_synchronized(std::uint64_t event) {
-    const source_location where = place();
-    watched::tell([&](watched_program& to) { to.host_waited_for_event(event, where); });
+void event_synchronized(std::uint64_t event, weir_torch_place where) {
+    watched::tell([&](watched_program& to) { to.host_waited_for_event(event, location(where)); });
 }
-void stream_synchronized(weir_torch_stream one) {
-    const source_location where = place();
-    watched::tell([&](watched_program& to) { to.host_waited_for_stream(stream(one), where); });
+void stream_synchronized(weir_torch_stream one, weir_torch_place where) {
+    watched::tell([&](watched_program& to) { to.host_waited_for_stream(stream(one), location(where)); });
 }
-void device_synchronized(std::int32_t device) {
-    const source_location where = place();
-    watched::tell([&](watched_program& to) { to.host_waited_for_device(device, where); });
+void device_synchronized(std::int32_t device, weir_torch_place where) {
+    watched::tell([&](watched_program& to) { to.host_waited_for_device(device, location(where)); });
 }
 void unseen(const char* what) {
     watched::tell([&](watched_program& to) { to.unseen(what); });
 }
 
-constexpr weir_torch_calls calls{operation,          host_access,         allocated,           freed,
-                                 kept_until,         event_recorded,      event_gone,          stream_waits,
-                                 event_synchronized, stream_synchronized, device_synchronized, unseen};
+constexpr weir_torch_calls calls{place,        operation,          host_access,         allocated,
+                                 freed,        kept_until,         event_recorded,      event_gone,
+                                 stream_waits, event_synchronized, stream_synchronized, device_synchronized,
+                                 unseen};
 
 }  // namespace
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import subprocess
 import sys
@@ -16,69 +15,16 @@ from typing import Any
 import pytest
 import weir
 import weir.torch
-from weir import _torch_build
+from torch_device import Device, needs_torch, torch
 
-try:
-    import torch as torch_itself
-except ImportError:
-    torch: Any = None
-else:
-    torch = torch_itself
-
-pytestmark = pytest.mark.skipif(torch is None, reason="torch is not installed: ./run test --interop installs it")
-
-
-class Stream(ctypes.Structure):
-    _fields_ = (("device", ctypes.c_int32), ("handle", ctypes.c_uint64))
-
-
-class Calls(ctypes.Structure):
-    """weir_torch_calls, what torch's own reports of events and memory go to."""
-
-    _fields_ = (
-        ("operation", ctypes.c_void_p),
-        ("host_access", ctypes.c_void_p),
-        ("allocated", ctypes.CFUNCTYPE(None, ctypes.c_uint64, Stream)),
-        ("freed", ctypes.CFUNCTYPE(None, ctypes.c_uint64)),
-        ("kept_until", ctypes.CFUNCTYPE(None, ctypes.c_uint64, Stream)),
-        ("event_recorded", ctypes.CFUNCTYPE(None, ctypes.c_uint64, Stream)),
-        ("event_gone", ctypes.CFUNCTYPE(None, ctypes.c_uint64)),
-        ("stream_waits", ctypes.CFUNCTYPE(None, ctypes.c_uint64, Stream)),
-        ("event_synchronized", ctypes.CFUNCTYPE(None, ctypes.c_uint64)),
-        ("stream_synchronized", ctypes.CFUNCTYPE(None, Stream)),
-        ("device_synchronized", ctypes.CFUNCTYPE(None, ctypes.c_int32)),
-        ("unseen", ctypes.c_void_p),
-    )
-
-
-class Device:
-    """A device that is made up: operators on tensors of the CPU run on its streams, which the tests wait for."""
-
-    def __init__(self) -> None:
-        self._hooks = _torch_build.load()
-        self._hooks.weir_torch_installed.restype = ctypes.POINTER(Calls)
-        self.torch_reports = self._hooks.weir_torch_installed().contents
-        self._events = 0
-
-    def on(self, stream: int) -> None:
-        """What the process's threads do from now on runs on this stream."""
-        self._hooks.weir_torch_pretend(stream)
-
-    def wait(self, waits: int, waited_for: int) -> None:
-        """What `waits` gets from now on comes after what `waited_for` has."""
-        self._events += 1
-        self.torch_reports.event_recorded(self._events, Stream(0, waited_for))
-        self.torch_reports.stream_waits(self._events, Stream(0, waits))
-
-    def synchronize(self) -> None:
-        self.torch_reports.device_synchronized(0)
+pytestmark = needs_torch
 
 
 @pytest.fixture
 def device() -> Iterator[Device]:
     made = Device()
     yield made
-    made.on(-1)
+    made.end()
 
 
 A, B = 16, 32  # streams
@@ -148,6 +94,9 @@ def test_v1_reads_of_two_streams_do_not_race(device: Device) -> None:
         pytest.param(lambda x: x.view(2, 4)[:, 0].add_(1), lambda x: x.view(2, 4)[:, 1].add_(1), False, id="columns"),
         pytest.param(lambda x: x.view(2, 4)[1].add_(1), lambda x: x[4:6].neg_(), True, id="views"),
         pytest.param(lambda x: x.view(2, 4).t(), lambda x: x.add_(1), False, id="a view reads nothing"),
+        pytest.param(lambda x: torch.ops.aten._unsafe_view(x, (2, 4)), lambda x: x.add_(1), False, id="an unsafe view"),
+        pytest.param(lambda x: torch.unsafe_chunk(x, 2), lambda x: x.add_(1), False, id="unsafe chunks"),
+        pytest.param(lambda x: x.unsqueeze_(0), lambda x: x.add_(1), False, id="a shape that changes"),
         pytest.param(lambda x: x.shape, lambda x: x.add_(1), False, id="a shape reads nothing"),
         pytest.param(lambda x: torch.empty_like(x), lambda x: x.add_(1), False, id="likeness reads nothing"),
         pytest.param(lambda x: torch.zeros_like(x), lambda x: x.add_(1), False, id="zeros like it read nothing"),
@@ -218,13 +167,13 @@ def test_v1_memory_that_is_freed_too_early(device: Device) -> None:
     x = torch.zeros(8)
     address = x.untyped_storage().data_ptr()
     with weir.torch.check() as report:
-        device.torch_reports.allocated(address, Stream(0, A))
         device.on(A)
+        device.allocated(address, A)
         x.zero_()
         device.wait(B, A)
         device.on(B)
         y = x + 1
-        device.torch_reports.freed(address)
+        device.freed(address)
     assert [race.kind for race in report] == ["use-after-free"]
     assert report[0].mend.startswith("x.record_stream(")
     del y
@@ -306,8 +255,8 @@ def test_v1_errors_of_operators_pass_through(device: Device) -> None:
 
 def test_v1_modes(device: Device) -> None:
     def race() -> None:
-        x = torch.zeros(8)
         device.on(A)
+        x = torch.zeros(8)
         x.add_(1)
         device.on(B)
         x.add_(1)

@@ -18,6 +18,7 @@ from weir._weir import DeviceError, MissingLibrary, StateError, _torch_calls
 _SOURCES = ("_torch_hooks.cpp", "_torch_hooks.h")
 _lock = threading.Lock()
 _loaded: ctypes.CDLL | None = None
+_failed = ""  # what the compiler said, which it would say again
 
 
 def _cache() -> Path:
@@ -97,10 +98,16 @@ def load() -> ctypes.CDLL:
 
     Raises MissingLibrary (no compiler), DeviceError (the compiler fails), StateError (another tool has torch's hooks).
     """
-    global _loaded
+    global _loaded, _failed
     with _lock:
+        if _failed:
+            raise DeviceError(_failed)
         if _loaded is None:
-            hooks = ctypes.CDLL(str(_built()))
+            try:
+                hooks = ctypes.CDLL(str(_built()))
+            except DeviceError as error:
+                _failed = str(error)
+                raise
             hooks.weir_torch_install.argtypes = [ctypes.c_void_p]
             hooks.weir_torch_event_done.argtypes = [ctypes.c_uint64]
             hooks.weir_torch_stream_done.argtypes = [ctypes.c_int32, ctypes.c_uint64]

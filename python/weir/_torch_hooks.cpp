@@ -2,8 +2,8 @@
 // against the headers of the torch that is installed (_torch_build.py), and loaded beside it; calls the functions of _torch_hooks.h.
 //
 // Operators come through a fallback of a dispatch key that torch has for such wrappers and uses for nothing itself. What an operator reads
-// and writes follows from its schema: annotated arguments, and results that alias none. The accesses to arguments are reported before the
-// operator runs, since it may wait for the device; those to new results afterwards.
+// and writes follows from its schema: annotated arguments, and results that alias none. Its accesses are reported once it has run; those to
+// its arguments before, if it waits, records an event or calls another operator.
 #include "_torch_hooks.h"
 
 #include <ATen/ATen.h>
@@ -14,7 +14,10 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/PyInterpreter.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/SmallVector.h>
 #include <torch/library.h>
+
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <atomic>
@@ -45,12 +48,26 @@ weir_torch_stream stream_of(const c10::Stream& stream) {
     return {stream.device_index(), reinterpret_cast<std::uint64_t>(stream.native_handle())};
 }
 weir_torch_stream current_stream(c10::Device on) {
-    if (on.is_cpu()) {
-        return {0, static_cast<std::uint64_t>(pretended.load(std::memory_order_relaxed))};
-    }
-    return stream_of(c10::impl::VirtualGuardImpl(on.type()).getStream(on));
+    const std::int64_t stream = pretended.load(std::memory_order_relaxed);
+    return stream >= 0 ? weir_torch_stream{0, static_cast<std::uint64_t>(stream)}
+                       : stream_of(c10::impl::VirtualGuardImpl(on.type()).getStream(on));
 }
-c10::Device current_device(c10::DeviceType type) { return c10::impl::VirtualGuardImpl(type).getDevice(); }
+c10::DeviceIndex current_device(c10::DeviceType type) {
+    return pretended.load(std::memory_order_relaxed) >= 0 ? c10::DeviceIndex{0}
+                                                          : c10::impl::VirtualGuardImpl(type).getDevice().index();
+}
+
+/// Whether a stream is being captured into a graph, by CUDA's driver, which torch has loaded. Also true for the legacy stream while others
+/// are captured: it must not be used then.
+bool is_capturing(const weir_torch_stream& stream) {
+    using ask_driver = int (*)(void*, int*);
+    static const auto ask = [] {
+        void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+        return reinterpret_cast<ask_driver>(driver == nullptr ? nullptr : dlsym(driver, "cuStreamIsCapturing"));
+    }();
+    int status = 0;
+    return ask != nullptr && (ask(reinterpret_cast<void*>(stream.handle), &status) != 0 || status != 0);
+}
 
 /// Memory of the host that streams have used. torch does not report when it is freed; so whether it is the same memory still is seen by
 /// its storage.
@@ -97,7 +114,13 @@ private:
     std::unordered_map<std::uint64_t, std::pair<c10::StorageImpl*, c10::weak_intrusive_ptr<c10::StorageImpl>>> known_;
 };
 
-enum class touch : std::uint8_t { nothing, reads, writes };
+enum class touch : std::uint8_t {
+    nothing,
+    reads,
+    writes,
+    made,   ///< a new result
+    wrote,  ///< a result that is a written argument, which may have got other memory
+};
 
 /// What an operator does to its operands, by its schema.
 struct rules {
@@ -107,6 +130,7 @@ struct rules {
         composite,  ///< calls other operators, or works itself
         record_stream,
         copy,
+        collective,  ///< uses its operands on a stream of its own
     };
     kind what = kind::nothing;
     const char* name = nullptr;
@@ -125,9 +149,13 @@ bool writes(const c10::AliasInfo& alias) {
 }
 
 std::unique_ptr<const rules> rules_of(const c10::OperatorHandle& op) {
+    // Views, and changes of shape, that schemas do not tell from others.
     static const std::unordered_set<std::string_view> of_metadata{
-        "resize_", "resize_as_", "set_",         "_resize_output_", "_reshape_alias",
-        "detach",  "detach_",    "is_same_size", "is_pinned",       "lift_fresh"};
+        "resize_",      "resize_as_",   "set_",         "_resize_output_", "_reshape_alias",
+        "detach",       "detach_",      "is_same_size", "is_pinned",       "lift_fresh",
+        "_unsafe_view", "unsafe_split", "unsafe_chunk", "as_strided_",     "unsafe_split_with_sizes",
+        "squeeze_",     "unsqueeze_",   "t_",           "transpose_",      "swapaxes_",
+        "swapdims_",    "lift",         "rename_",      "requires_grad_"};
     static const std::unordered_set<std::string_view> without_results{"_local_scalar_dense", "equal", "_assert_async",
                                                                       "is_nonzero"};
     static const std::vector<std::string_view> indexed{"index", "_index_put", "scatter",   "gather",    "masked_",
@@ -144,6 +172,10 @@ std::unique_ptr<const rules> rules_of(const c10::OperatorHandle& op) {
     const bool is_of_torch = begins(name, "aten::");
     if (is_of_torch) {
         name.remove_prefix(6);
+    }
+    if (begins(name, "c10d::") || begins(name, "_c10d_functional::")) {
+        made->what = rules::kind::collective;
+        return made;
     }
     if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
         (is_of_torch && of_metadata.count(name) != 0)) {
@@ -180,13 +212,20 @@ std::unique_ptr<const rules> rules_of(const c10::OperatorHandle& op) {
     }
     bool has_results = false;
     for (const c10::Argument& one : schema.returns()) {
-        const bool is_new = one.alias_info() == nullptr && !leaves_empty;
-        made->results.push_back(is_new ? touch::writes : touch::nothing);
+        const c10::AliasInfo* const alias = one.alias_info();
+        const bool is_new = alias == nullptr && !leaves_empty;
+        made->results.push_back(is_new                               ? touch::made
+                                : alias != nullptr && writes(*alias) ? touch::wrote
+                                                                     : touch::nothing);
         has_results = has_results || one.type()->isSubtypeOf(*c10::TensorType::get()) ||
                       one.type()->kind() == c10::TypeKind::ListType;
     }
-    if (is_of_torch && !has_writes && !has_results && without_results.count(name) == 0) {
-        made->what = rules::kind::nothing;  // such as the size of a tensor
+    const auto is_nothing = [](touch one) { return one == touch::nothing; };
+    const bool touches_nothing = std::all_of(made->arguments.begin(), made->arguments.end(), is_nothing) &&
+                                 std::all_of(made->results.begin(), made->results.end(), is_nothing);
+    // Such as a view, or the size of a tensor.
+    if (touches_nothing || (is_of_torch && !has_writes && !has_results && without_results.count(name) == 0)) {
+        made->what = rules::kind::nothing;
     }
     return made;
 }
@@ -200,10 +239,56 @@ const rules& known_rules(const c10::OperatorHandle& op) {
     return *one;
 }
 
-/// The accesses of one operator, those on each device by themselves.
-class accesses {
+/// Operators of torch that do nothing to memory themselves need not come here, which saves their calls the most of what it costs.
+void pass_by_what_does_nothing() {
+    c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
+    for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+        const auto op = dispatcher.findSchema(name);
+        if (op && begins(name.name, "aten::") && rules_of(*op)->what == rules::kind::nothing) {
+            static auto* const kept = new std::vector<c10::RegistrationHandleRAII>;
+            kept->push_back(dispatcher.registerImpl(name, wrapper, c10::KernelFunction::makeFallthrough(), std::nullopt,
+                                                    nullptr, "weir"));
+        }
+    }
+}
+
+/// One operator that runs in this thread, and its accesses that are not reported yet. Holds no reference to tensors, since operators may
+/// look at how many there are.
+class running {
 public:
-    explicit accesses(const rules& of) : of_(&of) {}
+    explicit running(const rules& of) : of_(&of), outer_(innermost) {
+        report_pending();
+        innermost = this;
+    }
+    ~running() { innermost = outer_; }
+    running(const running&) = delete;
+    running& operator=(const running&) = delete;
+
+    /// Reports what the thread's operator does before what happens next.
+    static void report_pending() {
+        // An operator that only calls others does nothing itself.
+        if (innermost != nullptr && innermost->of_->what != rules::kind::composite) {
+            innermost->report();
+        }
+    }
+    /// As before, if the operator uses the memory.
+    static void report_pending(std::uint64_t storage) {
+        if (innermost != nullptr && std::any_of(innermost->all_.begin(), innermost->all_.end(),
+                                                [&](const access& one) { return one.what.storage == storage; })) {
+            report_pending();
+        }
+    }
+    /// Where the thread is.
+    static weir_torch_place place() {
+        if (innermost == nullptr) {
+            return calls->place();
+        }
+        if (!innermost->has_place_) {
+            innermost->place_ = calls->place();
+            innermost->has_place_ = true;
+        }
+        return innermost->place_;
+    }
 
     void add(const c10::IValue& operand, touch what) {
         if (what == touch::nothing) {
@@ -211,10 +296,6 @@ public:
         }
         if (operand.isTensor()) {
             add(operand.toTensor(), what);
-        } else if (operand.isTensorList()) {
-            for (const at::Tensor& one : operand.toTensorVector()) {
-                add(one, what);
-            }
         } else if (operand.isList()) {
             for (const c10::IValue& one : operand.toListRef()) {
                 if (one.isTensor()) {
@@ -227,65 +308,61 @@ public:
     void add_copied(const at::Tensor& tensor, touch what, bool is_later) {
         if (is_later && tensor.defined() && tensor.device().is_cpu() && tensor.is_pinned()) {
             host_memory::instance().add(tensor.storage());
-            by_stream_of_host_.push_back({tensor, what});
+            note(tensor, what, by_any_device);
         } else {
             add(tensor, what);
         }
     }
     void report() {
-        for (const kept& one : all_) {
-            if (one.is_reported) {
-                continue;
+        for (const access& one : all_) {
+            if (one.by >= 0) {
+                report_on(one.by);
             }
-            std::vector<weir_torch_access> found;
-            for (kept& other : all_) {
-                if (!other.is_reported && other.tensor.device() == one.tensor.device()) {
-                    found.push_back(described(other));
-                    other.is_reported = true;
-                }
-            }
-            for (const kept& other : by_stream_of_host_) {
-                found.push_back(described(other));
-            }
-            by_stream_of_host_.clear();
-            report_on(one.tensor.device(), found);
         }
-        for (const kept& one : of_host_) {
-            const weir_torch_access what = described(one);
-            calls->host_access(of_->name, &what);
+        for (access& one : all_) {
+            if (one.by == by_host) {
+                complete(one.what, one.numbers);
+                calls->host_access(&one.what, place());
+            }
         }
-        all_.clear();  // the operator may look at how many others have its operands
-        of_host_.clear();
+        all_.clear();
+        numbers_.clear();
     }
 
 private:
-    struct kept {
-        at::Tensor tensor;
-        touch what;
-        bool is_reported = false;
+    static thread_local running* innermost;
+    /// What uses memory, where that is no device.
+    static constexpr int by_any_device = -1;  ///< the one that the operator runs on
+    static constexpr int by_host = -2;
+    static constexpr int reported = -3;
+
+    struct access {
+        weir_torch_access what;
+        int by;  ///< the index of a device, or one of the constants
+        std::size_t numbers;
     };
 
     void add(const at::Tensor& tensor, touch what) {
         if (!tensor.defined()) {
             return;
         }
-        c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
+        const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
         const c10::Device device = impl->device();
-        if (device.is_cpu() && pretended.load(std::memory_order_relaxed) >= 0) {
-            if (impl->has_storage() && impl->numel() > 0) {
-                host_memory::instance().add(tensor.storage());
-                all_.push_back({tensor, what});
-            }
+        if (what == touch::wrote && impl->has_storage() && writes_to(impl->storage())) {
             return;
         }
-        if (device.is_cpu()) {
+        if (what == touch::made && impl->has_storage() && uses(impl->storage())) {
+            return;  // a view, although the schema does not say so
+        }
+        const bool is_pretended = device.is_cpu() && pretended.load(std::memory_order_relaxed) >= 0;
+        if (device.is_cpu() && !is_pretended) {
             if (knows_host_memory.load(std::memory_order_relaxed) && impl->has_storage() &&
                 host_memory::instance().has(tensor.storage())) {
-                of_host_.push_back({tensor, what});
+                note(tensor, what, by_host);
             }
             return;
         }
-        if (!device.is_cuda()) {
+        if (!device.is_cuda() && !is_pretended) {
             return;
         }
         if (!impl->has_storage() || impl->key_set().has(c10::DispatchKey::Python) || impl->layout() != c10::kStrided) {
@@ -294,39 +371,81 @@ private:
             return;
         }
         if (impl->numel() > 0) {
-            all_.push_back({tensor, what});
+            if (is_pretended) {
+                host_memory::instance().add(tensor.storage());
+            }
+            note(tensor, what, is_pretended ? 0 : device.index());
         }
     }
-    [[nodiscard]] weir_torch_access described(const kept& one) const {
-        const c10::Storage& storage = one.tensor.storage();
-        const auto item = static_cast<std::int32_t>(one.tensor.itemsize());
-        return {reinterpret_cast<std::uint64_t>(storage.data()),
-                storage.nbytes(),
-                static_cast<std::uint64_t>(one.tensor.storage_offset()) * static_cast<std::uint64_t>(item),
-                one.tensor.sizes().data(),
-                one.tensor.strides().data(),
-                static_cast<std::int32_t>(one.tensor.dim()),
-                item,
-                one.what == touch::writes ? 1 : 0,
-                of_->takes_part_of_memory ? 1 : 0};
+    void note(const at::Tensor& tensor, touch what, int by) {
+        const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+        const c10::Storage& storage = impl.storage();
+        const auto item = static_cast<std::int64_t>(impl.itemsize());
+        weir_torch_access one{};
+        one.storage = reinterpret_cast<std::uint64_t>(storage.data());
+        one.bytes = storage.nbytes();
+        one.offset = static_cast<std::uint64_t>(impl.storage_offset() * item);
+        one.writes = what == touch::reads ? 0 : 1;
+        one.may_not_happen = of_->takes_part_of_memory ? 1 : 0;
+        const std::size_t numbers = numbers_.size();
+        if (impl.is_contiguous()) {
+            one.run = impl.numel() * item;
+        } else {
+            one.run = item;
+            one.dimensions = static_cast<std::int32_t>(impl.dim());
+            numbers_.append(impl.sizes().begin(), impl.sizes().end());
+            numbers_.append(impl.strides().begin(), impl.strides().end());
+            for (std::size_t i = numbers_.size() - impl.strides().size(); i < numbers_.size(); ++i) {
+                numbers_[i] *= item;
+            }
+        }
+        all_.push_back({one, by, numbers});
     }
-    void report_on(c10::Device device, const std::vector<weir_torch_access>& found) const {
-        if (device.is_cuda()) {
-            const c10::impl::VirtualGuardImpl guard(device.type());
-            if (guard.isStreamCapturing(guard.getStream(device))) {
+    [[nodiscard]] bool uses(const c10::Storage& storage) const {
+        const auto at = reinterpret_cast<std::uint64_t>(storage.data());
+        return std::any_of(all_.begin(), all_.end(), [&](const access& one) { return one.what.storage == at; });
+    }
+    [[nodiscard]] bool writes_to(const c10::Storage& storage) const {
+        const auto at = reinterpret_cast<std::uint64_t>(storage.data());
+        return std::any_of(all_.begin(), all_.end(),
+                           [&](const access& one) { return one.what.storage == at && one.what.writes != 0; });
+    }
+    void complete(weir_torch_access& one, std::size_t numbers) const {
+        one.sizes = numbers_.data() + numbers;
+        one.strides = one.sizes + one.dimensions;
+    }
+    /// Reports the accesses that are by this device.
+    void report_on(int by) {
+        c10::SmallVector<weir_torch_access, 8> found;
+        for (access& one : all_) {
+            if (one.by == by || one.by == by_any_device) {
+                complete(one.what, one.numbers);
+                found.push_back(one.what);
+                one.by = reported;
+            }
+        }
+        weir_torch_stream on{0, 0};
+        if (const std::int64_t of_test = pretended.load(std::memory_order_relaxed); of_test >= 0) {
+            on.handle = static_cast<std::uint64_t>(of_test);
+        } else {
+            on = current_stream(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(by)));
+            if (is_capturing(on)) {
                 calls->unseen("operators that are captured into a CUDA graph, and what its replays do");
                 return;
             }
         }
-        calls->operation(of_->name, current_stream(device), found.data(), found.size());
+        calls->operation(of_->name, on, found.data(), found.size(), place());
         ++noted;
     }
 
     const rules* of_;
-    std::vector<kept> all_;
-    std::vector<kept> by_stream_of_host_;
-    std::vector<kept> of_host_;
+    running* outer_;
+    c10::SmallVector<access, 8> all_;
+    c10::SmallVector<std::int64_t, 32> numbers_;  ///< sizes and strides of accesses that are not contiguous
+    weir_torch_place place_{};
+    bool has_place_ = false;
 };
+thread_local running* running::innermost = nullptr;
 
 void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
     const c10::DispatchKeySet rest = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, wrapper);
@@ -339,44 +458,43 @@ void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::St
         op.redispatchBoxed(rest, stack);
         return;
     }
-    const std::size_t count = op.schema().arguments().size();
-    const auto argument = [&](std::size_t i) -> const c10::IValue& { return torch::jit::peek(*stack, i, count); };
     if (of.what == rules::kind::record_stream) {
-        const at::Tensor tensor = argument(0).toTensor();
-        if (tensor.has_storage() && tensor.is_cuda() && argument(1).isStream()) {
-            calls->kept_until(reinterpret_cast<std::uint64_t>(tensor.storage().data()),
-                              stream_of(argument(1).toStream()));
+        const at::Tensor& tensor = torch::jit::peek(*stack, 0, 2).toTensor();
+        const c10::IValue& stream = torch::jit::peek(*stack, 1, 2);
+        if (tensor.has_storage() && tensor.is_cuda() && stream.isStream()) {
+            running::report_pending();
+            calls->kept_until(reinterpret_cast<std::uint64_t>(tensor.storage().data()), stream_of(stream.toStream()));
         }
         op.redispatchBoxed(rest, stack);
         return;
     }
-    accesses before(of);
+    if (of.what == rules::kind::collective) {
+        calls->unseen("collectives of torch.distributed, which run on streams of their own");
+        op.redispatchBoxed(rest, stack);
+        return;
+    }
+    const std::size_t count = of.arguments.size();
+    const auto argument = [&](std::size_t i) -> const c10::IValue& { return torch::jit::peek(*stack, i, count); };
+    const std::uint64_t noted_before = noted;
+    running one(of);
     if (of.what == rules::kind::copy) {
         const bool is_later = argument(2).toBool();
-        before.add_copied(argument(0).toTensor(), touch::writes, is_later);
-        before.add_copied(argument(1).toTensor(), touch::reads, is_later);
+        one.add_copied(argument(0).toTensor(), touch::writes, is_later);
+        one.add_copied(argument(1).toTensor(), touch::reads, is_later);
     } else {
         for (std::size_t i = 0; i < count; ++i) {
-            before.add(argument(i), of.arguments[i]);
+            one.add(argument(i), of.arguments[i]);
         }
-    }
-    const std::uint64_t noted_before = noted;
-    if (of.what != rules::kind::composite) {
-        before.report();
     }
     op.redispatchBoxed(rest, stack);
-    if (of.what == rules::kind::composite) {
-        if (noted != noted_before) {
-            return;  // the operators that it called have reported what they do
-        }
-        before.report();
+    if (of.what == rules::kind::composite && noted != noted_before) {
+        return;  // the operators that it called have reported what they do
     }
-    accesses after(of);
     const std::size_t made = of.results.size();
     for (std::size_t i = 0; i < made; ++i) {
-        after.add(torch::jit::peek(*stack, i, made), of.results[i]);
+        one.add(torch::jit::peek(*stack, i, made), of.results[i]);
     }
-    after.report();
+    one.report();
 }
 
 /// What torch reports of streams, events and memory. It takes the interface of an interpreter of Python for that, of which it calls these
@@ -416,51 +534,58 @@ struct reports final : c10::impl::PyInterpreterVTable {
     c10::SymInt sym_storage_offset(const c10::TensorImpl*) const override { refuse(); }
     void reset_backward_hooks(const c10::TensorImpl*) const override { refuse(); }
 
-    static bool watches() { return watching.load(std::memory_order_relaxed); }
-    static weir_torch_stream on(c10::DeviceType type, uintptr_t stream) {
-        return {current_device(type).index(), stream};
+    /// Whether the program is watched. If so, what the thread's operator does has been reported.
+    static bool watches() {
+        if (!watching.load(std::memory_order_relaxed)) {
+            return false;
+        }
+        running::report_pending();
+        return true;
     }
+    static weir_torch_stream on(c10::DeviceType type, uintptr_t stream) { return {current_device(type), stream}; }
 
     void trace_gpu_event_creation(c10::DeviceType, uintptr_t) const override {}
     void trace_gpu_event_deletion(c10::DeviceType, uintptr_t event) const override {
-        if (watches()) {
+        if (watching.load(std::memory_order_relaxed)) {
             calls->event_gone(event);
         }
     }
     void trace_gpu_event_record(c10::DeviceType type, uintptr_t event, uintptr_t stream) const override {
         if (watches()) {
-            calls->event_recorded(event, on(type, stream));
+            calls->event_recorded(event, on(type, stream), running::place());
         }
     }
     void trace_gpu_event_wait(c10::DeviceType type, uintptr_t event, uintptr_t stream) const override {
         if (watches()) {
-            calls->stream_waits(event, on(type, stream));
+            calls->stream_waits(event, on(type, stream), running::place());
         }
     }
     void trace_gpu_memory_allocation(c10::DeviceType type, uintptr_t address) const override {
-        if (watches()) {
-            calls->allocated(address, current_stream(current_device(type)));
+        if (watching.load(std::memory_order_relaxed)) {
+            const c10::DeviceIndex device = current_device(type);
+            calls->allocated(address, current_stream(c10::Device(type, device)), running::place());
         }
     }
     void trace_gpu_memory_deallocation(c10::DeviceType, uintptr_t address) const override {
-        if (watches()) {
+        if (watching.load(std::memory_order_relaxed)) {
+            running::report_pending(address);
             calls->freed(address);
         }
     }
     void trace_gpu_stream_creation(c10::DeviceType, uintptr_t) const override {}
     void trace_gpu_device_synchronization(c10::DeviceType type) const override {
         if (watches()) {
-            calls->device_synchronized(current_device(type).index());
+            calls->device_synchronized(current_device(type), running::place());
         }
     }
     void trace_gpu_stream_synchronization(c10::DeviceType type, uintptr_t stream) const override {
         if (watches()) {
-            calls->stream_synchronized(on(type, stream));
+            calls->stream_synchronized(on(type, stream), running::place());
         }
     }
     void trace_gpu_event_synchronization(c10::DeviceType, uintptr_t event) const override {
         if (watches()) {
-            calls->event_synchronized(event);
+            calls->event_synchronized(event, running::place());
         }
     }
 };
@@ -476,7 +601,11 @@ __attribute__((visibility("default"))) int weir_torch_install(const weir_torch_c
     static const reports table;
     static const c10::impl::PyInterpreter interpreter(&table);
     c10::impl::GPUTrace::set_trace(&interpreter);  // the first caller's counts
-    return c10::impl::GPUTrace::get_trace() == &interpreter ? 1 : 0;
+    if (c10::impl::GPUTrace::get_trace() != &interpreter) {
+        return 0;
+    }
+    pass_by_what_does_nothing();
+    return 1;
 }
 
 __attribute__((visibility("default"))) void weir_torch_watch(int on) {
@@ -492,18 +621,52 @@ __attribute__((visibility("default"))) void weir_torch_thread(int on) {
 
 __attribute__((visibility("default"))) void weir_torch_event_done(uint64_t event) {
     if (watching.load(std::memory_order_relaxed)) {
-        calls->event_synchronized(event);
+        calls->event_synchronized(event, running::place());
     }
 }
 
 __attribute__((visibility("default"))) void weir_torch_stream_done(int32_t device, uint64_t stream) {
     if (watching.load(std::memory_order_relaxed)) {
-        calls->stream_synchronized({device, stream});
+        calls->stream_synchronized({device, stream}, running::place());
     }
 }
 
 __attribute__((visibility("default"))) void weir_torch_pretend(int64_t stream) { pretended.store(stream); }
 
-__attribute__((visibility("default"))) const weir_torch_calls* weir_torch_installed(void) { return calls; }
+__attribute__((visibility("default"))) void weir_torch_report(int32_t kind, uint64_t what, uint64_t stream) {
+    constexpr c10::DeviceType type = c10::DeviceType::CUDA;
+    const c10::impl::PyInterpreter& to = *c10::impl::GPUTrace::get_trace();
+    switch (kind) {
+        case WEIR_TORCH_ALLOCATED:
+            to->trace_gpu_memory_allocation(type, what);
+            break;
+        case WEIR_TORCH_KEPT:
+            calls->kept_until(what, {0, stream});
+            break;
+        case WEIR_TORCH_FREED:
+            to->trace_gpu_memory_deallocation(type, what);
+            break;
+        case WEIR_TORCH_RECORDED:
+            to->trace_gpu_event_record(type, what, stream);
+            break;
+        case WEIR_TORCH_WAITS:
+            to->trace_gpu_event_wait(type, what, stream);
+            break;
+        case WEIR_TORCH_EVENT_GONE:
+            to->trace_gpu_event_deletion(type, what);
+            break;
+        case WEIR_TORCH_EVENT_SYNCHRONIZED:
+            to->trace_gpu_event_synchronization(type, what);
+            break;
+        case WEIR_TORCH_STREAM_SYNCHRONIZED:
+            to->trace_gpu_stream_synchronization(type, stream);
+            break;
+        case WEIR_TORCH_DEVICE_SYNCHRONIZED:
+            to->trace_gpu_device_synchronization(type);
+            break;
+        default:
+            break;
+    }
+}
 
 }  // extern "C"

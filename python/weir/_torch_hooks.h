@@ -10,15 +10,15 @@
 extern "C" {
 #endif
 
-/* A tensor that an operator reads or writes: `dimensions` sizes and strides, in elements, from byte `offset` of its storage on. */
+/* A tensor that an operator reads or writes: `run` bytes at each index of `dimensions` dimensions, from byte `offset` of its storage on. */
 typedef struct weir_torch_access {
     uint64_t storage; /* the address where the storage begins */
     uint64_t bytes;   /* its size */
     uint64_t offset;
+    int64_t run;
     const int64_t* sizes;
-    const int64_t* strides;
+    const int64_t* strides; /* in bytes */
     int32_t dimensions;
-    int32_t item; /* bytes of one element */
     int32_t writes;
     int32_t may_not_happen; /* whether it depends on values that the operator may leave the memory alone */
 } weir_torch_access;
@@ -29,19 +29,28 @@ typedef struct weir_torch_stream {
     uint64_t handle;
 } weir_torch_stream;
 
+/* A line of the program, with its stack: line 0 if it is not known. The texts live for ever. */
+typedef struct weir_torch_place {
+    const char* file;
+    const char* function;
+    uint32_t line;
+} weir_torch_place;
+
 /* What the hooks call. Names live for ever; the rest is valid during the call. Any thread; none of these throws. */
 typedef struct weir_torch_calls {
-    void (*operation)(const char* name, weir_torch_stream on, const weir_torch_access* accesses, size_t count);
-    void (*host_access)(const char* name, const weir_torch_access* access);
-    void (*allocated)(uint64_t address, weir_torch_stream on);
+    weir_torch_place (*place)(void); /* where the calling thread is; it takes the GIL, so under no lock */
+    void (*operation)(const char* name, weir_torch_stream on, const weir_torch_access* accesses, size_t count,
+                      weir_torch_place where);
+    void (*host_access)(const weir_torch_access* access, weir_torch_place where);
+    void (*allocated)(uint64_t address, weir_torch_stream on, weir_torch_place where);
     void (*freed)(uint64_t address);
     void (*kept_until)(uint64_t storage, weir_torch_stream on); /* Tensor.record_stream */
-    void (*event_recorded)(uint64_t event, weir_torch_stream on);
+    void (*event_recorded)(uint64_t event, weir_torch_stream on, weir_torch_place where);
     void (*event_gone)(uint64_t event);
-    void (*stream_waits)(uint64_t event, weir_torch_stream on);
-    void (*event_synchronized)(uint64_t event);
-    void (*stream_synchronized)(weir_torch_stream on);
-    void (*device_synchronized)(int32_t device);
+    void (*stream_waits)(uint64_t event, weir_torch_stream on, weir_torch_place where);
+    void (*event_synchronized)(uint64_t event, weir_torch_place where);
+    void (*stream_synchronized)(weir_torch_stream on, weir_torch_place where);
+    void (*device_synchronized)(int32_t device, weir_torch_place where);
     void (*unseen)(const char* what); /* what the hooks cannot see, in words */
 } weir_torch_calls;
 
@@ -57,9 +66,20 @@ void weir_torch_event_done(uint64_t event);
 void weir_torch_stream_done(int32_t device, uint64_t stream);
 
 /* For tests without a GPU. weir_torch_pretend: tensors of the CPU count as memory of device 0, and operators on them run on this stream
- * of it; not if it is less than 0. weir_torch_installed: what was installed, to be called as torch's reports call it. */
+ * of it; not if it is less than 0. weir_torch_report: what torch reports, in the way that it does. */
+enum weir_torch_kind {
+    WEIR_TORCH_ALLOCATED, /* address; on the stream that weir_torch_pretend names */
+    WEIR_TORCH_KEPT,      /* address, stream: what the operator record_stream does */
+    WEIR_TORCH_FREED,     /* address */
+    WEIR_TORCH_RECORDED,  /* event, stream */
+    WEIR_TORCH_WAITS,     /* event, stream */
+    WEIR_TORCH_EVENT_GONE,
+    WEIR_TORCH_EVENT_SYNCHRONIZED,
+    WEIR_TORCH_STREAM_SYNCHRONIZED,
+    WEIR_TORCH_DEVICE_SYNCHRONIZED
+};
 void weir_torch_pretend(int64_t stream);
-const weir_torch_calls* weir_torch_installed(void);
+void weir_torch_report(int32_t kind, uint64_t what, uint64_t stream);
 
 #ifdef __cplusplus
 }

@@ -60,6 +60,8 @@ public:
         }
     }
 
+    void clear() noexcept { accesses_.clear(); }
+
 private:
     /// Leaves of `past` the part outside `where`; if there are two parts, the second goes to `rests`.
     static void cut(past_access& past, const order::footprint& where, std::vector<past_access>& rests);

@@ -37,6 +37,35 @@ void detector::note(Act&& act) noexcept {
     }
 }
 
+void detector::memory::clear() {
+    history.clear();
+    packages.clear();
+    former.clear();
+    bytes = 0;
+    size = 0;
+    allocated = {};
+    token.reset();
+    place = {};
+    allocator.reset();
+    keepers.clear();
+    end = {};
+}
+
+detector::memory& detector::of(std::uint64_t resource) {
+    const auto found = memory_.find(resource);
+    if (found != memory_.end()) {
+        return found->second;
+    }
+    if (spare_.empty()) {
+        return memory_[resource];
+    }
+    auto node = std::move(spare_.back());
+    spare_.pop_back();
+    node.key() = resource;
+    node.mapped().clear();
+    return memory_.insert(std::move(node)).position->second;
+}
+
 bool detector::left_to_weir(const observe::observed_access& access) const noexcept {
     return access.is_internal || (access.ordering == ordering_mode::automatic && !options_.assume_manual);
 }
@@ -63,7 +92,7 @@ void detector::join_packages(agent self, const observe::observed_operation& what
 template <class Join>
 void detector::join_conflicts(const observe::observed_access& access, Join&& join) {
     if (left_to_weir(access)) {
-        const memory& one = memory_[access.resource];
+        const memory& one = of(access.resource);
         one.history.conflicts(access.where, access.mode, [&](const past_access& past) { join(past.when); });
         one.packages.conflicts(access.where, access.mode, [&](const past_access& past) { join(past.when); });
     }
@@ -100,7 +129,7 @@ void detector::operation(const observe::observed_operation& what) {
             look_back(access, {access.where, access.mode, self, what.from, access.touches}, is_before);
         }
         for (const auto& access : what.accesses) {
-            access_history& history = memory_[access.resource].history;
+            access_history& history = of(access.resource).history;
             history.replace(access.where, access.mode, access.touches, is_before);
             history.add(
                 {access.resource, access.where, access.mode, now, what.from, left_to_weir(access), access.touches});
@@ -179,7 +208,7 @@ void detector::package_used(std::uint64_t resource, const order::footprint& wher
                             frontiers::point at) {
     note([&] {
         if (const auto when = order_.find(at)) {
-            access_history& packages = memory_[resource].packages;
+            access_history& packages = of(resource).packages;
             packages.replace(where, mode, observe::certainty::definite,
                              [&](const past_access& past) { return order_.ordered(past.when, *when); });
             packages.add({resource, where, mode, *when, {}});
@@ -189,7 +218,7 @@ void detector::package_used(std::uint64_t resource, const order::footprint& wher
 
 template <class IsBefore>
 void detector::look_back(const observe::observed_access& access, const present& second, IsBefore&& is_before) {
-    memory& one = memory_[access.resource];
+    memory& one = of(access.resource);
     one.size = access.bytes;
     if (access.token != nullptr && !one.token) {
         one.token = access.token;
@@ -201,6 +230,9 @@ void detector::look_back(const observe::observed_access& access, const present& 
     });
     // Weir's waits for former owners order nothing here: which memory an owner gets depends on timing.
     const bool is_safe = left_to_weir(access);
+    if (one.former.all().empty()) {
+        return;
+    }
     one.former.conflicts(access.where, access.mode, [&](const past_access& past) {
         if (!is_safe && !is_before(past)) {
             found(fault::early_reuse, past, second, access.resource, one);
@@ -212,15 +244,21 @@ void detector::look_back(const observe::observed_access& access, const present& 
 
 void detector::allocated(const observe::observed_allocation& what) {
     note([&] {
-        memory& one = memory_[what.resource];
+        memory& one = of(what.resource);
         one.bytes = what.bytes;
         one.allocated = what.from;
-        if (what.address != 0) {
-            one.place = {std::string(what.device), what.address, what.bytes};
-            one.former = freed_.take(one.place);
-        }
         if (what.stream != nullptr) {
             one.allocator = order_.of(*what.stream);
+        }
+        if (what.address != 0) {
+            one.place = {std::string(what.device), what.address, what.bytes, {}};
+            if (is_of_package(one)) {
+                one.place.stream = one.allocator;
+            }
+            freed_.take(one.place, one.former);
+        }
+        if (one.allocator) {
+            judge_early(*one.allocator);
         }
     });
 }
@@ -235,7 +273,7 @@ void detector::released(std::uint64_t resource) {
 }
 
 void detector::kept_until(std::uint64_t resource, const observe::stream_info& stream) {
-    note([&] { memory_[resource].keepers.push_back(order_.of(stream)); });
+    note([&] { of(resource).keepers.push_back(order_.of(stream)); });
 }
 
 void detector::unseen(std::string_view what) {
@@ -251,16 +289,22 @@ void detector::dropped(std::uint64_t resource) {
         const auto found = memory_.find(resource);
         if (found != memory_.end()) {
             judge_end(resource, found->second);
-            memory_.erase(found);  // this number is never used again
+            auto node = memory_.extract(found);  // this number is never used again
+            if (constexpr std::size_t most_spare = 256; spare_.size() < most_spare) {
+                spare_.push_back(std::move(node));
+            }
         }
     });
 }
 
-void detector::judge_end(std::uint64_t resource, const memory& one) {
+void detector::judge_end(std::uint64_t resource, memory& one) {
     if (one.token.has_value()) {
         return;  // nothing is freed that others could use
     }
-    std::vector<past_access> strays = one.former.all();
+    const bool of_package = is_of_package(one);
+    std::vector<past_access>& strays = strays_;
+    strays = one.former.all();
+    early_end early;
     for (const past_access& past : one.history.all()) {
         if (past.left_to_weir || std::count(one.keepers.begin(), one.keepers.end(), past.when.stream) != 0) {
             continue;
@@ -269,17 +313,53 @@ void detector::judge_end(std::uint64_t resource, const memory& one) {
             unjudged_drops_ += order_.ordered_for_actor(past.when) ? 0U : 1U;
         } else if (!one.allocator) {
             break;  // another owner's memory, which is given back when the last access is complete (rule L4)
-        } else if (past.when.stream != *one.allocator &&
-                   !one.end.comes_after(past.when, order_.known(*one.allocator))) {
-            const present drop{{0, one.bytes},           order::access_mode::write,    one.allocator,
-                               {nullptr, one.allocated}, observe::certainty::definite, true};
-            found(fault::use_after_free, past, drop, resource, one);
+        } else if (past.when.stream == *one.allocator || one.end.comes_after(past.when, order_.known(*one.allocator))) {
+            if (of_package && !order_.ordered_for_actor(past.when)) {
+                strays.push_back(past);
+            }
+        } else {
             strays.push_back(past);
+            early.accesses.push_back(past);
         }
     }
     if (one.place.bytes != 0) {
         freed_.add(one.place, strays);
     }
+    if (early.accesses.empty()) {
+        return;
+    }
+    early.resource = resource;
+    early.of = std::move(one);
+    if (of_package) {
+        early_.push_back(std::move(early));
+    } else {
+        report_early(early, early.accesses);
+    }
+}
+
+void detector::report_early(const early_end& one, const std::vector<past_access>& accesses) {
+    for (const past_access& past : accesses) {
+        const present drop{{0, one.of.bytes},           order::access_mode::write,    one.of.allocator,
+                           {nullptr, one.of.allocated}, observe::certainty::definite, true};
+        found(fault::use_after_free, past, drop, one.resource, one.of);
+    }
+}
+
+void detector::judge_early(agent allocator) {
+    if (early_.empty()) {
+        return;
+    }
+    order_.join_actor(allocator);
+    std::vector<early_end> others;
+    for (early_end& one : std::exchange(early_, {})) {
+        if (one.of.allocator != allocator) {
+            others.push_back(std::move(one));
+            continue;
+        }
+        std::erase_if(one.accesses, [&](const past_access& past) { return order_.ordered(allocator, past.when); });
+        report_early(one, one.accesses);
+    }
+    early_ = std::move(others);
 }
 
 void detector::found(fault what, const past_access& first, const present& second, std::uint64_t resource,
@@ -336,6 +416,11 @@ void detector::raise(const race& one, bool is_drop) {
 }
 
 void detector::settle(bool may_throw) {
+    note([&] {
+        for (const early_end& one : std::exchange(early_, {})) {
+            report_early(one, one.accesses);
+        }
+    });
     std::vector<std::shared_ptr<observe::deferred_report>> all;
     {
         const std::lock_guard lock(mutex_);
@@ -424,7 +509,7 @@ weir::report detector::report() const {
     if (freed_.forgotten() != 0) {
         unseen.push_back(
             std::to_string(freed_.forgotten()) +
-            " accesses that memory was dropped too early for: later owners of the memory were not compared "
+            " accesses to memory that was dropped afterwards: later owners of the memory were not compared "
             "with them");
     }
     return {races_, std::move(unseen)};

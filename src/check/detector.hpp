@@ -69,9 +69,18 @@ private:
         std::optional<std::string> token;  ///< its name, if it is a token and no memory
         memory_place place;
         std::optional<agent> allocator;  ///< none if it was not allocated on a stream
-        std::vector<agent>
-            keepers;  ///< streams whose work the allocator waits for before it gives the memory out again
+        std::vector<agent> keepers;      ///< streams that the allocator waits for before it gives the memory out again
         owners_end end;
+
+        /// As if it were new, with the room that it has.
+        void clear();
+    };
+    /// Memory of a package, which was dropped before these accesses were over. That is a race only once the stream gets memory that may
+    /// be the same one: the program may order the accesses until then.
+    struct early_end {
+        std::uint64_t resource = 0;
+        memory of;
+        std::vector<past_access> accesses;
     };
     /// The second access of a race: an operation's, the host's, or a drop, which writes all of the memory.
     struct present {
@@ -88,6 +97,8 @@ private:
     /// incomplete.
     template <class Act>
     void note(Act&& act) noexcept;
+    /// The memory with this number, which is new if it was not seen before.
+    memory& of(std::uint64_t resource);
 
     /// Orders `self` after the entries and exits of packages that share memory (rules X6, X7).
     void join_packages(agent self, const observe::observed_operation& what);
@@ -99,8 +110,15 @@ private:
     /// Reports accesses that conflict with this one and are not ordered before it, to its memory and to the former owner's.
     template <class IsBefore>
     void look_back(const observe::observed_access& access, const present& second, IsBefore&& is_before);
-    /// Checks the accesses to memory whose last owner has dropped it.
-    void judge_end(std::uint64_t resource, const memory& one);
+    /// Whether the memory is a package's, whose allocator gives it out again on its stream at once, and orders nothing.
+    [[nodiscard]] bool is_of_package(const memory& one) const noexcept {
+        return one.allocator && !order_.package(*one.allocator).empty();
+    }
+    /// Checks the accesses to memory whose last owner has dropped it. Leaves `one` empty.
+    void judge_end(std::uint64_t resource, memory& one);
+    /// The allocator gives out memory on the stream: judges what was freed there before all accesses were over.
+    void judge_early(agent allocator);
+    void report_early(const early_end& one, const std::vector<past_access>& accesses);
 
     /// Reports a race. `of` is the memory that the second access touches.
     void found(fault what, const past_access& first, const present& second, std::uint64_t resource, const memory& of);
@@ -120,7 +138,11 @@ private:
     event_history events_;
     observe::gone_streams gone_;
     freed_memory freed_;
+    std::vector<early_end> early_;
     std::unordered_map<std::uint64_t, memory> memory_;
+    std::vector<std::unordered_map<std::uint64_t, memory>::node_type>
+        spare_;                        ///< of memory that is gone, to be used again
+    std::vector<past_access> strays_;  ///< its room is used again
     std::vector<race> races_;
     std::unordered_map<std::string, std::size_t> by_lines_;        ///< index into races_
     std::vector<std::shared_ptr<observe::deferred_report>> left_;  ///< not delivered yet; some may be meanwhile

@@ -1,12 +1,38 @@
 #include "check/freed_memory.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "frontier/point.hpp"
 #include "weir/detail/intrusive.hpp"
 
 namespace weir::check {
+
+namespace {
+
+/// The part of an access to memory at `base` that lies in `place`, relative to that. Its range is empty if there is none.
+past_access moved(const past_access& access, std::uint64_t base, const memory_place& place) {
+    const std::uint64_t from = base + access.where.begin;
+    const std::uint64_t to = base + access.where.end;
+    const std::uint64_t end = place.address + place.bytes;
+    past_access result = access;
+    result.where = {};
+    if (to <= place.address || end <= from) {
+        return result;
+    }
+    result.where = {std::max(from, place.address) - place.address, std::min(to, end) - place.address};
+    if (access.where.shape) {
+        if (from >= place.address && to <= end) {
+            result.where.shape = access.where.shape;
+        } else {
+            result.touches = observe::certainty::possible;  // if a shape is cut in two, the whole range counts
+        }
+    }
+    return result;
+}
+
+}  // namespace
 
 void owners_end::release(const program_order& order, const clock& allocating) {
     const clock knows = order.actor_knows();
@@ -29,50 +55,89 @@ bool owners_end::comes_after(moment past, const clock& allocating_now) const noe
     return covers(program_, past) || covers(allocating, past) || operations_.covers({past.stream, past.at});
 }
 
-void freed_memory::add(const memory_place& place, const std::vector<past_access>& accesses) {
-    for (const past_access& one : accesses) {
-        if (strays_.size() == most) {
-            strays_.pop_front();
-            ++forgotten_;
-        }
-        strays_.push_back({place.device, place.address, one});
+freed_memory::part& freed_memory::insert(const memory_place& place, std::uint64_t age) {
+    std::pair key(place.device, place.address);
+    const auto known = parts_.find(key);
+    parts::iterator at = known;
+    if (known == parts_.end() && !spare_.empty()) {
+        parts::node_type node = std::move(spare_.back());
+        spare_.pop_back();
+        node.key() = std::move(key);
+        node.mapped().accesses.clear();
+        at = parts_.insert(std::move(node)).position;
+    } else if (known == parts_.end()) {
+        at = parts_.emplace(std::move(key), part{}).first;
     }
+    // If it was known, it was given out again unseen: its accesses stay.
+    at->second.bytes = place.bytes;
+    at->second.stream = place.stream;
+    at->second.age = age;
+    return at->second;
 }
 
-access_history freed_memory::take(const memory_place& place) {
-    access_history taken;
-    std::deque<stray> left;
+void freed_memory::forget_older_half() {
+    std::vector<std::uint64_t> ages;
+    ages.reserve(parts_.size());
+    for (const auto& each : parts_) {
+        ages.push_back(each.second.age);
+    }
+    const auto middle = ages.begin() + static_cast<std::ptrdiff_t>(ages.size() / 2);
+    std::nth_element(ages.begin(), middle, ages.end());
+    std::erase_if(parts_, [&](const auto& each) {
+        const bool is_old = each.second.age <= *middle;
+        forgotten_ += is_old ? each.second.accesses.size() : 0;
+        return is_old;
+    });
+}
+
+void freed_memory::add(const memory_place& place, const std::vector<past_access>& accesses) {
+    if (accesses.empty()) {
+        return;
+    }
+    if (parts_.size() >= most) {
+        forget_older_half();
+    }
+    std::vector<past_access>& all = insert(place, ++drops_).accesses;
+    all.insert(all.end(), accesses.begin(), accesses.end());
+}
+
+void freed_memory::take(const memory_place& place, access_history& to) {
     const std::uint64_t end = place.address + place.bytes;
-    for (stray& one : strays_) {
-        const std::uint64_t from = one.base + one.access.where.begin;
-        const std::uint64_t to = one.base + one.access.where.end;
-        if (one.device != place.device || to <= place.address || end <= from) {
-            left.push_back(std::move(one));
+    // The last part that begins before the memory may reach into it.
+    auto next = parts_.lower_bound({place.device, place.address});
+    if (next != parts_.begin()) {
+        --next;
+    }
+    while (next != parts_.end() && next->first < std::pair(place.device, end)) {
+        const auto found = next++;
+        const std::uint64_t former = found->first.second;
+        const std::uint64_t former_end = former + found->second.bytes;
+        if (found->first.first != place.device || former_end <= place.address) {
             continue;
         }
-        past_access access = one.access;
-        access.where = {std::max(from, place.address) - place.address, std::min(to, end) - place.address};
-        if (one.access.where.shape) {
-            if (from >= place.address && to <= end) {
-                access.where.shape = one.access.where.shape;
-            } else {
-                access.touches = observe::certainty::possible;  // if a shape is cut in two, the whole range counts
+        parts::node_type node = parts_.extract(found);
+        if (node.mapped().stream && place.stream && node.mapped().stream != place.stream) {
+            continue;  // the allocator has waited
+        }
+        for (const past_access& one : node.mapped().accesses) {
+            to.add(moved(one, former, place));
+        }
+        // What lies outside the new owner's memory stays for later owners.
+        for (const auto& [from, until] : {std::pair(former, place.address), std::pair(end, former_end)}) {
+            if (from >= until) {
+                continue;
+            }
+            const memory_place rest{place.device, from, until - from, node.mapped().stream};
+            for (const past_access& one : node.mapped().accesses) {
+                if (past_access left = moved(one, former, rest); !left.where.empty()) {
+                    insert(rest, node.mapped().age).accesses.push_back(std::move(left));
+                }
             }
         }
-        taken.add(std::move(access));
-        // The parts outside the new owner's memory stay for later owners.
-        for (const auto& [first, last] :
-             {std::pair(from, std::min(to, place.address)), std::pair(std::max(from, end), to)}) {
-            if (first < last) {
-                stray rest = one;
-                rest.access.where = {first - one.base, last - one.base};
-                rest.access.touches = one.access.where.shape ? observe::certainty::possible : one.access.touches;
-                left.push_back(std::move(rest));
-            }
+        if (spare_.size() < most_spare) {
+            spare_.push_back(std::move(node));
         }
     }
-    strays_ = std::move(left);
-    return taken;
 }
 
 }  // namespace weir::check

@@ -35,13 +35,11 @@ struct watched_program::state {
         std::optional<frontiers::point> at;  ///< what it holds
     };
 
+    /// Memory at an address. Stays when the memory is freed, since allocators give out the same addresses again.
     struct known_memory {
-        std::uint64_t resource = 0;
+        std::uint64_t resource = 0;  ///< 0 until something uses it
         std::uint64_t bytes = 0;
-    };
-
-    /// Memory that the allocator gave out, and that nothing has used yet.
-    struct new_memory {
+        bool is_new = false;  ///< the allocator gave it out, as the rest says, and nothing has used it yet
         watched_stream on;
         source_location where;
     };
@@ -60,7 +58,6 @@ struct watched_program::state {
     std::map<watched_stream, known_stream, less> streams;
     std::unordered_map<std::uint64_t, known_event> events;
     std::unordered_map<std::uint64_t, known_memory> memory;
-    std::unordered_map<std::uint64_t, new_memory> fresh;
     std::set<std::string, std::less<>> unseen;
     std::vector<observe::observed_access> accesses;  ///< of the operation that is reported; its room is used again
 
@@ -74,7 +71,8 @@ struct watched_program::state {
         made.name = which.handle == 0 ? "default" : "stream " + std::to_string(streams.size());
         made.info.id = runtime::next_stream_number();
         made.info.timeline = backend::timeline_table::instance().acquire();
-        made.info.before = made.tail = backend::timeline_table::instance().completed(made.info.timeline);
+        made.info.before = backend::timeline_table::instance().completed(made.info.timeline);
+        made.tail = made.info.before + 1;  // what it had got before anything was seen
         made.info.name = made.name;
         made.info.device = made.device;
         made.info.default_of = which.handle == 0 ? observe::default_kind::legacy : observe::default_kind::none;
@@ -88,12 +86,12 @@ struct watched_program::state {
         known_memory& one = memory[access.memory];
         if (one.resource == 0) {
             one.resource = runtime::next_resource_number();
-            if (const auto found = fresh.find(access.memory); found != fresh.end()) {
-                const known_stream& on = stream(found->second.on);
+            if (one.is_new) {
+                const known_stream& on = stream(one.on);
                 observe::observers::notify([&](observe::observer& told) {
-                    told.allocated({one.resource, access.bytes, device, access.memory, &on.info, found->second.where});
+                    told.allocated({one.resource, access.bytes, device, access.memory, &on.info, one.where});
                 });
-                fresh.erase(found);
+                one.is_new = false;
             }
         }
         one.bytes = access.bytes;
@@ -144,7 +142,7 @@ void watched_program::operation(watched_stream on, const char* label, std::span<
 void watched_program::host_access(const watched_access& what, const source_location& where) {
     const std::lock_guard lock(state_->mutex);
     const auto found = state_->memory.find(what.memory);
-    if (found != state_->memory.end()) {
+    if (found != state_->memory.end() && found->second.resource != 0) {
         const observe::observed_access told = state::observed(what, found->second);
         observe::observers::notify([&](observe::observer& one) { one.host_access(told, where); });
     }
@@ -152,19 +150,20 @@ void watched_program::host_access(const watched_access& what, const source_locat
 
 void watched_program::allocated(std::uint64_t address, watched_stream on, const source_location& where) {
     const std::lock_guard lock(state_->mutex);
-    state_->memory.erase(address);  // the library has not reported that it was freed
-    state_->fresh.insert_or_assign(address, state::new_memory{on, where});
+    state_->memory[address] = {0, 0, true, on, where};
 }
 
 void watched_program::freed(std::uint64_t address) {
     const std::lock_guard lock(state_->mutex);
-    state_->fresh.erase(address);
     const auto found = state_->memory.find(address);
     if (found == state_->memory.end()) {
         return;
     }
-    const std::uint64_t resource = found->second.resource;
-    state_->memory.erase(found);
+    found->second.is_new = false;
+    const std::uint64_t resource = std::exchange(found->second.resource, 0);
+    if (resource == 0) {
+        return;
+    }
     observe::observers::notify([&](observe::observer& one) {
         one.released(resource);
         one.dropped(resource);
@@ -175,7 +174,7 @@ void watched_program::kept_until(std::uint64_t memory, watched_stream on) {
     const std::lock_guard lock(state_->mutex);
     const state::known_stream& stream = state_->stream(on);
     const auto found = state_->memory.find(memory);
-    if (found != state_->memory.end()) {
+    if (found != state_->memory.end() && found->second.resource != 0) {
         observe::observers::notify(
             [&](observe::observer& one) { one.kept_until(found->second.resource, stream.info); });
     }
