@@ -68,8 +68,8 @@ private:
     static inline std::atomic<bool> lost_{false};
 };
 
-/// The line of the Python program that the calling thread runs. The hooks run without the GIL, mostly. Not under the lock of `watched`, which
-/// a thread that has the GIL may wait for.
+/// The line of the Python program that the calling thread runs. The hooks run without the GIL, mostly. Not under the lock of `watched`,
+/// which a thread that has the GIL may wait for.
 weir_torch_place place() noexcept {
     if (PyGILState_GetThisThreadState() == nullptr) {
         return {"", "", 0};  // a thread that has never run Python, such as one of torch's

@@ -304,3 +304,26 @@ def test_v1_another_tool_that_has_torchs_hooks() -> None:
     )
     assert "StateError" in told.stderr
     assert "sanitizer" in told.stderr
+
+
+PROGRAM = """\
+import torch
+from weir import _torch_build
+device = _torch_build.load()  # made up
+device.weir_torch_pretend(16)
+x = torch.zeros(8)
+x.add_(1)
+device.weir_torch_pretend({second})
+x.mul_(2)
+"""
+
+
+@pytest.mark.parametrize(("second", "status"), [(16, 0), (32, 1)])
+def test_v1_programs_are_checked_from_the_command_line(tmp_path: Path, second: int, status: int) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.format(second=second))
+    told = subprocess.run(
+        [sys.executable, "-m", "weir", "check", str(program)], capture_output=True, text=True, check=False, timeout=600
+    )
+    assert told.returncode == status, told.stderr
+    assert ("program.py:6" in told.stderr) == ("program.py:8" in told.stderr) == bool(status), told.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -15,9 +16,11 @@ install the Debian package of weir, which has the command.
 
 
 def main() -> NoReturn:
-    """Becomes the command, with the same arguments. `conformance` is a package of Python beside this one."""
+    """Becomes the command, with the same arguments. `check` runs in this process; `conformance` is another package."""
     if sys.argv[1:2] == ["conformance"]:
         os.execv(sys.executable, [sys.executable, "-m", "weir_conformance", *sys.argv[2:]])
+    if sys.argv[1:2] == ["check"]:
+        raise SystemExit(importlib.import_module("weir._check_command").main(sys.argv[2:]))
     program = Path(__file__).with_name("bin") / "weir"
     if not os.access(program, os.X_OK):
         sys.stderr.write(_MISSING)

@@ -1,11 +1,11 @@
-"""Numba's functions take arrays, streams and events of Weir, whichever of the two packages is imported first."""
+"""What is to follow the import of another package, whether that was before or comes later."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -13,18 +13,17 @@ from types import ModuleType
 from weir._weir import MissingLibrary
 
 
-def _register() -> None:
-    with contextlib.suppress(MissingLibrary):  # a Numba that cannot be used
-        importlib.import_module("weir._numba")
-
-
 class _Watch(MetaPathFinder):
-    """Finds no modules of its own: has the import of Numba followed by that of ``weir._numba``."""
+    """Finds no modules of its own: has the first import of the package followed by a call."""
+
+    def __init__(self, package: str, then: Callable[[], None]) -> None:
+        self._package = package
+        self._then = then
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None, /
     ) -> ModuleSpec | None:
-        if name != "numba":
+        if name != self._package:
             return None
         with contextlib.suppress(ValueError):  # another thread was here first
             sys.meta_path.remove(self)
@@ -33,17 +32,27 @@ class _Watch(MetaPathFinder):
             return spec
         execute = spec.loader.exec_module
 
-        def execute_and_register(module: ModuleType) -> None:
+        def execute_and_call(module: ModuleType) -> None:
             execute(module)
-            _register()
+            self._then()
 
-        spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+        spec.loader.exec_module = execute_and_call  # type: ignore[method-assign]
         return spec
 
 
-def watch() -> None:
-    """Registers Weir with Numba: now if Numba is loaded, else once it is."""
-    if sys.modules.get("numba") is not None:
-        _register()
+def when_loaded(package: str, then: Callable[[], None]) -> None:
+    """Calls `then` now if the package is loaded, else once it is, in the thread that imports it."""
+    if sys.modules.get(package) is not None:
+        then()
     else:
-        sys.meta_path.insert(0, _Watch())
+        sys.meta_path.insert(0, _Watch(package, then))
+
+
+def _register_with_numba() -> None:
+    with contextlib.suppress(MissingLibrary):  # a Numba that cannot be used
+        importlib.import_module("weir._numba")
+
+
+def watch() -> None:
+    """Has Numba's functions take arrays, streams and events of Weir, whichever of the two packages comes first."""
+    when_loaded("numba", _register_with_numba)

@@ -12,9 +12,9 @@
 #include <system_error>
 #include <vector>
 
-#include "cli/conformance.hpp"
 #include "cli/demo/demo.hpp"
 #include "cli/info.hpp"
+#include "cli/python_commands.hpp"
 #include "cli/suggestion.hpp"
 #include "cli/verify.hpp"
 
@@ -88,6 +88,11 @@ int run(int argc, char** argv) {
     verify->prefix_command();
     verify->set_help_flag();  // the verifier has its own help
 
+    CLI::App* const check = app.add_subcommand(
+        "check", "Run a program of Python, also one of torch, and report its races; see weir check --help");
+    check->prefix_command();
+    check->set_help_flag();  // it has its own help
+
     CLI::App* const conformance = app.add_subcommand(
         "conformance",
         "Test whether array libraries of Python exchange memory without races; see weir conformance --help");
@@ -113,6 +118,9 @@ int run(int argc, char** argv) {
     }
     if (*verify) {
         weir::cli::become_verifier(verify->remaining());
+    }
+    if (*check) {
+        weir::cli::become_check(check->remaining());
     }
     if (*conformance) {
         weir::cli::become_conformance_suite(conformance->remaining());

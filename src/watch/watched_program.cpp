@@ -86,12 +86,11 @@ struct watched_program::state {
         known_memory& one = memory[access.memory];
         if (one.resource == 0) {
             one.resource = runtime::next_resource_number();
-            if (one.is_new) {
+            if (std::exchange(one.is_new, false)) {
                 const known_stream& on = stream(one.on);
                 observe::observers::notify([&](observe::observer& told) {
                     told.allocated({one.resource, access.bytes, device, access.memory, &on.info, one.where});
                 });
-                one.is_new = false;
             }
         }
         one.bytes = access.bytes;
