@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 import weir
 import weir.torch
+from torch_device import torch
 
-torch: Any = pytest.importorskip("torch", reason="torch is not installed: ./run test --interop installs it")
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch needs a CUDA device here")
+pytestmark = pytest.mark.skipif(torch is None or not torch.cuda.is_available(), reason="torch needs a CUDA device here")
 
 LINES = Path(__file__).read_text().splitlines()
 
 
 @pytest.fixture(autouse=True)
 def nothing_runs() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
+    torch.cuda.synchronize()
 
 
 def found(report: weir.Report) -> list[tuple[str, str, str]]:
