@@ -1,4 +1,4 @@
-"""What it costs to watch a program of torch: the time of a step under weir.torch.check(), divided by that of torch alone.
+"""What it costs to watch a program of torch, and to keep it in order: the time of a step, divided by that of torch alone.
 
 The peer is torch's own sanitizer (TORCH_CUDA_SANITIZER), beside torch alone in a process of its own, since it stays.
 Each step is measured in rounds, in turn; the medians are compared. Steps are bound by launches: the device is waited for
@@ -118,6 +118,11 @@ def checked(step: Step) -> float:
     return taken
 
 
+def ordered(step: Step) -> float:
+    with weir.torch.safe():
+        return seconds(step)
+
+
 def medians(step: Step, ways: list[Callable[[Step], float]], rounds: int) -> list[float]:
     for way in ways:
         way(step)
@@ -142,6 +147,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", default="", help="steps whose names hold this")
+    parser.add_argument("--no-sanitizer", action="store_true", help="leave torch's sanitizer out")
     parser.add_argument("--sanitizer", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.sanitizer:
@@ -150,7 +156,7 @@ def main() -> None:
     name = torch.cuda.get_device_name() if DEVICE == "cuda" else "CPU"
     print(f"torch {torch.__version__}, {name}; medians of {arguments.rounds} rounds\n")
     peer: list[str] = []
-    if DEVICE == "cuda":
+    if DEVICE == "cuda" and not arguments.no_sanitizer:
         told = subprocess.run(
             [sys.executable, __file__, "--sanitizer", "--rounds", str(arguments.rounds)],
             check=True,
@@ -158,13 +164,13 @@ def main() -> None:
             text=True,
         )
         peer = [f"{float(line):.1f}" for line in told.stdout.split()]
-    print(f"{'':42}{'torch, us':>10}{'checked':>10}{'after':>10}{'sanitizer':>12}")
+    print(f"{'':42}{'torch, us':>10}{'checked':>10}{'safe':>10}{'after':>10}{'sanitizer':>12}")
     for place, step in enumerate(steps()):
         if arguments.only in step.what:
-            alone, watched = medians(step, [seconds, checked], arguments.rounds)
+            alone, watched, safe = medians(step, [seconds, checked, ordered], arguments.rounds)
             after = medians(step, [seconds], arguments.rounds)[0]
-            sanitizer = peer[place] if peer else "no device"
-            print(f"{step.what:42}{alone * 1e6:10.2f}{watched / alone:10.3f}{after / alone:10.3f}{sanitizer:>12}")
+            sanitizer = peer[place] if peer else "left out"
+            print(f"{step.what:42}{alone * 1e6:10.2f}{watched / alone:10.3f}{safe / alone:10.3f}{after / alone:10.3f}{sanitizer:>12}")
 
 
 if __name__ == "__main__":

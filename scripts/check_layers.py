@@ -70,6 +70,7 @@ PUBLIC_HEADERS = {
     "detail/internal_memory.hpp": "array",
     "detail/observed.hpp": "observe",
     "detail/footprint.hpp": "order",
+    "detail/ordered_program.hpp": "watch",
     "detail/watched_program.hpp": "watch",
     "detail/interruption.hpp": "backend",
     "ordering.hpp": "order",

@@ -1,7 +1,6 @@
 // weir.torch: what the hooks in torch report (weir/_torch_hooks.h) goes on to the process's observers.
 #include <Python.h>
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -11,13 +10,11 @@
 #include <shared_mutex>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "../weir/_torch_hooks.h"
 #include "bind.hpp"
 #include "site.hpp"
-#include "weir/access.hpp"
-#include "weir/detail/footprint.hpp"
+#include "torch_accesses.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/detail/watched_program.hpp"
 
@@ -25,7 +22,6 @@ namespace weir::python {
 
 namespace {
 
-using weir::detail::watched_access;
 using weir::detail::watched_program;
 using weir::detail::watched_stream;
 
@@ -82,35 +78,12 @@ weir_torch_place place() noexcept {
 
 watched_stream stream(weir_torch_stream of) noexcept { return {of.device, of.handle}; }
 
-watched_access access_of(const weir_torch_access& what) {
-    constexpr std::size_t most = 64;
-    const auto dimensions = static_cast<std::size_t>(what.dimensions);
-    const auto run = static_cast<std::uint64_t>(what.run);
-    order::footprint where{what.offset, what.offset + run};
-    if (dimensions > most) {
-        where = {0, what.bytes};
-    } else if (dimensions != 0) {
-        std::array<order::level, most> levels;
-        for (std::size_t i = 0; i < dimensions; ++i) {
-            levels[i] = {what.strides[i], what.sizes[i]};
-        }
-        where = order::strided(what.offset, std::span(levels).first(dimensions), run);
-    }
-    return {what.storage, what.bytes, std::move(where), what.writes != 0 ? access_mode::write : access_mode::read,
-            what.may_not_happen == 0 && dimensions <= most};
-}
-
 source_location location(weir_torch_place where) noexcept { return {where.file, where.function, where.line}; }
 
 void operation(const char* name, weir_torch_stream on, const weir_torch_access* accesses, std::size_t count,
                weir_torch_place where) {
     watched::tell([&](watched_program& to) {
-        std::vector<watched_access> all;
-        all.reserve(count);
-        for (const weir_torch_access& one : std::span(accesses, count)) {
-            all.push_back(access_of(one));
-        }
-        to.operation(stream(on), name, all, location(where));
+        to.operation(stream(on), name, accesses_of(std::span(accesses, count)), location(where));
     });
 }
 void host_access(const weir_torch_access* what, weir_torch_place where) {

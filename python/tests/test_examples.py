@@ -21,6 +21,7 @@ NEEDS = {
     "python_kernel.py": ("numba",),
     "python-kernels.md": ("numba",),
     "torch_races.py": ("torch",),
+    "torch_safe.py": ("torch",),
     "torch.md": ("torch",),
     "tutorial_exchange.py": ("torch", "jax"),
     "tutorial_exchange_gpu.py": ("torch", "cupy", "jax"),

@@ -48,4 +48,10 @@ def test_v1_control_without_its_waits_the_value_is_wrong(race: TorchRace) -> Non
     assert race.racy() != race.right
 
 
-# To come with weir.torch.safe(): inside of it, race.racy() == race.right for all of RACES.
+@pytest.mark.parametrize("race", [pytest.param(one, id=one.name) for one in RACES])
+def test_o1_a_racy_program_that_is_kept_in_order_has_the_right_value(race: TorchRace) -> None:
+    assert race.mended() == race.right  # also loads the kernels
+    with weir.torch.safe() as safe:
+        found = race.racy()
+    assert found == race.right
+    assert safe.waits != 0 or race.kind == "host"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import weir
 import weir.torch
-from torch_device import Device, needs_torch, torch
+from torch_device import Device, needs_torch, torch, trainer
 
 pytestmark = needs_torch
 
@@ -216,18 +216,7 @@ def test_v1_checks_nest_and_repeat(device: Device) -> None:
 
 
 def test_v1_a_program_on_the_cpu_runs_as_it_is() -> None:
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
-    optimizer = torch.optim.Adam(model.parameters())
-    x = torch.randn(32, 8)
-
-    def step() -> float:
-        optimizer.zero_grad()
-        loss = (model(x) - 1).square().mean()
-        loss.backward()
-        optimizer.step()
-        return float(loss.item())
-
+    step = trainer()
     losses = [step() for _ in range(3)]
     with weir.torch.check() as report:
         losses += [step() for _ in range(3)]
@@ -244,6 +233,18 @@ def test_v1_packages_whose_kernels_are_no_operators_are_named(monkeypatch: pytes
     with weir.torch.check() as report:
         pass
     assert [text for text in report.unseen if "CuPy" in text]
+
+
+def test_v1_collectives_are_named(device: Device) -> None:
+    device.end()
+    group = torch.distributed
+    group.init_process_group("gloo", store=group.HashStore(), rank=0, world_size=1)
+    try:
+        with weir.torch.check() as report:
+            group.all_reduce(torch.ones(4))
+    finally:
+        group.destroy_process_group()
+    assert [text for text in report.unseen if "collectives" in text]
 
 
 def test_v1_errors_of_operators_pass_through(device: Device) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import weir
 import weir.torch
-from torch_device import torch
+from torch_device import torch, trainer
 
 pytestmark = pytest.mark.skipif(torch is None or not torch.cuda.is_available(), reason="torch needs a CUDA device here")
 
@@ -223,18 +223,7 @@ def test_v1_what_is_captured_is_named() -> None:
 
 
 def test_v1_a_model_in_training_runs_as_it_is() -> None:
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 1)).cuda()
-    optimizer = torch.optim.Adam(model.parameters())
-    x = torch.randn(32, 64, device="cuda")
-
-    def step() -> float:
-        optimizer.zero_grad()
-        loss = (model(x) - 1).square().mean()
-        loss.backward()
-        optimizer.step()
-        return float(loss.item())
-
+    step = trainer("cuda")
     losses = [step() for _ in range(3)]
     with weir.torch.check() as report:
         losses += [step() for _ in range(3)]

@@ -46,6 +46,14 @@ class Device:
         """What the process's threads do from now on runs on this stream."""
         self._hooks.weir_torch_pretend(stream)
 
+    def fail(self, fails: bool) -> None:
+        """Whether events fail that weir.torch.safe() records."""
+        self._hooks.weir_torch_fail(int(fails))
+
+    def device_waits(self) -> int:
+        """How often the host has waited for the device since."""
+        return int(self._hooks.weir_torch_device_waits())
+
     def end(self) -> None:
         """The tensors of the CPU are the host's again."""
         self.on(-1)
@@ -74,3 +82,20 @@ class Device:
         self._events += 1
         self.event_recorded(self._events, waited_for)
         self.stream_waits(self._events, waits)
+
+
+def trainer(where: str = "cpu") -> Callable[[], float]:
+    """Steps of training a small model; each returns the loss, which gets less."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1)).to(where)
+    optimizer = torch.optim.Adam(model.parameters())
+    x = torch.randn(32, 8, device=where)
+
+    def step() -> float:
+        optimizer.zero_grad()
+        loss = (model(x) - 1).square().mean()
+        loss.backward()
+        optimizer.step()
+        return float(loss.item())
+
+    return step

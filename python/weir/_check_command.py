@@ -57,9 +57,9 @@ def _watching_torch() -> Iterator[None]:
 
     def begin() -> None:
         nonlocal began
-        from weir.torch import _watch
+        from weir.torch import _hooks
 
-        _watch.begin()
+        _hooks.watch()
         began = True
 
     when_loaded("torch", begin)
@@ -67,9 +67,9 @@ def _watching_torch() -> Iterator[None]:
         yield
     finally:
         if began:
-            from weir.torch import _watch
+            from weir.torch import _hooks
 
-            _watch.end()
+            _hooks.watch_no_longer()
 
 
 def _run(program: str, is_module: bool) -> bool:

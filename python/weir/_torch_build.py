@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from weir._weir import DeviceError, MissingLibrary, StateError, _torch_calls
+from weir._weir import DeviceError, MissingLibrary, StateError, _torch_calls, _torch_ordering
 
 _SOURCES = ("_torch_hooks.cpp", "_torch_hooks.h")
 _lock = threading.Lock()
@@ -108,11 +108,12 @@ def load() -> ctypes.CDLL:
             except DeviceError as error:
                 _failed = str(error)
                 raise
-            hooks.weir_torch_install.argtypes = [ctypes.c_void_p]
+            hooks.weir_torch_install.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+            hooks.weir_torch_own_events.restype = ctypes.c_void_p
             hooks.weir_torch_event_done.argtypes = [ctypes.c_uint64]
             hooks.weir_torch_stream_done.argtypes = [ctypes.c_int32, ctypes.c_uint64]
             hooks.weir_torch_pretend.argtypes = [ctypes.c_int64]
-            if not hooks.weir_torch_install(_torch_calls()):
+            if not hooks.weir_torch_install(_torch_calls(), _torch_ordering()):
                 raise StateError(
                     "another tool hears of torch's streams and events, of which torch has one at a time: such as "
                     "torch's own sanitizer (TORCH_CUDA_SANITIZER); leave that out to use weir.torch"

@@ -18,13 +18,17 @@
 #include <torch/library.h>
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -36,8 +40,11 @@ namespace {
 
 constexpr c10::DispatchKey wrapper = c10::DispatchKey::TESTING_ONLY_GenericWrapper;
 
-const weir_torch_calls* calls = nullptr;  // set once
+const weir_torch_calls* calls = nullptr;        // set once
+const weir_torch_ordering* ordering = nullptr;  // the same
 std::atomic<bool> watching{false};
+std::atomic<bool> keeps_order{false};
+thread_local bool is_our_own = false;  // what torch reports now
 /// Tests on machines without a GPU: the tensors of the CPU count as memory of a device, and the operators run on this stream of it. Less
 /// than 0: they do not.
 std::atomic<std::int64_t> pretended{-1};
@@ -47,14 +54,57 @@ thread_local std::uint64_t noted = 0;        // operations that this thread has 
 weir_torch_stream stream_of(const c10::Stream& stream) {
     return {stream.device_index(), reinterpret_cast<std::uint64_t>(stream.native_handle())};
 }
+bool is_pretended() { return pretended.load(std::memory_order_relaxed) >= 0; }
+
+void tell_unseen(const char* what) {
+    if (watching.load(std::memory_order_relaxed)) {
+        calls->unseen(what);
+    }
+    if (keeps_order.load(std::memory_order_relaxed)) {
+        ordering->unseen(what);
+    }
+}
+
+/// The streams that operators have run on, by device and handle.
+class streams {
+public:
+    static void add(const c10::Stream& stream, const weir_torch_stream& known_as) {
+        thread_local std::optional<c10::Stream> last;
+        if (last != stream) {
+            const std::lock_guard lock(mutex());
+            all().insert_or_assign({known_as.device, known_as.handle}, stream);
+            last = stream;
+        }
+    }
+    static c10::Stream get(const weir_torch_stream& which) {
+        const std::lock_guard lock(mutex());
+        return all().at({which.device, which.handle});
+    }
+
+private:
+    static std::mutex& mutex() {
+        static auto* const one = new std::mutex;
+        return *one;
+    }
+    static std::map<std::pair<std::int32_t, std::uint64_t>, c10::Stream>& all() {
+        static auto* const one = new std::map<std::pair<std::int32_t, std::uint64_t>, c10::Stream>;
+        return *one;
+    }
+};
+
 weir_torch_stream current_stream(c10::Device on) {
-    const std::int64_t stream = pretended.load(std::memory_order_relaxed);
-    return stream >= 0 ? weir_torch_stream{0, static_cast<std::uint64_t>(stream)}
-                       : stream_of(c10::impl::VirtualGuardImpl(on.type()).getStream(on));
+    if (const std::int64_t stream = pretended.load(std::memory_order_relaxed); stream >= 0) {
+        return {0, static_cast<std::uint64_t>(stream)};
+    }
+    const c10::Stream stream = c10::impl::VirtualGuardImpl(on.type()).getStream(on);
+    const weir_torch_stream known_as = stream_of(stream);
+    if (keeps_order.load(std::memory_order_relaxed)) {
+        streams::add(stream, known_as);
+    }
+    return known_as;
 }
 c10::DeviceIndex current_device(c10::DeviceType type) {
-    return pretended.load(std::memory_order_relaxed) >= 0 ? c10::DeviceIndex{0}
-                                                          : c10::impl::VirtualGuardImpl(type).getDevice().index();
+    return is_pretended() ? c10::DeviceIndex{0} : c10::impl::VirtualGuardImpl(type).getDevice().index();
 }
 
 /// Whether a stream is being captured into a graph, by CUDA's driver, which torch has loaded. Also true for the legacy stream while others
@@ -83,7 +133,7 @@ public:
         const auto at = reinterpret_cast<std::uint64_t>(storage.data());
         const auto found = known_.find(at);
         if (found != known_.end() && (found->second.first != impl || found->second.second.expired())) {
-            calls->freed(at);
+            freed(at);
             known_.erase(found);
         }
         known_.try_emplace(at, impl, storage.getWeakStorageImpl());
@@ -99,7 +149,7 @@ public:
         if (found->second.first == storage.unsafeGetStorageImpl() && !found->second.second.expired()) {
             return true;
         }
-        calls->freed(at);
+        freed(at);
         known_.erase(found);
         return false;
     }
@@ -110,6 +160,11 @@ public:
     }
 
 private:
+    static void freed(std::uint64_t at) {
+        calls->freed(at);
+        ordering->freed(at);
+    }
+
     std::mutex mutex_;
     std::unordered_map<std::uint64_t, std::pair<c10::StorageImpl*, c10::weak_intrusive_ptr<c10::StorageImpl>>> known_;
 };
@@ -260,7 +315,10 @@ public:
         report_pending();
         innermost = this;
     }
-    ~running() { innermost = outer_; }
+    ~running() {
+        end(all_.size());
+        innermost = outer_;
+    }
     running(const running&) = delete;
     running& operator=(const running&) = delete;
 
@@ -313,7 +371,44 @@ public:
             add(tensor, what);
         }
     }
+    /// The operator is about to run: streams, and the host, wait for what it must come after.
+    void begin() {
+        for (access& one : all_) {
+            complete(one.what, one.numbers);
+            if (one.by == by_host) {
+                ordering->host_needs(&one.what);
+            }
+        }
+        for (std::size_t i = 0; i < all_.size(); ++i) {
+            const int by = all_[i].by;
+            if (by >= 0 && std::none_of(begun_.begin(), begun_.end(), [&](const begun& one) { return one.by == by; })) {
+                begin_on(by);
+            }
+        }
+    }
+    /// It has run: from `first` on there are its results.
+    void end(std::size_t first) {
+        for (const begun& one : begun_) {
+            const c10::SmallVector<weir_torch_access, 8> results = those_by(one.by, first);
+            ordering->ends(one.on, one.number, results.data(), results.size());
+        }
+        if (begun_.empty() && first < all_.size() && all_[first].by >= 0) {  // it has no operands
+            begin_on(all_[first].by, true);
+            const c10::SmallVector<weir_torch_access, 8> results = those_by(all_[first].by, first);
+            if (!begun_.empty()) {
+                ordering->ends(begun_.front().on, begun_.front().number, results.data(), results.size());
+            }
+        }
+        begun_.clear();
+    }
+    [[nodiscard]] std::size_t size() const { return all_.size(); }
+
     void report() {
+        if (!watching.load(std::memory_order_relaxed)) {
+            all_.clear();
+            numbers_.clear();
+            return;
+        }
         for (const access& one : all_) {
             if (one.by >= 0) {
                 report_on(one.by);
@@ -341,6 +436,50 @@ private:
         int by;  ///< the index of a device, or one of the constants
         std::size_t numbers;
     };
+    /// The operator on one device, while it is under way.
+    struct begun {
+        int by;
+        weir_torch_stream on;
+        std::uint64_t number;
+    };
+
+    c10::SmallVector<weir_torch_access, 8> those_by(int by, std::size_t first) {
+        c10::SmallVector<weir_torch_access, 8> found;
+        for (std::size_t i = first; i < all_.size(); ++i) {
+            if (all_[i].by == by || (all_[i].by == by_any_device && first == 0)) {
+                complete(all_[i].what, all_[i].numbers);
+                found.push_back(all_[i].what);
+            }
+        }
+        return found;
+    }
+    /// The stream that the operator runs on, on this device; none if it is captured.
+    static std::optional<weir_torch_stream> stream_on(int by) {
+        const weir_torch_stream on =
+            current_stream(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(by)));
+        if (!is_pretended() && is_capturing(on)) {
+            tell_unseen("operators that are captured into a CUDA graph, and what its replays do");
+            return std::nullopt;
+        }
+        return on;
+    }
+    void begin_on(int by, bool has_no_operands = false) {
+        thread_local weir_torch_stream last{-1, 0};
+        const std::optional<weir_torch_stream> stream = stream_on(by);
+        if (!stream) {
+            return;
+        }
+        const weir_torch_stream on = *stream;
+        if (last.device >= 0 && (last.device != on.device || last.handle != on.handle)) {
+            ordering->leaves(last);
+        }
+        last = on;
+        c10::SmallVector<weir_torch_access, 8> operands;
+        if (!has_no_operands) {
+            operands = those_by(by, 0);
+        }
+        begun_.push_back({by, on, ordering->begins(on, operands.data(), operands.size())});
+    }
 
     void add(const at::Tensor& tensor, touch what) {
         if (!tensor.defined()) {
@@ -354,27 +493,26 @@ private:
         if (what == touch::made && impl->has_storage() && uses(impl->storage())) {
             return;  // a view, although the schema does not say so
         }
-        const bool is_pretended = device.is_cpu() && pretended.load(std::memory_order_relaxed) >= 0;
-        if (device.is_cpu() && !is_pretended) {
+        const bool stands_for_device = device.is_cpu() && is_pretended();
+        if (device.is_cpu() && !stands_for_device) {
             if (knows_host_memory.load(std::memory_order_relaxed) && impl->has_storage() &&
                 host_memory::instance().has(tensor.storage())) {
                 note(tensor, what, by_host);
             }
             return;
         }
-        if (!device.is_cuda() && !is_pretended) {
+        if (!device.is_cuda() && !stands_for_device) {
             return;
         }
         if (!impl->has_storage() || impl->key_set().has(c10::DispatchKey::Python) || impl->layout() != c10::kStrided) {
-            calls->unseen(
-                "tensors without memory of their own (sparse ones, and those of subclasses that wrap others)");
+            tell_unseen("tensors without memory of their own (sparse ones, and those of subclasses that wrap others)");
             return;
         }
         if (impl->numel() > 0) {
-            if (is_pretended) {
+            if (stands_for_device) {
                 host_memory::instance().add(tensor.storage());
             }
-            note(tensor, what, is_pretended ? 0 : device.index());
+            note(tensor, what, stands_for_device ? 0 : device.index());
         }
     }
     void note(const at::Tensor& tensor, touch what, int by) {
@@ -424,22 +562,15 @@ private:
                 one.by = reported;
             }
         }
-        weir_torch_stream on{0, 0};
-        if (const std::int64_t of_test = pretended.load(std::memory_order_relaxed); of_test >= 0) {
-            on.handle = static_cast<std::uint64_t>(of_test);
-        } else {
-            on = current_stream(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(by)));
-            if (is_capturing(on)) {
-                calls->unseen("operators that are captured into a CUDA graph, and what its replays do");
-                return;
-            }
+        if (const std::optional<weir_torch_stream> on = stream_on(by)) {
+            calls->operation(of_->name, *on, found.data(), found.size(), place());
+            ++noted;
         }
-        calls->operation(of_->name, on, found.data(), found.size(), place());
-        ++noted;
     }
 
     const rules* of_;
     running* outer_;
+    c10::SmallVector<begun, 2> begun_;
     c10::SmallVector<access, 8> all_;
     c10::SmallVector<std::int64_t, 32> numbers_;  ///< sizes and strides of accesses that are not contiguous
     weir_torch_place place_{};
@@ -449,7 +580,8 @@ thread_local running* running::innermost = nullptr;
 
 void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
     const c10::DispatchKeySet rest = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, wrapper);
-    if (!watching.load(std::memory_order_relaxed)) {
+    const bool orders = keeps_order.load(std::memory_order_relaxed);
+    if (!orders && !watching.load(std::memory_order_relaxed)) {
         op.redispatchBoxed(rest, stack);
         return;
     }
@@ -469,7 +601,7 @@ void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::St
         return;
     }
     if (of.what == rules::kind::collective) {
-        calls->unseen("collectives of torch.distributed, which run on streams of their own");
+        tell_unseen("collectives of torch.distributed, which run on streams of their own");
         op.redispatchBoxed(rest, stack);
         return;
     }
@@ -486,15 +618,24 @@ void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::St
             one.add(argument(i), of.arguments[i]);
         }
     }
+    if (orders) {
+        one.begin();
+    }
     op.redispatchBoxed(rest, stack);
-    if (of.what == rules::kind::composite && noted != noted_before) {
+    if (of.what == rules::kind::composite && noted != noted_before && !orders) {
         return;  // the operators that it called have reported what they do
     }
+    const std::size_t first = one.size();
     const std::size_t made = of.results.size();
     for (std::size_t i = 0; i < made; ++i) {
         one.add(torch::jit::peek(*stack, i, made), of.results[i]);
     }
-    one.report();
+    if (orders) {
+        one.end(first);
+    }
+    if (of.what != rules::kind::composite || noted == noted_before) {
+        one.report();
+    }
 }
 
 /// What torch reports of streams, events and memory. It takes the interface of an interpreter of Python for that, of which it calls these
@@ -534,61 +675,162 @@ struct reports final : c10::impl::PyInterpreterVTable {
     c10::SymInt sym_storage_offset(const c10::TensorImpl*) const override { refuse(); }
     void reset_backward_hooks(const c10::TensorImpl*) const override { refuse(); }
 
-    /// Whether the program is watched. If so, what the thread's operator does has been reported.
-    static bool watches() {
-        if (!watching.load(std::memory_order_relaxed)) {
-            return false;
-        }
-        running::report_pending();
-        return true;
-    }
+    static bool watches() { return watching.load(std::memory_order_relaxed) && !is_our_own; }
+    static bool orders() { return keeps_order.load(std::memory_order_relaxed) && !is_our_own; }
     static weir_torch_stream on(c10::DeviceType type, uintptr_t stream) { return {current_device(type), stream}; }
 
     void trace_gpu_event_creation(c10::DeviceType, uintptr_t) const override {}
     void trace_gpu_event_deletion(c10::DeviceType, uintptr_t event) const override {
-        if (watching.load(std::memory_order_relaxed)) {
+        if (watches()) {
             calls->event_gone(event);
+        }
+        if (orders()) {
+            ordering->event_gone(event);
         }
     }
     void trace_gpu_event_record(c10::DeviceType type, uintptr_t event, uintptr_t stream) const override {
         if (watches()) {
+            running::report_pending();
             calls->event_recorded(event, on(type, stream), running::place());
+        }
+        if (orders()) {
+            ordering->event_recorded(event, on(type, stream));
         }
     }
     void trace_gpu_event_wait(c10::DeviceType type, uintptr_t event, uintptr_t stream) const override {
         if (watches()) {
+            running::report_pending();
             calls->stream_waits(event, on(type, stream), running::place());
+        }
+        if (orders()) {
+            ordering->stream_waits(event, on(type, stream));
         }
     }
     void trace_gpu_memory_allocation(c10::DeviceType type, uintptr_t address) const override {
-        if (watching.load(std::memory_order_relaxed)) {
-            const c10::DeviceIndex device = current_device(type);
-            calls->allocated(address, current_stream(c10::Device(type, device)), running::place());
+        const bool is_watched = watches();
+        const bool is_ordered = orders();
+        if (!is_watched && !is_ordered) {
+            return;
+        }
+        const weir_torch_stream stream = current_stream(c10::Device(type, current_device(type)));
+        if (is_watched) {
+            calls->allocated(address, stream, running::place());
+        }
+        if (is_ordered) {
+            ordering->allocated(address, stream);
         }
     }
     void trace_gpu_memory_deallocation(c10::DeviceType, uintptr_t address) const override {
-        if (watching.load(std::memory_order_relaxed)) {
+        if (watches()) {
             running::report_pending(address);
             calls->freed(address);
+        }
+        if (orders()) {
+            ordering->freed(address);
         }
     }
     void trace_gpu_stream_creation(c10::DeviceType, uintptr_t) const override {}
     void trace_gpu_device_synchronization(c10::DeviceType type) const override {
         if (watches()) {
+            running::report_pending();
             calls->device_synchronized(current_device(type), running::place());
+        }
+        if (orders()) {
+            ordering->device_synchronized(current_device(type));
         }
     }
     void trace_gpu_stream_synchronization(c10::DeviceType type, uintptr_t stream) const override {
         if (watches()) {
+            running::report_pending();
             calls->stream_synchronized(on(type, stream), running::place());
+        }
+        if (orders()) {
+            ordering->stream_synchronized(on(type, stream));
         }
     }
     void trace_gpu_event_synchronization(c10::DeviceType, uintptr_t event) const override {
         if (watches()) {
+            running::report_pending();
             calls->event_synchronized(event, running::place());
+        }
+        if (orders()) {
+            ordering->event_synchronized(event);
         }
     }
 };
+
+/// For tests without a GPU: events that do nothing, and that torch would report.
+struct pretended_events {
+    static inline std::atomic<bool> fail{false};
+    static inline std::atomic<std::uint64_t> device_waits{0};
+
+    static const c10::impl::PyInterpreterVTable& torch_reports() { return **c10::impl::GPUTrace::get_trace(); }
+    static std::uintptr_t address(void* event) { return reinterpret_cast<std::uintptr_t>(event); }
+};
+
+/// Calls `act()`, whose effects are not reported, and returns 0; 1 if it throws.
+template <class Act>
+int on_our_own(Act&& act) {
+    is_our_own = true;
+    int failed = 0;
+    try {
+        act();
+    } catch (...) {
+        failed = 1;
+    }
+    is_our_own = false;
+    return failed;
+}
+c10::impl::VirtualGuardImpl guard() { return c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA); }
+
+int record_event(weir_torch_stream on, void** event) {
+    return on_our_own([&] {
+        if (!is_pretended()) {
+            const c10::Stream stream = streams::get(on);
+            guard().record(event, stream, stream.device_index(), c10::EventFlag::PYTORCH_DEFAULT);
+            return;
+        }
+        if (pretended_events::fail) {
+            throw std::runtime_error("as the test wants");
+        }
+        *event = *event == nullptr ? new char : *event;
+        pretended_events::torch_reports().trace_gpu_event_record(c10::DeviceType::CUDA,
+                                                                 pretended_events::address(*event), on.handle);
+    });
+}
+int wait_for_event(weir_torch_stream on, void* event) {
+    return on_our_own([&] {
+        if (!is_pretended()) {
+            guard().block(event, streams::get(on));
+        } else {
+            pretended_events::torch_reports().trace_gpu_event_wait(c10::DeviceType::CUDA,
+                                                                   pretended_events::address(event), on.handle);
+        }
+    });
+}
+int synchronize_event(void* event) {
+    return is_pretended() ? 0 : on_our_own([&] { guard().synchronizeEvent(event); });
+}
+int is_event_complete(void* event, int* answer) {
+    *answer = 0;
+    return is_pretended() ? 0 : on_our_own([&] { *answer = guard().queryEvent(event) ? 1 : 0; });
+}
+void destroy_event(void* event) {
+    if (is_pretended()) {
+        delete static_cast<char*>(event);
+    } else {
+        on_our_own([&] { guard().destroyEvent(event, guard().getDevice().index()); });
+    }
+}
+int synchronize_device(int32_t device) {
+    if (is_pretended()) {
+        ++pretended_events::device_waits;
+        return 0;
+    }
+    return on_our_own([&] { guard().synchronizeDevice(static_cast<c10::DeviceIndex>(device)); });
+}
+constexpr weir_torch_events own_events{record_event,      wait_for_event, synchronize_event,
+                                       is_event_complete, destroy_event,  synchronize_device};
 
 }  // namespace
 
@@ -596,8 +838,10 @@ TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericWrapper, m) { m.fallback(torch::CppFun
 
 extern "C" {
 
-__attribute__((visibility("default"))) int weir_torch_install(const weir_torch_calls* to) {
+__attribute__((visibility("default"))) int weir_torch_install(const weir_torch_calls* to,
+                                                              const weir_torch_ordering* by) {
     calls = to;
+    ordering = by;
     static const reports table;
     static const c10::impl::PyInterpreter interpreter(&table);
     c10::impl::GPUTrace::set_trace(&interpreter);  // the first caller's counts
@@ -605,13 +849,29 @@ __attribute__((visibility("default"))) int weir_torch_install(const weir_torch_c
         return 0;
     }
     pass_by_what_does_nothing();
+    // In the child of a fork nothing is watched or ordered: other threads may have held locks, and the devices are the parent's.
+    pthread_atfork(nullptr, nullptr, [] {
+        watching.store(false);
+        keeps_order.store(false);
+    });
     return 1;
 }
 
 __attribute__((visibility("default"))) void weir_torch_watch(int on) {
     watching.store(on != 0);
-    host_memory::instance().clear();
+    if (!keeps_order) {
+        host_memory::instance().clear();
+    }
 }
+
+__attribute__((visibility("default"))) void weir_torch_order(int on) {
+    keeps_order.store(on != 0);
+    if (!watching) {
+        host_memory::instance().clear();
+    }
+}
+
+__attribute__((visibility("default"))) const weir_torch_events* weir_torch_own_events(void) { return &own_events; }
 
 __attribute__((visibility("default"))) void weir_torch_thread(int on) {
     thread_local int parts = 0;  // checks that the thread takes part in
@@ -623,15 +883,30 @@ __attribute__((visibility("default"))) void weir_torch_event_done(uint64_t event
     if (watching.load(std::memory_order_relaxed)) {
         calls->event_synchronized(event, running::place());
     }
+    if (keeps_order.load(std::memory_order_relaxed)) {
+        ordering->event_synchronized(event);
+    }
 }
 
 __attribute__((visibility("default"))) void weir_torch_stream_done(int32_t device, uint64_t stream) {
     if (watching.load(std::memory_order_relaxed)) {
         calls->stream_synchronized({device, stream}, running::place());
     }
+    if (keeps_order.load(std::memory_order_relaxed)) {
+        ordering->stream_synchronized({device, stream});
+    }
 }
 
 __attribute__((visibility("default"))) void weir_torch_pretend(int64_t stream) { pretended.store(stream); }
+
+__attribute__((visibility("default"))) void weir_torch_fail(int fails) {
+    pretended_events::fail.store(fails != 0);
+    pretended_events::device_waits.store(0);
+}
+
+__attribute__((visibility("default"))) uint64_t weir_torch_device_waits(void) {
+    return pretended_events::device_waits.load();
+}
 
 __attribute__((visibility("default"))) void weir_torch_report(int32_t kind, uint64_t what, uint64_t stream) {
     constexpr c10::DeviceType type = c10::DeviceType::CUDA;

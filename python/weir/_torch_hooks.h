@@ -54,13 +54,43 @@ typedef struct weir_torch_calls {
     void (*unseen)(const char* what); /* what the hooks cannot see, in words */
 } weir_torch_calls;
 
+/* What the hooks call while the program is kept in order. As above. */
+typedef struct weir_torch_ordering {
+    uint64_t (*begins)(weir_torch_stream on, const weir_torch_access* accesses,
+                       size_t count); /* the operator's number; 0 if it failed */
+    void (*ends)(weir_torch_stream on, uint64_t number, const weir_torch_access* results, size_t count);
+    void (*leaves)(weir_torch_stream on); /* the thread goes on with another stream */
+    void (*host_needs)(const weir_torch_access* access);
+    void (*allocated)(uint64_t address, weir_torch_stream on);
+    void (*freed)(uint64_t address);
+    void (*event_recorded)(uint64_t event, weir_torch_stream on);
+    void (*event_gone)(uint64_t event);
+    void (*stream_waits)(uint64_t event, weir_torch_stream on);
+    void (*event_synchronized)(uint64_t event);
+    void (*stream_synchronized)(weir_torch_stream on);
+    void (*device_synchronized)(int32_t device);
+    void (*unseen)(const char* what);
+} weir_torch_ordering;
+
+/* torch's events, for waits of our own, which are not reported. Each returns 0, or another number if it fails. */
+typedef struct weir_torch_events {
+    int (*record)(weir_torch_stream on, void** event); /* makes one if *event is null */
+    int (*wait)(weir_torch_stream on, void* event);
+    int (*synchronize)(void* event);
+    int (*is_complete)(void* event, int* answer);
+    void (*destroy)(void* event);
+    int (*synchronize_device)(int32_t device);
+} weir_torch_events;
+
 /* Defined by the hooks.
  * weir_torch_install: to be called once, first; false if another tool has torch's hooks of streams and events.
- * weir_torch_watch:   begins and ends; hooks that run in other threads may call for a moment still.
- * weir_torch_thread:  the calling thread takes part from now on, or no longer; once for each check.
+ * weir_torch_watch, weir_torch_order: begin and end; hooks that run in other threads may call for a moment still.
+ * weir_torch_thread:  the calling thread takes part from now on, or no longer; once for each context.
  * weir_torch_event_done, weir_torch_stream_done: the thread has asked, and the answer was "done". */
-int weir_torch_install(const weir_torch_calls* calls);
+int weir_torch_install(const weir_torch_calls* calls, const weir_torch_ordering* ordering);
+const weir_torch_events* weir_torch_own_events(void);
 void weir_torch_watch(int on);
+void weir_torch_order(int on);
 void weir_torch_thread(int on);
 void weir_torch_event_done(uint64_t event);
 void weir_torch_stream_done(int32_t device, uint64_t stream);
@@ -79,6 +109,8 @@ enum weir_torch_kind {
     WEIR_TORCH_DEVICE_SYNCHRONIZED
 };
 void weir_torch_pretend(int64_t stream);
+void weir_torch_fail(int fails);        /* whether events of our own fail from now on */
+uint64_t weir_torch_device_waits(void); /* how often the host waited for the device, since events failed */
 void weir_torch_report(int32_t kind, uint64_t what, uint64_t stream);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-"""Programs of PyTorch as they are: watched for races."""
+"""Programs of PyTorch as they are: watched for races, or kept in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from weir import _torch_build
-from weir._weir import MissingLibrary, Report, StateError, _torch_begin, _torch_end, _torch_unseen
+from weir._weir import (
+    MissingLibrary,
+    Report,
+    StateError,
+    _torch_begin,
+    _torch_end,
+    _torch_order_add_unseen,
+    _torch_order_begin,
+    _torch_order_end,
+    _torch_order_unseen,
+    _torch_order_waits,
+    _torch_unseen,
+)
 from weir._weir import check as _check
 
 if TYPE_CHECKING:
@@ -16,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-__all__ = ["check"]
+__all__ = ["Safe", "check", "safe"]
 
 # What launches kernels that are no operators of torch, and so are not seen.
 _OTHERS = {
@@ -27,7 +39,7 @@ _OTHERS = {
 
 
 class _Patches:
-    """Functions of Python that are replaced while a program is watched."""
+    """Functions of Python that are replaced meanwhile."""
 
     def __init__(self) -> None:
         self._former: list[tuple[type, str, Any]] = []
@@ -47,43 +59,85 @@ class _Patches:
         self._former.clear()
 
 
-class _Watch:
-    """All checks of the process that are active share this: the hooks, and what is patched."""
+def _loaded() -> tuple[Any, ctypes.CDLL]:
+    """Torch, and the hooks in it."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "__version__"):
+        raise MissingLibrary("weir.torch is for a program that uses torch: import torch first")
+    return torch, _torch_build.load()
+
+
+def _tell_of_others(tell: Callable[[str], None]) -> None:
+    for module, what in _OTHERS.items():
+        if module in sys.modules:
+            tell(f"{what}: weir.torch sees the operators of torch")
+
+
+class _Hooks:
+    """What all contexts of the process that are active share: the hooks, and what is patched."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._active = 0
+        self._watching = 0
+        self._ordering = 0
         self._patches = _Patches()
 
-    def begin(self) -> None:
-        torch: Any = sys.modules.get("torch")
-        if torch is None or not hasattr(torch, "__version__"):
-            raise MissingLibrary("weir.torch watches a program that uses torch: import torch first")
-        hooks = _torch_build.load()
+    def watch(self) -> None:
+        torch, hooks = _loaded()
         with self._lock:
-            if self._active == 0:
-                try:
-                    self._patch(torch, hooks)
-                except BaseException:
-                    self._patches.take_back()
-                    raise
+            self._patch_once(torch, hooks)
+            if self._watching == 0:
                 hooks.weir_torch_watch(1)
-            self._active += 1
+            self._watching += 1
             _torch_begin(str(Path(torch.__file__).parent))
         hooks.weir_torch_thread(1)
 
-    def end(self) -> None:
+    def watch_no_longer(self) -> None:
         hooks = _torch_build.load()
-        for module, what in _OTHERS.items():
-            if module in sys.modules:
-                _torch_unseen(f"{what}: weir.torch sees the operators of torch")
+        _tell_of_others(_torch_unseen)
         hooks.weir_torch_thread(0)
         with self._lock:
-            self._active -= 1
-            if self._active == 0:
+            self._watching -= 1
+            if self._watching == 0:
                 hooks.weir_torch_watch(0)
-                self._patches.take_back()
+            self._take_back_once()
             _torch_end()
+
+    def order(self) -> None:
+        torch, hooks = _loaded()
+        if torch.cuda.is_available():
+            for device in range(torch.cuda.device_count()):
+                torch.cuda.synchronize(device)  # what was put into streams before is not known
+        with self._lock:
+            self._patch_once(torch, hooks)
+            _torch_order_begin(hooks.weir_torch_own_events())
+            if self._ordering == 0:
+                hooks.weir_torch_order(1)
+            self._ordering += 1
+        hooks.weir_torch_thread(1)
+
+    def order_no_longer(self) -> None:
+        hooks = _torch_build.load()
+        _tell_of_others(_torch_order_add_unseen)
+        hooks.weir_torch_thread(0)
+        with self._lock:
+            self._ordering -= 1
+            _torch_order_end()
+            if self._ordering == 0:
+                hooks.weir_torch_order(0)
+            self._take_back_once()
+
+    def _patch_once(self, torch: Any, hooks: ctypes.CDLL) -> None:
+        if self._watching == self._ordering == 0:
+            try:
+                self._patch(torch, hooks)
+            except BaseException:
+                self._patches.take_back()
+                raise
+
+    def _take_back_once(self) -> None:
+        if self._watching == self._ordering == 0:
+            self._patches.take_back()
 
     def _patch(self, torch: Any, hooks: ctypes.CDLL) -> None:
         """Threads that begin take part; a question that is answered "done" counts as a wait."""
@@ -125,7 +179,7 @@ class _Watch:
             )
 
 
-_watch = _Watch()
+_hooks = _Hooks()
 
 
 class _Checked:
@@ -141,7 +195,7 @@ class _Checked:
         self._was_entered = True
         self._report.__enter__()
         try:
-            _watch.begin()
+            _hooks.watch()
         except BaseException as error:
             self._report.__exit__(type(error), error, error.__traceback__)
             raise
@@ -150,7 +204,7 @@ class _Checked:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _watch.end()
+        _hooks.watch_no_longer()
         self._report.__exit__(kind, error, trace)
 
 
@@ -173,3 +227,55 @@ def check(*, mode: Literal["collect", "warn", "raise"] = "collect") -> _Checked:
     Raises MissingLibrary (no torch, no compiler), StateError (another tool has torch's hooks).
     """
     return _Checked(_check(mode=mode))
+
+
+class Safe:
+    """What `safe` returns: a context."""
+
+    def __init__(self) -> None:
+        self._state: Literal["new", "active", "over"] = "new"
+        self._waits = 0
+        self._unseen: list[str] = []
+
+    def __enter__(self) -> Safe:
+        if self._state != "new":
+            raise StateError("this weir.torch.safe() was entered before: make another one for another `with`")
+        _hooks.order()
+        self._state = "active"
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _hooks.order_no_longer()
+        self._waits = _torch_order_waits()
+        self._unseen = _torch_order_unseen()
+        self._state = "over"
+
+    @property
+    def waits(self) -> int:
+        """How many waits were put into streams: the program would have needed them, or others in their place."""
+        return _torch_order_waits() if self._state == "active" else self._waits
+
+    @property
+    def unseen(self) -> list[str]:
+        """What was not seen, and so not ordered, in words; other packages once the `with` has ended."""
+        return _torch_order_unseen() if self._state == "active" else self._unseen
+
+
+def safe() -> Safe:
+    """Keeps what the program does with torch in order inside of the `with`, whatever it orders itself.
+
+    Before an operator runs, its stream waits, on the device, for what conflicts with it on other streams and is not
+    known to be before it. Memory that is freed is given out again at once, as ever, and what then uses it waits for
+    what other streams still do with it: `record_stream` is not needed, and keeps memory for longer. Before an operator
+    on the CPU touches pinned memory that a copy still uses, the host waits for that copy. What the program orders
+    itself is not waited for twice.
+
+    The calling thread takes part, threads that it starts inside, and those of autograd. At its beginning the host waits
+    for all devices; at its end each stream waits, on the device, for all others. What is not seen (docs/torch.md) is
+    not ordered. Torch must be imported. At the first use with a version of torch a part of Weir is compiled for it.
+
+    Raises MissingLibrary (no torch, no compiler), StateError (another tool has torch's hooks).
+    """
+    return Safe()

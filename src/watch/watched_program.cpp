@@ -44,18 +44,12 @@ struct watched_program::state {
         source_location where;
     };
 
-    struct less {
-        bool operator()(const watched_stream& a, const watched_stream& b) const noexcept {
-            return std::pair(a.device, a.handle) < std::pair(b.device, b.handle);
-        }
-    };
-
     std::string package;
     std::string device_kind;
     /// Guards what follows, and is held while observers are notified, so that they hear of one stream in its order. Lock order: before the
     /// list of observers.
     detail::mutex mutex;
-    std::map<watched_stream, known_stream, less> streams;
+    std::map<watched_stream, known_stream> streams;
     std::unordered_map<std::uint64_t, known_event> events;
     std::unordered_map<std::uint64_t, known_memory> memory;
     std::set<std::string, std::less<>> unseen;

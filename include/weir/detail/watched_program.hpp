@@ -20,6 +20,9 @@ struct watched_stream {
     std::uint64_t handle = 0;
 
     friend bool operator==(const watched_stream&, const watched_stream&) = default;
+    friend bool operator<(const watched_stream& a, const watched_stream& b) noexcept {
+        return a.device != b.device ? a.device < b.device : a.handle < b.handle;
+    }
 };
 
 /// One access of an operation of the library, or of the host.

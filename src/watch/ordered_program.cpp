@@ -1,0 +1,421 @@
+#include "weir/detail/ordered_program.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "order/history.hpp"
+#include "order/mark.hpp"
+#include "order/plan.hpp"
+#include "weir/access.hpp"
+#include "weir/detail/mutex.hpp"
+
+namespace weir::detail {
+
+/// Its parts are nested here, and have linkage, since several files may be compiled as one.
+struct ordered_program::state {
+    /// An event that was recorded into a stream.
+    struct record {
+        order::mark at;
+        void* event = nullptr;
+    };
+
+    /// Its timeline is its place in `streams`.
+    struct known_stream {
+        watched_stream which;
+        order::epoch tail = 0;
+        std::vector<order::epoch> under_way;  ///< operations that threads are about to put there, the first one first
+        order::clock known;                   ///< what it comes after, on other streams
+        std::deque<record> records;           ///< the oldest first
+    };
+
+    /// Memory from an address on. Stays when it is freed: then its history is what may still happen to it.
+    struct memory {
+        std::uint64_t bytes = 0;
+        bool in_use = false;
+        bool is_new =
+            false;  ///< in use, and nothing has used it yet: `bytes`, and the history, are those of the former owner
+        order::history history;
+
+        [[nodiscard]] bool is_of_former_owner() const noexcept { return !in_use || is_new; }
+    };
+    using memories = std::map<std::uint64_t, memory>;
+
+    /// What the host has found complete.
+    struct complete final : order::watermarks {
+        std::vector<order::epoch> epochs;  ///< by timeline
+
+        [[nodiscard]] order::epoch completed(order::timeline_id timeline) const noexcept override {
+            return timeline < epochs.size() ? epochs[timeline] : 0;
+        }
+        void add(order::point one) {
+            if (epochs.size() <= one.timeline) {
+                epochs.resize(one.timeline + std::size_t{1});
+            }
+            epochs[one.timeline] = std::max(epochs[one.timeline], one.at);
+        }
+        void add(const order::mark& one) {
+            add(one.at);
+            if (one.known) {
+                one.known->for_each([&](order::point each) { add(each); });
+            }
+        }
+    };
+
+    /// Records of a stream from which on the complete ones are looked for, and the number that is kept.
+    static constexpr std::size_t many_records = 16;
+    static constexpr std::size_t most_records = 64;
+
+    library_events* events = nullptr;
+    mutable detail::mutex mutex;  ///< guards what follows, and is held while events are recorded and waited for
+    std::deque<known_stream> streams;
+    std::map<watched_stream, order::timeline_id> timelines;
+    std::unordered_map<std::uint64_t, order::mark> recorded;  ///< by the program, by event
+    memories all;
+    complete done;
+    std::map<int, std::vector<void*>> spare;  ///< events that are not in use, by device
+    std::uint64_t waits = 0;
+
+    order::timeline_id timeline(watched_stream which) {
+        const auto [found, is_new] = timelines.try_emplace(which, static_cast<order::timeline_id>(streams.size()));
+        if (is_new) {
+            streams.emplace_back().which = which;
+            streams.back().tail = 1;  // what it had got before anything was seen
+        }
+        return found->second;
+    }
+    /// What the stream has got for certain.
+    [[nodiscard]] order::mark now(order::timeline_id timeline) const {
+        const known_stream& stream = streams[timeline];
+        return {{timeline, stream.under_way.empty() ? stream.tail : stream.under_way.front() - 1}, stream.known};
+    }
+
+    /// The stream comes after the mark from now on.
+    void join(known_stream& stream, const order::mark& past) {
+        if (stream.known && past.at.at <= stream.known->at(past.at.timeline)) {
+            return;  // what comes after a point comes after everything before it
+        }
+        order::frontier known = stream.known ? order::frontier(*stream.known) : order::frontier();
+        known.merge(past.at);
+        if (past.known) {
+            known.merge(*past.known);
+        }
+        stream.known = order::make_clock(std::move(known));
+    }
+
+    void give_back(known_stream& stream, void* event) { spare[stream.which.device].push_back(event); }
+
+    /// An event behind what the stream has got.
+    const record& add_record(order::timeline_id timeline) {
+        known_stream& stream = streams[timeline];
+        while (stream.records.size() >= many_records &&
+               (stream.records.size() >= most_records || events->is_complete(stream.records.front().event))) {
+            const record& first = stream.records.front();
+            if (stream.records.size() < most_records) {
+                done.add(first.at);
+            }
+            give_back(stream, first.event);
+            stream.records.pop_front();
+        }
+        std::vector<void*>& unused = spare[stream.which.device];
+        void* former = nullptr;
+        if (!unused.empty()) {
+            former = unused.back();
+            unused.pop_back();
+        }
+        stream.records.push_back({now(timeline), nullptr});
+        try {
+            stream.records.back().event = events->record(stream.which, former);
+        } catch (...) {
+            stream.records.pop_back();
+            throw;
+        }
+        return stream.records.back();
+    }
+
+    /// The first event that is complete no earlier than the point.
+    const record& event_behind(order::point point) {
+        const std::deque<record>& all_of = streams[point.timeline].records;
+        const auto found = std::lower_bound(all_of.begin(), all_of.end(), point.at,
+                                            [](const record& one, order::epoch at) { return one.at.at.at < at; });
+        return found != all_of.end() ? *found : add_record(point.timeline);
+    }
+
+    /// The stream waits for what the plan still needs.
+    void wait_for(order::timeline_id timeline, order::plan& needed) {
+        needed.resolve();
+        for (const order::wait& one : needed.waits()) {
+            const record& behind = event_behind(one.target.at);
+            events->wait(streams[timeline].which, behind.event);
+            ++waits;
+            join(streams[timeline], behind.at);
+        }
+    }
+
+    [[nodiscard]] order::plan plan_for(order::timeline_id timeline) const {
+        return {timeline, streams[timeline].tail, streams[timeline].known, done, false};
+    }
+
+    /// Calls `visit(entry)` for all memory from `address` to `end` that is not in use.
+    template <class Visit>
+    void former_owners(std::uint64_t address, std::uint64_t end, Visit&& visit) {
+        for (auto next = all.lower_bound(address); next != all.end() && next->first < end;) {
+            const auto one = next++;
+            if (!one->second.in_use) {
+                visit(one);
+            }
+        }
+    }
+
+    /// What a former owner had on both sides of `address` becomes two entries. So what is left of it never reaches over the beginning of other
+    /// memory.
+    void split(std::uint64_t address) {
+        const auto next = all.lower_bound(address);
+        if (next == all.begin() || (next != all.end() && next->first == address)) {
+            return;
+        }
+        memory& before = std::prev(next)->second;
+        const std::uint64_t begin = std::prev(next)->first;
+        if (before.is_of_former_owner() && begin + before.bytes > address) {
+            memory& rest = all.try_emplace(next, address)->second;
+            rest.bytes = begin + before.bytes - address;
+            rest.history = before.history;
+            before.bytes = address - begin;
+        }
+    }
+    /// The memory that begins at `address`.
+    memories::iterator entry(std::uint64_t address) {
+        split(address);
+        return all.try_emplace(address).first;
+    }
+
+    /// The memory that an access is to. If nothing has used it yet, its history becomes what may still happen to its bytes.
+    memory& of(const watched_access& access) {
+        const auto found = all.find(access.memory);
+        if (found != all.end() && !found->second.is_of_former_owner()) {
+            return found->second;
+        }
+        memory& one = found != all.end() ? found->second : entry(access.memory)->second;
+        const std::uint64_t end = access.memory + access.bytes;
+        split(end);
+        one.in_use = true;  // if it was not, its allocation was not seen
+        one.is_new = false;
+        one.bytes = access.bytes;
+        std::vector<memories::iterator> taken;
+        former_owners(access.memory, end, [&](memories::iterator other) { taken.push_back(other); });
+        for (const memories::iterator other : taken) {
+            one.history.merge_death(other->second.history, access.bytes, done);
+            all.erase(other);
+        }
+        return one;
+    }
+
+    void note(order::point at, const watched_access& access, memory& of) const {
+        of.history.record(access.where, access.mode, {at, streams[at.timeline].known}, done, order::accessor::weir,
+                          true);
+    }
+
+    void host_waited(const order::mark& past) {
+        done.add(past);
+        for (known_stream& stream : streams) {
+            while (!stream.records.empty() && done.is_complete(stream.records.front().at.at)) {
+                give_back(stream, stream.records.front().event);
+                stream.records.pop_front();
+            }
+        }
+    }
+};
+
+ordered_program::ordered_program(library_events& events) : state_(std::make_unique<state>()) {
+    state_->events = &events;
+}
+
+ordered_program::~ordered_program() {
+    for (const state::known_stream& stream : state_->streams) {
+        for (const state::record& one : stream.records) {
+            state_->events->destroy(one.event);
+        }
+    }
+    for (const auto& [device, unused] : state_->spare) {
+        for (void* const one : unused) {
+            state_->events->destroy(one);
+        }
+    }
+}
+
+std::uint64_t ordered_program::operation_begins(watched_stream on, std::span<const watched_access> accesses) {
+    const std::lock_guard lock(state_->mutex);
+    const order::timeline_id self = state_->timeline(on);
+    state::known_stream& stream = state_->streams[self];
+    std::vector<state::memory*> used;
+    used.reserve(accesses.size());
+    order::plan needed = state_->plan_for(self);
+    for (const watched_access& each : accesses) {
+        used.push_back(&state_->of(each));
+        used.back()->history.reserve(accesses.size());
+        used.back()->history.require(needed, each.where, each.mode, true);
+    }
+    stream.under_way.reserve(stream.under_way.size() + 1);
+    state_->wait_for(self, needed);
+    const order::point at{self, ++stream.tail};
+    stream.under_way.push_back(at.at);
+    for (std::size_t i = 0; i < accesses.size(); ++i) {
+        state_->note(at, accesses[i], *used[i]);
+    }
+    return at.at;
+}
+
+void ordered_program::operation_ends(watched_stream on, std::uint64_t number, std::span<const watched_access> results) {
+    const std::lock_guard lock(state_->mutex);
+    const order::timeline_id self = state_->timeline(on);
+    std::erase(state_->streams[self].under_way, number);
+    for (const watched_access& each : results) {
+        state::memory& one = state_->of(each);
+        one.history.reserve(results.size());
+        state_->note({self, number}, each, one);
+    }
+}
+
+void ordered_program::leaves(watched_stream on) {
+    const std::lock_guard lock(state_->mutex);
+    const auto found = state_->timelines.find(on);
+    if (found == state_->timelines.end()) {
+        return;
+    }
+    const state::known_stream& stream = state_->streams[found->second];
+    if (stream.records.empty() || stream.records.back().at.at.at < state_->now(found->second).at.at) {
+        state_->add_record(found->second);
+    }
+}
+
+void ordered_program::host_access(const watched_access& what) {
+    std::unique_lock lock(state_->mutex);
+    const auto found = state_->all.find(what.memory);
+    if (found == state_->all.end()) {
+        return;
+    }
+    std::vector<order::point> unfinished;
+    state_->of(what).history.conflicts(what.where, what.mode, [&](const order::past_access& past, order::reason) {
+        unfinished.push_back(past.when.at);
+    });
+    for (const order::point past : unfinished) {
+        if (!state_->done.is_complete(past)) {
+            const state::record behind = state_->event_behind(past);
+            // Others go on meanwhile. If the event is used again, this waits for longer.
+            lock.unlock();
+            state_->events->synchronize(behind.event);
+            lock.lock();
+            state_->host_waited(behind.at);
+            state_->done.add(past);
+        }
+    }
+}
+
+void ordered_program::allocated(std::uint64_t address, watched_stream on) {
+    const std::lock_guard lock(state_->mutex);
+    state::memories& all = state_->all;
+    const auto found = state_->entry(address);
+    const auto next = std::find_if(std::next(found), all.end(), [](const auto& each) { return each.second.in_use; });
+    const std::uint64_t end = next == all.end() ? ~std::uint64_t{0} : next->first;
+    found->second.in_use = false;
+    const order::timeline_id self = state_->timeline(on);
+    order::plan needed = state_->plan_for(self);
+    state_->former_owners(address, end, [&](state::memories::iterator other) {
+        other->second.history.require(needed, {0, other->second.bytes}, access_mode::write, true);
+    });
+    state_->wait_for(self, needed);
+    found->second.in_use = true;
+    found->second.is_new = true;
+}
+
+void ordered_program::freed(std::uint64_t address) {
+    const std::lock_guard lock(state_->mutex);
+    const auto found = state_->all.find(address);
+    if (found == state_->all.end()) {
+        return;
+    }
+    state::memory& one = found->second;
+    one.in_use = false;
+    one.is_new = false;
+    one.history.die(one.bytes, state_->done);
+    if (one.history.empty()) {
+        state_->all.erase(found);
+    }
+}
+
+void ordered_program::event_recorded(std::uint64_t event, watched_stream on) {
+    const std::lock_guard lock(state_->mutex);
+    state_->recorded[event] = state_->now(state_->timeline(on));
+}
+
+void ordered_program::event_gone(std::uint64_t event) {
+    const std::lock_guard lock(state_->mutex);
+    state_->recorded.erase(event);
+}
+
+void ordered_program::stream_waits(watched_stream on, std::uint64_t event) {
+    const std::lock_guard lock(state_->mutex);
+    const auto found = state_->recorded.find(event);
+    if (found != state_->recorded.end()) {
+        const order::timeline_id self = state_->timeline(on);
+        if (found->second.at.timeline != self) {
+            state_->join(state_->streams[self], found->second);
+        }
+    }
+}
+
+void ordered_program::host_waited_for_event(std::uint64_t event) {
+    const std::lock_guard lock(state_->mutex);
+    const auto found = state_->recorded.find(event);
+    if (found != state_->recorded.end()) {
+        state_->host_waited(found->second);
+    }
+}
+
+void ordered_program::host_waited_for_stream(watched_stream one) {
+    const std::lock_guard lock(state_->mutex);
+    const auto found = state_->timelines.find(one);
+    if (found != state_->timelines.end()) {
+        state_->host_waited(state_->now(found->second));
+    }
+}
+
+void ordered_program::host_waited_for_device(int device) {
+    const std::lock_guard lock(state_->mutex);
+    for (const auto& [which, timeline] : state_->timelines) {
+        if (which.device == device) {
+            state_->host_waited(state_->now(timeline));
+        }
+    }
+}
+
+void ordered_program::join_all() {
+    const std::lock_guard lock(state_->mutex);
+    const auto count = static_cast<order::timeline_id>(state_->streams.size());
+    std::vector<order::mark> all;
+    for (order::timeline_id each = 0; each < count; ++each) {
+        all.push_back(state_->now(each));
+    }
+    for (order::timeline_id self = 0; self < count; ++self) {
+        order::plan needed = state_->plan_for(self);
+        for (order::timeline_id other = 0; other < count; ++other) {
+            if (other != self) {
+                needed.need(all[other], order::reason::dependency);
+            }
+        }
+        state_->wait_for(self, needed);
+    }
+}
+
+std::uint64_t ordered_program::waits() const noexcept {
+    const std::lock_guard lock(state_->mutex);
+    return state_->waits;
+}
+
+}  // namespace weir::detail
