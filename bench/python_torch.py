@@ -10,6 +10,9 @@ at the end of each round.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
+import importlib.util
 import statistics
 import subprocess
 import sys
@@ -19,6 +22,9 @@ from typing import Any, NamedTuple
 
 import torch
 import weir.torch
+
+with contextlib.suppress(ImportError):
+    import triton.language as tl
 
 Call = Callable[[], object]
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -86,9 +92,30 @@ def resnet() -> Call:
     return step
 
 
+def launches() -> list[Step]:
+    """Kernels of other packages, if they are installed."""
+    if DEVICE != "cuda" or importlib.util.find_spec("triton") is None:
+        return []
+    triton: Any = importlib.import_module("triton")
+    x, out = (torch.ones(1024, device=DEVICE) for _ in range(2))
+    kernel = triton.jit(double)
+    weir.torch.declare(kernel, writes=["out"])
+    fused = torch.compile(lambda x: torch.relu(x * 2) + 1)
+    return [
+        Step("a kernel of Triton", lambda: kernel[(1,)](x, out, 1024, BLOCK=1024), 2000),
+        Step("torch.compile, one kernel", lambda: fused(x), 1000),
+    ]
+
+
+def double(x, out, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+
 def steps() -> list[Step]:
     x, a, b = (torch.ones(1024, device=DEVICE) for _ in range(3))
     return [
+        *launches(),
         Step("x.add_(1)", lambda: x.add_(1), 4000),
         Step("a + b", lambda: a + b, 4000),
         Step("transformer layer, forward and backward", transformer(), 60),

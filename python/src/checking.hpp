@@ -8,6 +8,7 @@ namespace weir::python {
 void bind_ordering(nanobind::module_& m);
 void bind_checking(nanobind::module_& m);
 void bind_tracing(nanobind::module_& m);
+void bind_torch_launch(nanobind::module_& m);
 void bind_torch_order(nanobind::module_& m);
 void bind_torch_watch(nanobind::module_& m);
 

@@ -34,6 +34,7 @@ NB_MODULE(_weir, m) {  // NOLINT
     bind_call_log(m);
     bind_labelling(m);
     bind_checking(m);
+    bind_torch_launch(m);
     bind_torch_order(m);
     bind_torch_watch(m);
     bind_tracing(m);

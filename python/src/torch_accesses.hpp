@@ -1,44 +1,59 @@
-// The accesses of torch's operators, as the hooks in torch describe them (weir/_torch_hooks.h).
+// The accesses of torch's operators, as the hooks in torch describe them (weir/_torch_hooks/hooks.h).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "../weir/_torch_hooks.h"
+#include "../weir/_torch_hooks/hooks.h"
 #include "weir/access.hpp"
 #include "weir/detail/footprint.hpp"
 #include "weir/detail/watched_program.hpp"
 
 namespace weir::python {
 
-/// Throws std::bad_alloc.
-[[nodiscard]] inline detail::watched_access access_of(const weir_torch_access& what) {
+/// `Program`: a watched_program or an ordered_program, which knows the storages. Throws std::bad_alloc.
+template <class Program>
+[[nodiscard]] detail::watched_access access_of(const Program& program, const weir_torch_access& what) {
     constexpr std::size_t most = 64;
+    std::uint64_t storage = what.storage;
+    std::uint64_t bytes = what.bytes;
+    std::uint64_t offset = what.offset;
+    if (what.is_within != 0) {
+        if (const std::optional<detail::watched_block> block = program.block_at(storage)) {
+            offset += storage - block->address;
+            storage = block->address;
+            bytes = std::max(bytes + offset - what.offset, block->bytes);
+        }
+    }
     const auto dimensions = static_cast<std::size_t>(what.dimensions);
     const auto run = static_cast<std::uint64_t>(what.run);
-    order::footprint where{what.offset, what.offset + run};
+    order::footprint where{offset, offset + run};
     if (dimensions > most) {
-        where = {0, what.bytes};
+        where = {0, bytes};
     } else if (dimensions != 0) {
         std::array<order::level, most> levels;
         for (std::size_t i = 0; i < dimensions; ++i) {
             levels[i] = {what.strides[i], what.sizes[i]};
         }
-        where = order::strided(what.offset, std::span(levels).first(dimensions), run);
+        where = order::strided(offset, std::span(levels).first(dimensions), run);
     }
-    return {what.storage, what.bytes, std::move(where), what.writes != 0 ? access_mode::write : access_mode::read,
+    return {storage, bytes, std::move(where), what.writes != 0 ? access_mode::write : access_mode::read,
             what.may_not_happen == 0 && dimensions <= most};
 }
 /// The same for several.
-[[nodiscard]] inline std::vector<detail::watched_access> accesses_of(std::span<const weir_torch_access> what) {
+template <class Program>
+[[nodiscard]] std::vector<detail::watched_access> accesses_of(const Program& program,
+                                                              std::span<const weir_torch_access> what) {
     std::vector<detail::watched_access> all;
     all.reserve(what.size());
     for (const weir_torch_access& one : what) {
-        all.push_back(access_of(one));
+        all.push_back(access_of(program, one));
     }
     return all;
 }

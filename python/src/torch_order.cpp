@@ -1,4 +1,4 @@
-// weir.torch: what the hooks in torch ask for, and the waits that they get (weir/_torch_hooks.h).
+// weir.torch: what the hooks in torch ask for, and the waits that they get (weir/_torch_hooks/hooks.h).
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "../weir/_torch_hooks.h"
+#include "../weir/_torch_hooks/hooks.h"
 #include "bind.hpp"
 #include "checking.hpp"
 #include "torch_accesses.hpp"
@@ -77,7 +77,13 @@ public:
             return;
         }
         const std::unique_ptr<ordered_program> program = std::move(program_);
-        program->join_all();
+        try {
+            program->join_all();
+        } catch (...) {
+            for (const int device : program->devices()) {
+                events_->synchronize_device(device);
+            }
+        }
         waits_ = program->waits();
     }
     static std::uint64_t waits() {
@@ -120,7 +126,7 @@ watched_stream stream(weir_torch_stream of) noexcept { return {of.device, of.han
 std::uint64_t begins(weir_torch_stream on, const weir_torch_access* accesses, std::size_t count) {
     std::uint64_t number = 0;
     ordered::act(on.device, [&](ordered_program& program) {
-        number = program.operation_begins(stream(on), accesses_of(std::span(accesses, count)));
+        number = program.operation_begins(stream(on), accesses_of(program, std::span(accesses, count)));
     });
     return number;
 }
@@ -129,14 +135,14 @@ void ends(weir_torch_stream on, std::uint64_t number, const weir_torch_access* r
         if (number == 0) {
             throw std::runtime_error("what the operator does was not noted");  // so the host waits for it
         }
-        program.operation_ends(stream(on), number, accesses_of(std::span(results, count)));
+        program.operation_ends(stream(on), number, accesses_of(program, std::span(results, count)));
     });
 }
 void leaves(weir_torch_stream on) {
     ordered::act(on.device, [&](ordered_program& program) { program.leaves(stream(on)); });
 }
 void host_needs(const weir_torch_access* what) {
-    ordered::act(0, [&](ordered_program& program) { program.host_access(access_of(*what)); });
+    ordered::act(0, [&](ordered_program& program) { program.host_access(access_of(program, *what)); });
 }
 void allocated(std::uint64_t address, weir_torch_stream on) {
     ordered::act(on.device, [&](ordered_program& program) { program.allocated(address, stream(on)); });
@@ -180,7 +186,7 @@ constexpr weir_torch_ordering ordering{
 void bind_torch_order(nb::module_& m) {
     m.def(
         "_torch_ordering", [] { return reinterpret_cast<std::uintptr_t>(&ordering); },
-        "The address of what the hooks in torch call to keep a program in order (weir/_torch_hooks.h).");
+        "The address of what the hooks in torch call to keep a program in order (weir/_torch_hooks/hooks.h).");
     m.def(
         "_torch_order_begin",
         [](std::uintptr_t events) { ordered::begin(*reinterpret_cast<const weir_torch_events*>(events)); },

@@ -1,4 +1,4 @@
-// weir.torch: what the hooks in torch report (weir/_torch_hooks.h) goes on to the process's observers.
+// weir.torch: what the hooks in torch report (weir/_torch_hooks/hooks.h) goes on to the process's observers.
 #include <Python.h>
 
 #include <atomic>
@@ -9,9 +9,11 @@
 #include <new>
 #include <shared_mutex>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "../weir/_torch_hooks.h"
+#include "../weir/_torch_hooks/hooks.h"
 #include "bind.hpp"
 #include "site.hpp"
 #include "torch_accesses.hpp"
@@ -83,11 +85,11 @@ source_location location(weir_torch_place where) noexcept { return {where.file, 
 void operation(const char* name, weir_torch_stream on, const weir_torch_access* accesses, std::size_t count,
                weir_torch_place where) {
     watched::tell([&](watched_program& to) {
-        to.operation(stream(on), name, accesses_of(std::span(accesses, count)), location(where));
+        to.operation(stream(on), name, accesses_of(to, std::span(accesses, count)), location(where));
     });
 }
 void host_access(const weir_torch_access* what, weir_torch_place where) {
-    watched::tell([&](watched_program& to) { to.host_access(access_of(*what), location(where)); });
+    watched::tell([&](watched_program& to) { to.host_access(access_of(to, *what), location(where)); });
 }
 void allocated(std::uint64_t address, weir_torch_stream on, weir_torch_place where) {
     watched::tell([&](watched_program& to) { to.allocated(address, stream(on), location(where)); });
@@ -120,6 +122,12 @@ void unseen(const char* what) {
     watched::tell([&](watched_program& to) { to.unseen(what); });
 }
 
+void leave_out_all(const std::vector<std::string>& folders) {
+    for (const std::string& one : folders) {
+        leave_out(one);
+    }
+}
+
 constexpr weir_torch_calls calls{place,        operation,          host_access,         allocated,
                                  freed,        kept_until,         event_recorded,      event_gone,
                                  stream_waits, event_synchronized, stream_synchronized, device_synchronized,
@@ -130,15 +138,16 @@ constexpr weir_torch_calls calls{place,        operation,          host_access, 
 void bind_torch_watch(nb::module_& m) {
     m.def(
         "_torch_calls", [] { return reinterpret_cast<std::uintptr_t>(&calls); },
-        "The address of what the hooks in torch call (weir/_torch_hooks.h).");
+        "The address of what the hooks in torch call (weir/_torch_hooks/hooks.h).");
     m.def(
         "_torch_begin",
-        [](std::string_view folder) {
-            leave_out(folder);
+        [](const std::vector<std::string>& folders) {
+            leave_out_all(folders);
             watched::begin();
         },
-        nb::arg("folder"),
-        "Begins to pass on what the hooks report. Lines of files in the folder are not the program's.");
+        nb::arg("folders"),
+        "Begins to pass on what the hooks report. Lines of files in the folders are not the program's.");
+    m.def("_torch_leave_out", leave_out_all, nb::arg("folders"), "Nor are lines of files in these.");
     m.def(
         "_torch_end", [] { watched::end(); }, "Ends it.");
     m.def(

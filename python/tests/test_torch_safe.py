@@ -44,8 +44,8 @@ def waits(device: Device, first: Callable[[], object], second: Callable[[], obje
 def test_o1_what_conflicts_is_waited_for(device: Device) -> None:
     x, y = torch.zeros(8), torch.zeros(8)
     assert waits(device, lambda: x.add_(1), lambda: x * 2) == 1
-    assert waits(device, lambda: x * 2, lambda: x.add_(1)) == 1
-    assert waits(device, lambda: x * 2, lambda: x * 3) == 0
+    assert waits(device, lambda: x.neg(), lambda: x.add_(1)) == 1
+    assert waits(device, lambda: x.neg(), lambda: x.abs()) == 0
     assert waits(device, lambda: x.add_(1), lambda: y.add_(1)) == 0
     assert waits(device, lambda: x[:4].add_(1), lambda: x[4:].add_(1)) == 0
     assert waits(device, lambda: x.view(2, 4), lambda: x.add_(1)) == 0
@@ -167,6 +167,20 @@ def test_o1_where_events_fail_the_host_waits_before_the_operator_and_after_it(de
     assert x.tolist() == [3] * 8
 
 
+def test_o1_where_events_fail_at_the_end_the_host_waits(device: Device) -> None:
+    x, y = torch.zeros(8), torch.zeros(8)
+    with weir.torch.safe() as safe:
+        device.on(A)
+        x.add_(1)
+        device.on(B)
+        y.add_(1)
+        device.fail(True)
+    assert device.device_waits() == 1
+    device.fail(False)
+    assert safe.waits == 0
+    assert waits(device, lambda: x.add_(1), lambda: x.add_(1)) == 1, "the next one works"
+
+
 def test_o1_check_sees_the_programs_own_order_alone(device: Device) -> None:
     x = torch.zeros(8)
     with weir.torch.check() as report, weir.torch.safe() as safe:
@@ -196,12 +210,12 @@ def test_o1_contexts_nest_and_do_not_come_back(device: Device) -> None:
     x = torch.zeros(8)
     with weir.torch.safe() as outer:
         device.on(A)
-        x.add_(1)
+        x.neg_()
         with weir.torch.safe():
             device.on(B)
-            x.add_(1)
+            x.neg_()
         device.on(A)
-        x.add_(1)
+        x.neg_()
         assert outer.waits == 2
     with pytest.raises(weir.StateError, match="entered before"), outer:
         pass

@@ -19,7 +19,7 @@ import weir
 
 assert importlib.metadata.version("weir-streams") == weir.__version__, weir.__version__
 files = [str(file) for file in importlib.metadata.files("weir-streams")]
-for wanted in ("weir/py.typed", "weir/_weir/__init__.pyi", "weir/_torch_hooks.cpp", "weir/_torch_hooks.h", "bin/weir"):
+for wanted in ("weir/py.typed", "weir/_weir/__init__.pyi", "weir/_torch_hooks/hooks.cpp", "weir/_torch_hooks/hooks.h", "bin/weir"):
     assert any(file.endswith(wanted) for file in files), (wanted, files)
 assert any(one.value == "weir.pytest_plugin" for one in importlib.metadata.entry_points(group="pytest11"))
 stream = weir.Stream("sim:0")

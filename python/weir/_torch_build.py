@@ -13,9 +13,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from weir._weir import DeviceError, MissingLibrary, StateError, _torch_calls, _torch_ordering
+from weir._weir import DeviceError, MissingLibrary, StateError, _torch_calls, _torch_launches_go_to, _torch_ordering
 
-_SOURCES = ("_torch_hooks.cpp", "_torch_hooks.h")
+_SOURCES = Path(__file__).parent / "_torch_hooks"
 _lock = threading.Lock()
 _loaded: ctypes.CDLL | None = None
 _failed = ""  # what the compiler said, which it would say again
@@ -64,11 +64,10 @@ def _command(torch_folder: Path, abi: bool) -> list[str]:
 def _built() -> Path:
     """The library, which is compiled if it is not in the cache."""
     torch: Any = sys.modules["torch"]
-    here = Path(__file__).parent
     command = _command(Path(torch.__file__).parent, torch.compiled_with_cxx11_abi())
     key = hashlib.sha256("\0".join([torch.__version__, sys.platform, *command]).encode())
-    for name in _SOURCES:
-        key.update((here / name).read_bytes())
+    for source in sorted(_SOURCES.iterdir()):
+        key.update(source.read_bytes())
     folder = _cache() / "torch"
     library = folder / f"hooks-{torch.__version__}-{key.hexdigest()[:16]}.so"
     if library.exists():
@@ -80,7 +79,7 @@ def _built() -> Path:
     os.close(handle)
     try:
         done = subprocess.run(
-            [compiler, str(here / _SOURCES[0]), "-o", made, *command], capture_output=True, text=True, check=False
+            [compiler, str(_SOURCES / "hooks.cpp"), "-o", made, *command], capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
             raise DeviceError(
@@ -113,10 +112,17 @@ def load() -> ctypes.CDLL:
             hooks.weir_torch_event_done.argtypes = [ctypes.c_uint64]
             hooks.weir_torch_stream_done.argtypes = [ctypes.c_int32, ctypes.c_uint64]
             hooks.weir_torch_pretend.argtypes = [ctypes.c_int64]
+            hooks.weir_torch_report.argtypes = [ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64]
             if not hooks.weir_torch_install(_torch_calls(), _torch_ordering()):
                 raise StateError(
                     "another tool hears of torch's streams and events, of which torch has one at a time: such as "
                     "torch's own sanitizer (TORCH_CUDA_SANITIZER); leave that out to use weir.torch"
                 )
+            _torch_launches_go_to(
+                *(
+                    ctypes.cast(function, ctypes.c_void_p).value or 0
+                    for function in (hooks.weir_torch_launch, hooks.weir_torch_launched)
+                )
+            )
             _loaded = hooks
         return _loaded

@@ -7,13 +7,15 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from weir import _torch_build
+from weir import _torch_build, _torch_launches
+from weir._torch_launches import declare
 from weir._weir import (
     MissingLibrary,
     Report,
     StateError,
     _torch_begin,
     _torch_end,
+    _torch_leave_out,
     _torch_order_add_unseen,
     _torch_order_begin,
     _torch_order_end,
@@ -22,41 +24,20 @@ from weir._weir import (
     _torch_unseen,
 )
 from weir._weir import check as _check
+from weir._when_loaded import when_loaded
 
 if TYPE_CHECKING:
     import ctypes
     from collections.abc import Callable
     from types import TracebackType
 
-__all__ = ["Safe", "check", "safe"]
+__all__ = ["Safe", "check", "declare", "safe"]
 
-# What launches kernels that are no operators of torch, and so are not seen.
+# What other packages do to memory of devices that is neither an operator of torch nor a launch that is seen.
 _OTHERS = {
-    "triton": "kernels of Triton, and what torch.compile makes of them",
-    "cupy": "what CuPy does",
-    "numba.cuda": "kernels of Numba",
+    "cupy": "what CuPy does besides its kernels: copies, library calls (matmul, FFT), reductions that CUB does, and "
+    "memory that its own pool gives out again",
 }
-
-
-class _Patches:
-    """Functions of Python that are replaced meanwhile."""
-
-    def __init__(self) -> None:
-        self._former: list[tuple[type, str, Any]] = []
-
-    def put(self, where: type, name: str, make: Callable[[Any], Any]) -> None:
-        former = getattr(where, name, None)
-        if former is not None:
-            self._former.append((where, name, where.__dict__.get(name)))
-            setattr(where, name, make(former))
-
-    def take_back(self) -> None:
-        for where, name, former in reversed(self._former):
-            if former is None:
-                delattr(where, name)  # it had inherited the function
-            else:
-                setattr(where, name, former)
-        self._former.clear()
 
 
 def _loaded() -> tuple[Any, ctypes.CDLL]:
@@ -67,10 +48,12 @@ def _loaded() -> tuple[Any, ctypes.CDLL]:
     return torch, _torch_build.load()
 
 
-def _tell_of_others(tell: Callable[[str], None]) -> None:
+def _tell_of_others(tell: Callable[[str], None], unknown: set[str]) -> None:
     for module, what in _OTHERS.items():
         if module in sys.modules:
-            tell(f"{what}: weir.torch sees the operators of torch")
+            tell(what)
+    for module in sorted(unknown):
+        tell(f"what {module} launches: this version of it is not known")
 
 
 class _Hooks:
@@ -80,7 +63,8 @@ class _Hooks:
         self._lock = threading.Lock()
         self._watching = 0
         self._ordering = 0
-        self._patches = _Patches()
+        self._patches = _torch_launches.Patches()
+        self._waits_for_packages = False
 
     def watch(self) -> None:
         torch, hooks = _loaded()
@@ -89,12 +73,12 @@ class _Hooks:
             if self._watching == 0:
                 hooks.weir_torch_watch(1)
             self._watching += 1
-            _torch_begin(str(Path(torch.__file__).parent))
+            _torch_begin([str(Path(torch.__file__).parent), *_torch_launches.folders()])
         hooks.weir_torch_thread(1)
 
     def watch_no_longer(self) -> None:
         hooks = _torch_build.load()
-        _tell_of_others(_torch_unseen)
+        _tell_of_others(_torch_unseen, self._patches.unknown)
         hooks.weir_torch_thread(0)
         with self._lock:
             self._watching -= 1
@@ -118,14 +102,16 @@ class _Hooks:
 
     def order_no_longer(self) -> None:
         hooks = _torch_build.load()
-        _tell_of_others(_torch_order_add_unseen)
+        _tell_of_others(_torch_order_add_unseen, self._patches.unknown)
         hooks.weir_torch_thread(0)
         with self._lock:
             self._ordering -= 1
-            _torch_order_end()
-            if self._ordering == 0:
-                hooks.weir_torch_order(0)
-            self._take_back_once()
+            try:
+                _torch_order_end()
+            finally:
+                if self._ordering == 0:
+                    hooks.weir_torch_order(0)
+                self._take_back_once()
 
     def _patch_once(self, torch: Any, hooks: ctypes.CDLL) -> None:
         if self._watching == self._ordering == 0:
@@ -139,8 +125,15 @@ class _Hooks:
         if self._watching == self._ordering == 0:
             self._patches.take_back()
 
+    def _package_loaded(self) -> None:
+        """A package that launches kernels was loaded."""
+        with self._lock:
+            if self._watching or self._ordering:
+                self._patches.put_launches()
+                _torch_leave_out(_torch_launches.folders())
+
     def _patch(self, torch: Any, hooks: ctypes.CDLL) -> None:
-        """Threads that begin take part; a question that is answered "done" counts as a wait."""
+        """Threads that begin take part; a question that is answered "done" counts as a wait; launches are seen."""
 
         def started(former: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
             def start(thread: threading.Thread) -> None:
@@ -170,6 +163,12 @@ class _Hooks:
 
             return patched
 
+        self._patches.put_launches()
+        if not self._waits_for_packages:
+            self._waits_for_packages = True
+            for package in _torch_launches.PACKAGES:
+                if package not in sys.modules:
+                    when_loaded(package, self._package_loaded)
         self._patches.put(threading.Thread, "start", started)
         cuda = getattr(torch, "cuda", None)
         if cuda is not None:

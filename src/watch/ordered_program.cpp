@@ -18,6 +18,27 @@
 
 namespace weir::detail {
 
+/// What the host has found complete. Not nested in the class, which is exported: its table of functions would be, too.
+struct complete_epochs final : order::watermarks {
+    std::vector<order::epoch> epochs;  ///< by timeline
+
+    [[nodiscard]] order::epoch completed(order::timeline_id timeline) const noexcept override {
+        return timeline < epochs.size() ? epochs[timeline] : 0;
+    }
+    void add(order::point one) {
+        if (epochs.size() <= one.timeline) {
+            epochs.resize(one.timeline + std::size_t{1});
+        }
+        epochs[one.timeline] = std::max(epochs[one.timeline], one.at);
+    }
+    void add(const order::mark& one) {
+        add(one.at);
+        if (one.known) {
+            one.known->for_each([&](order::point each) { add(each); });
+        }
+    }
+};
+
 /// Its parts are nested here, and have linkage, since several files may be compiled as one.
 struct ordered_program::state {
     /// An event that was recorded into a stream.
@@ -47,27 +68,6 @@ struct ordered_program::state {
     };
     using memories = std::map<std::uint64_t, memory>;
 
-    /// What the host has found complete.
-    struct complete final : order::watermarks {
-        std::vector<order::epoch> epochs;  ///< by timeline
-
-        [[nodiscard]] order::epoch completed(order::timeline_id timeline) const noexcept override {
-            return timeline < epochs.size() ? epochs[timeline] : 0;
-        }
-        void add(order::point one) {
-            if (epochs.size() <= one.timeline) {
-                epochs.resize(one.timeline + std::size_t{1});
-            }
-            epochs[one.timeline] = std::max(epochs[one.timeline], one.at);
-        }
-        void add(const order::mark& one) {
-            add(one.at);
-            if (one.known) {
-                one.known->for_each([&](order::point each) { add(each); });
-            }
-        }
-    };
-
     /// Records of a stream from which on the complete ones are looked for, and the number that is kept.
     static constexpr std::size_t many_records = 16;
     static constexpr std::size_t most_records = 64;
@@ -78,7 +78,7 @@ struct ordered_program::state {
     std::map<watched_stream, order::timeline_id> timelines;
     std::unordered_map<std::uint64_t, order::mark> recorded;  ///< by the program, by event
     memories all;
-    complete done;
+    complete_epochs done;
     std::map<int, std::vector<void*>> spare;  ///< events that are not in use, by device
     std::uint64_t waits = 0;
 
@@ -317,6 +317,21 @@ void ordered_program::host_access(const watched_access& what) {
     }
 }
 
+std::optional<watched_block> ordered_program::block_at(std::uint64_t address) const {
+    const std::lock_guard lock(state_->mutex);
+    auto next = state_->all.upper_bound(address);
+    while (next != state_->all.begin()) {
+        const auto& [begin, one] = *--next;
+        if (one.in_use && (begin == address || (!one.is_new && address - begin < one.bytes))) {
+            return watched_block{begin, one.is_new ? 0 : one.bytes};
+        }
+        if (one.in_use) {
+            break;  // memory in use does not overlap
+        }
+    }
+    return std::nullopt;
+}
+
 void ordered_program::allocated(std::uint64_t address, watched_stream on) {
     const std::lock_guard lock(state_->mutex);
     state::memories& all = state_->all;
@@ -397,20 +412,32 @@ void ordered_program::host_waited_for_device(int device) {
 
 void ordered_program::join_all() {
     const std::lock_guard lock(state_->mutex);
-    const auto count = static_cast<order::timeline_id>(state_->streams.size());
     std::vector<order::mark> all;
-    for (order::timeline_id each = 0; each < count; ++each) {
-        all.push_back(state_->now(each));
+    for (order::timeline_id each = 0; each < state_->streams.size(); ++each) {
+        if (state_->streams[each].tail > 1) {  // else only the program's own events are there
+            all.push_back(state_->now(each));
+        }
     }
-    for (order::timeline_id self = 0; self < count; ++self) {
-        order::plan needed = state_->plan_for(self);
-        for (order::timeline_id other = 0; other < count; ++other) {
-            if (other != self) {
-                needed.need(all[other], order::reason::dependency);
+    for (const order::mark& self : all) {
+        order::plan needed = state_->plan_for(self.at.timeline);
+        for (const order::mark& other : all) {
+            if (other.at.timeline != self.at.timeline) {
+                needed.need(other, order::reason::dependency);
             }
         }
-        state_->wait_for(self, needed);
+        state_->wait_for(self.at.timeline, needed);
     }
+}
+
+std::vector<int> ordered_program::devices() const {
+    const std::lock_guard lock(state_->mutex);
+    std::vector<int> found;
+    for (const auto& each : state_->timelines) {  // by device
+        if (found.empty() || found.back() != each.first.device) {
+            found.push_back(each.first.device);
+        }
+    }
+    return found;
 }
 
 std::uint64_t ordered_program::waits() const noexcept {

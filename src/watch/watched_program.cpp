@@ -141,6 +141,21 @@ void watched_program::host_access(const watched_access& what, const source_locat
     }
 }
 
+std::optional<watched_block> watched_program::block_at(std::uint64_t address) const {
+    const std::lock_guard lock(state_->mutex);
+    const auto is_in_use = [](const state::known_memory& one) { return one.is_new || one.resource != 0; };
+    const auto exact = state_->memory.find(address);
+    if (exact != state_->memory.end() && is_in_use(exact->second)) {
+        return watched_block{address, exact->second.bytes};
+    }
+    for (const auto& [begin, one] : state_->memory) {
+        if (is_in_use(one) && begin <= address && address - begin < one.bytes) {
+            return watched_block{begin, one.bytes};
+        }
+    }
+    return std::nullopt;
+}
+
 void watched_program::allocated(std::uint64_t address, watched_stream on, const source_location& where) {
     const std::lock_guard lock(state_->mutex);
     state_->memory[address] = {0, 0, true, on, where};

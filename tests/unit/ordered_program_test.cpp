@@ -348,6 +348,41 @@ TEST(Ordered, O2_at_the_end_all_streams_come_after_all) {
     EXPECT_EQ(one.unordered, 0U);
 }
 
+TEST(Ordered, O2_streams_that_have_got_nothing_are_not_joined) {
+    device on;
+    program one(on);
+    one.run(a, {writes(x)});
+    one.ordered().event_recorded(7, b);  // the library need not know this stream
+    one.ordered().join_all();
+    EXPECT_EQ(on.records, 0U);
+    EXPECT_EQ(on.waits, 0U);
+    one.run(c, {writes(y)});
+    one.ordered().join_all();
+    EXPECT_EQ(on.waits, 2U);
+    EXPECT_EQ(one.ordered().devices(), std::vector{0});
+}
+
+TEST(Ordered, O3_memory_in_use_is_found_by_addresses_inside_of_it) {
+    device on;
+    program one(on);
+    EXPECT_FALSE(one.ordered().block_at(x));
+    one.ordered().allocated(x, a);
+    ASSERT_TRUE(one.ordered().block_at(x));
+    EXPECT_EQ(one.ordered().block_at(x)->bytes, 0U) << "nothing has used it yet";
+    EXPECT_FALSE(one.ordered().block_at(x + 1));
+    one.run(a, {writes(x)});
+    for (const std::uint64_t inside : {x, x + 1, x + 63}) {
+        ASSERT_TRUE(one.ordered().block_at(inside));
+        EXPECT_EQ(one.ordered().block_at(inside)->address, x);
+        EXPECT_EQ(one.ordered().block_at(inside)->bytes, 64U);
+    }
+    EXPECT_FALSE(one.ordered().block_at(x + 64));
+    EXPECT_FALSE(one.ordered().block_at(x - 1));
+    one.ordered().freed(x);
+    EXPECT_FALSE(one.ordered().block_at(x));
+    EXPECT_FALSE(one.ordered().block_at(x + 1));
+}
+
 TEST(Ordered, EventsAreUsedAgainAndDestroyed) {
     device on;
     {

@@ -239,6 +239,24 @@ TEST_F(Watched, V1_what_was_there_before_counts_from_its_first_use) {
     EXPECT_THAT(scope_.report().unseen(), IsEmpty());
 }
 
+TEST_F(Watched, O3_memory_in_use_is_found_by_addresses_inside_of_it) {
+    EXPECT_FALSE(program_.block_at(x));
+    program_.allocated(x, a_, line(1));
+    ASSERT_TRUE(program_.block_at(x));
+    EXPECT_FALSE(program_.block_at(x + 1)) << "its size is not known yet";
+    run(a_, 2, writes(x));
+    for (const std::uint64_t inside : {x, x + 1, x + 63}) {
+        ASSERT_TRUE(program_.block_at(inside));
+        EXPECT_EQ(program_.block_at(inside)->address, x);
+        EXPECT_EQ(program_.block_at(inside)->bytes, 64U);
+    }
+    EXPECT_FALSE(program_.block_at(x + 64));
+    EXPECT_FALSE(program_.block_at(x - 1));
+    program_.freed(x);
+    EXPECT_FALSE(program_.block_at(x));
+    EXPECT_FALSE(program_.block_at(x + 1));
+}
+
 TEST(WatchedTimelines, AreGivenBack) {
     const auto first_free = [] {
         backend::timeline_table& all = backend::timeline_table::instance();

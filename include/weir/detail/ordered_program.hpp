@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "weir/detail/watched_program.hpp"
 #include "weir/export.hpp"
@@ -55,6 +57,9 @@ public:
     /// The calling thread is about to read or change memory itself: blocks until what conflicts with that is complete.
     void host_access(const watched_access& what);
 
+    /// As that of watched_program.
+    [[nodiscard]] std::optional<watched_block> block_at(std::uint64_t address) const;
+
     /// The library's allocator gave out the memory at `address` for use on a stream, which waits for what former owners on other streams do
     /// with it still. Its size is that of the first access; up to then it may reach to the next memory that is in use.
     void allocated(std::uint64_t address, watched_stream on);
@@ -73,6 +78,9 @@ public:
 
     /// What any stream gets from now on comes after all that was put into streams up to now.
     void join_all();
+
+    /// The devices of the streams that were seen.
+    [[nodiscard]] std::vector<int> devices() const;
 
     /// How many waits were put into streams.
     [[nodiscard]] std::uint64_t waits() const noexcept;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,12 @@ struct watched_stream {
     friend bool operator<(const watched_stream& a, const watched_stream& b) noexcept {
         return a.device != b.device ? a.device < b.device : a.handle < b.handle;
     }
+};
+
+/// Memory that the library allocated.
+struct watched_block {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
 };
 
 /// One access of an operation of the library, or of the host.
@@ -53,6 +60,9 @@ public:
                    const source_location& where);
     /// The calling thread reads or changes memory itself. Nothing is said of memory that no operation has used.
     void host_access(const watched_access& what, const source_location& where);
+
+    /// The memory in use that begins at the address, or else has it inside, as far as its size is known by an access.
+    [[nodiscard]] std::optional<watched_block> block_at(std::uint64_t address) const;
 
     /// The library's allocator gave out the memory at `address`, whose size is that of the first access, for use on a stream.
     void allocated(std::uint64_t address, watched_stream on, const source_location& where);

@@ -1,4 +1,4 @@
-/* Between the extension module and the hooks in torch (_torch_hooks.cpp), which are compiled against the headers of the torch that is
+/* Between the extension module and the hooks in torch (hooks.cpp), which are compiled against the headers of the torch that is
  * installed: so nothing but C goes from one to the other. */
 #ifndef WEIR_TORCH_HOOKS_H
 #define WEIR_TORCH_HOOKS_H
@@ -12,7 +12,7 @@ extern "C" {
 
 /* A tensor that an operator reads or writes: `run` bytes at each index of `dimensions` dimensions, from byte `offset` of its storage on. */
 typedef struct weir_torch_access {
-    uint64_t storage; /* the address where the storage begins */
+    uint64_t storage; /* the address where the storage begins; also an address within one, if `is_within` */
     uint64_t bytes;   /* its size */
     uint64_t offset;
     int64_t run;
@@ -21,6 +21,7 @@ typedef struct weir_torch_access {
     int32_t dimensions;
     int32_t writes;
     int32_t may_not_happen; /* whether it depends on values that the operator may leave the memory alone */
+    int32_t is_within;      /* the array is another package's, and its memory may be part of a storage of torch */
 } weir_torch_access;
 
 /* A stream: the index of its device, and the driver's handle. */
@@ -95,8 +96,17 @@ void weir_torch_thread(int on);
 void weir_torch_event_done(uint64_t event);
 void weir_torch_stream_done(int32_t device, uint64_t stream);
 
+/* Kernels that another package launches, such as Triton's. weir_torch_launch: before one is put into a stream of the device; returns what
+ * weir_torch_launched takes, or null if the thread does not take part. `on` null: torch's current stream; else `number` is torch's number
+ * of that stream. The name lives for ever.
+ * weir_torch_launched: behind it, on the same thread; `results`: what it did to memory that it allocated. `failed`: nothing was put there. */
+void* weir_torch_launch(const char* name, int32_t device, const weir_torch_stream* on, int64_t number,
+                        const weir_torch_access* operands, size_t count);
+void weir_torch_launched(void* launch, const weir_torch_access* results, size_t count, int failed);
+
 /* For tests without a GPU. weir_torch_pretend: tensors of the CPU count as memory of device 0, and operators on them run on this stream
- * of it; not if it is less than 0. weir_torch_report: what torch reports, in the way that it does. */
+ * of it; not if it is less than 0.
+ * weir_torch_report: as if torch reported this; also of events and waits of other packages. */
 enum weir_torch_kind {
     WEIR_TORCH_ALLOCATED, /* address; on the stream that weir_torch_pretend names */
     WEIR_TORCH_KEPT,      /* address, stream: what the operator record_stream does */
