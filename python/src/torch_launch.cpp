@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -23,64 +24,62 @@ decltype(&weir_torch_launched) launched = nullptr;
 using list_of_operands = nb::typed<nb::sequence, nb::object>;
 using positional = nb::typed<nb::tuple, nb::object, nb::ellipsis>;
 
-/// The accesses of a launch. Holds the numbers that they refer to.
+/// The arrays of a launch. Holds the numbers that they refer to.
 class operands {
 public:
-    /// Of tuples: where the memory begins, its size, the offset of the first element, the size of one, sizes, strides in bytes, whether it
-    /// is written, whether that is certain, whether the memory may be part of a storage of torch.
+    /// Of tuples. A tensor: its address, whether it is written, whether that is certain. Memory of a device: its number, where the memory
+    /// begins, its size, the offset of the first element, the size of one, sizes, strides in bytes, and as for a tensor.
     explicit operands(const list_of_operands& of) {
-        std::size_t dimensions = 0;
-        for (const nb::handle each : of) {
-            dimensions += nb::len(nb::object(each[4]));
-        }
-        numbers_.reserve(2 * dimensions);
         all_.reserve(nb::len(of));
         for (const nb::handle each : of) {
             const auto one = nb::borrow<nb::tuple>(each);
-            weir_torch_access made{};
-            made.storage = nb::cast<std::uint64_t>(one[0]);
-            made.bytes = nb::cast<std::uint64_t>(one[1]);
-            made.offset = nb::cast<std::uint64_t>(one[2]);
-            made.run = nb::cast<std::int64_t>(one[3]);
-            const nb::object sizes = one[4];
-            made.dimensions = static_cast<std::int32_t>(nb::len(sizes));
-            made.sizes = add(sizes);
-            made.strides = add(nb::object(one[5]));
-            made.writes = nb::cast<bool>(one[6]) ? 1 : 0;
-            made.may_not_happen = nb::cast<bool>(one[7]) ? 0 : 1;
-            made.is_within = nb::cast<bool>(one[8]) ? 1 : 0;
+            const bool is_tensor = one.size() == 3;
+            weir_torch_operand made{};
+            made.access.writes = nb::cast<bool>(one[one.size() - 2]) ? 1 : 0;
+            made.access.may_not_happen = nb::cast<bool>(one[one.size() - 1]) ? 0 : 1;
+            if (is_tensor) {
+                made.tensor = reinterpret_cast<void*>(nb::cast<std::uintptr_t>(one[0]));
+            } else {
+                made.device = nb::cast<std::int32_t>(one[0]);
+                made.access.storage = nb::cast<std::uint64_t>(one[1]);
+                made.access.bytes = nb::cast<std::uint64_t>(one[2]);
+                made.access.offset = nb::cast<std::uint64_t>(one[3]);
+                made.access.run = nb::cast<std::int64_t>(one[4]);
+                made.access.sizes = kept(one[5], made.access.dimensions);
+                made.access.strides = kept(one[6], made.access.dimensions);
+                made.access.is_within = 1;
+            }
             all_.push_back(made);
         }
     }
-    [[nodiscard]] const weir_torch_access* data() const noexcept { return all_.data(); }
+    [[nodiscard]] const weir_torch_operand* data() const noexcept { return all_.data(); }
     [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
 
 private:
-    const std::int64_t* add(nb::handle numbers) {
-        const std::size_t before = numbers_.size();
-        for (const nb::handle each : numbers) {
-            numbers_.push_back(nb::cast<std::int64_t>(each));
-        }
-        return numbers_.data() + before;
+    const std::int64_t* kept(const nb::object& numbers, std::int32_t& count) {
+        numbers_.push_back(nb::cast<std::vector<std::int64_t>>(numbers));
+        count = static_cast<std::int32_t>(numbers_.back().size());
+        return numbers_.back().data();
     }
 
-    std::vector<std::int64_t> numbers_;
-    std::vector<weir_torch_access> all_;
+    std::vector<std::vector<std::int64_t>> numbers_;
+    std::vector<weir_torch_operand> all_;
 };
 
-std::uintptr_t begin(std::string_view name, std::int32_t device,
-                     std::optional<std::pair<std::uint64_t, std::int64_t>> on, const list_of_operands& of) {
+std::uintptr_t begin(std::string_view name, std::optional<std::tuple<std::int32_t, std::uint64_t, std::int64_t>> on,
+                     const list_of_operands& of) {
     const char* const label = interned(name);
-    const operands accesses(of);
+    const operands arrays(of);
     const nb::gil_scoped_release others_go_on;
-    const weir_torch_stream stream{device, on ? on->first : 0};
+    const weir_torch_stream stream =
+        on ? weir_torch_stream{std::get<0>(*on), std::get<1>(*on)} : weir_torch_stream{0, 0};
     return reinterpret_cast<std::uintptr_t>(
-        launch(label, device, on ? &stream : nullptr, on ? on->second : 0, accesses.data(), accesses.size()));
+        launch(label, on ? &stream : nullptr, on ? std::get<2>(*on) : 0, arrays.data(), arrays.size()));
 }
 void end(std::uintptr_t begun, const list_of_operands& results, bool failed) {
-    const operands accesses(results);
+    const operands arrays(results);
     const nb::gil_scoped_release others_go_on;
-    launched(reinterpret_cast<void*>(begun), accesses.data(), accesses.size(), failed ? 1 : 0);
+    launched(reinterpret_cast<void*>(begun), arrays.data(), arrays.size(), failed ? 1 : 0);
 }
 
 /// Types of C whose calls go through a function of Python. Their attributes cannot be set.
@@ -164,9 +163,9 @@ void bind_torch_launch(nb::module_& m) {
         nb::arg("before"), nb::arg("after"),
         "The addresses of weir_torch_launch and weir_torch_launched (weir/_torch_hooks/hooks.h).");
     m.def(
-        "_torch_launch", begin, nb::arg("name"), nb::arg("device"), nb::arg("stream").none(), nb::arg("operands"),
-        "Before another package puts a kernel into a stream: its handle and torch's number of it, or None for torch's\n"
-        "current stream. Returns what _torch_launched takes, or 0 if the thread does not take part.");
+        "_torch_launch", begin, nb::arg("name"), nb::arg("stream").none(), nb::arg("operands"),
+        "Before another package puts a kernel into a stream: its device, handle and torch's number of it, or None for\n"
+        "torch's current stream. Returns what _torch_launched takes, or 0 if the thread does not take part.");
     m.def("_torch_launched", end, nb::arg("launch"), nb::arg("results"), nb::arg("failed"),
           "Behind it, with what it did to memory that it allocated.");
     m.def("_replace_call", calls_of_types::replace, nb::arg("type"), nb::arg("by"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,11 +26,11 @@ from weir._weir import (
 )
 
 # What _torch_launch takes of an array (torch_launch.cpp).
-_Operand = tuple[int, int, int, int, tuple[int, ...], tuple[int, ...], bool, bool, bool]
+_Operand = tuple[object, ...]
 
 RECORDED, WAITS, STREAM_SYNCHRONIZED, DEVICE_SYNCHRONIZED = 3, 4, 7, 8  # weir_torch_kind
 
-pretends = False  # tests: tensors of the CPU count as memory of device 0
+pretends = False  # tests: there is a device 0 that is made up
 
 
 class _Use(NamedTuple):
@@ -80,6 +80,7 @@ def declare(kernel: Any, /, *, writes: Sequence[str | int]) -> Any:
             raise ArgumentError(
                 f"the parameters of {_name_of(inner)} have no names: pass the number of {one!r}, from 0 on"
             )
+    _known.pop(id(inner), None)
     _declared[id(inner)] = (inner, frozenset(names[one] if names and isinstance(one, int) else one for one in writes))
     return kernel
 
@@ -98,38 +99,36 @@ def _name_of(kernel: Any) -> str:
     return str(getattr(function, "__name__", None) or getattr(kernel, "name", None) or type(kernel).__name__)
 
 
-def _use_of(kernel: object, parameter: str | int) -> _Use:
-    found = _declared.get(id(kernel))
+class _Kernel:
+    """What launches need to know of a kernel: looked up once."""
+
+    def __init__(self, kernel: Any) -> None:
+        self.kernel = kernel  # so that its address stays its own
+        self.name = _name_of(kernel)
+        self.parameters = _parameters(kernel)
+        self._writes = _declared[id(kernel)][1] if id(kernel) in _declared else None
+
+    def use(self, parameter: str | int) -> _Use:
+        """What it does to an array that is this parameter."""
+        if self._writes is None:
+            return _UNKNOWN
+        return _WRITES if parameter in self._writes else _READS
+
+    def named(self, args: Sequence[Any]) -> Iterable[tuple[str | int, Any]]:
+        return enumerate(args) if self.parameters is None else zip(self.parameters, args, strict=False)
+
+
+_known: dict[int, _Kernel] = {}  # by the address of the kernel
+
+
+def _kernel(kernel: Any) -> _Kernel:
+    found = _known.get(id(kernel))
     if found is None:
-        return _UNKNOWN
-    return _WRITES if parameter in found[1] else _READS
+        found = _known[id(kernel)] = _Kernel(kernel)
+    return found
 
 
 # ------------------------------------------------------------------------------------------------------------- arrays
-
-
-def _tensors(x: Any) -> Iterator[Any]:
-    """The arrays of devices that an argument is, or holds."""
-    torch: Any = sys.modules["torch"]
-    if isinstance(x, torch.Tensor):
-        yield x
-    elif isinstance(x, (tuple, list)):
-        for one in x:
-            yield from _tensors(one)
-    elif isinstance(getattr(x, "base", None), torch.Tensor):
-        yield x.base  # a descriptor, or a view, of Triton
-    elif not isinstance(x, type) and hasattr(x, "__cuda_array_interface__"):
-        yield x
-
-
-def _of_tensor(x: Any, use: _Use) -> _Operand | None:
-    if not (x.is_cuda or (pretends and x.is_cpu)) or x.numel() == 0 or x.layout != sys.modules["torch"].strided:
-        return None
-    storage = x.untyped_storage()
-    size = x.element_size()
-    strides = tuple(stride * size for stride in x.stride())
-    offset = x.storage_offset() * size
-    return (storage.data_ptr(), storage.nbytes(), offset, size, tuple(x.shape), strides, *use, False)
 
 
 def _of_interface(x: Any, use: _Use) -> _Operand | None:
@@ -151,17 +150,50 @@ def _of_interface(x: Any, use: _Use) -> _Operand | None:
     reaches = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
     below = -sum(reach for reach in reaches if reach < 0)
     above = sum(reach for reach in reaches if reach > 0)
+    device = _current_device()
     memory = getattr(getattr(x, "data", None), "mem", None)  # of CuPy: the whole allocation
     if memory is not None:
-        return (memory.ptr, memory.size, address - memory.ptr, size, shape, strides, *use, True)
-    return (address - below, below + above + size, below, size, shape, strides, *use, True)
+        return (device, memory.ptr, memory.size, address - memory.ptr, size, shape, strides, *use)
+    return (device, address - below, below + above + size, below, size, shape, strides, *use)
 
 
-def _operands_of(x: Any, use: _Use) -> Iterator[_Operand]:
-    for one in _tensors(x):
-        made = _of_tensor(one, use) if hasattr(one, "untyped_storage") else _of_interface(one, use)
+# Most arguments that are no arrays.
+_NO_ARRAYS = frozenset({int, float, bool, str, complex, type(None)})
+
+
+def _add(operands: list[_Operand], x: Any, use: _Use, tensor: type) -> None:
+    """Adds the arrays that an argument is, or holds."""
+    if isinstance(x, tensor):
+        operands.append((x._cdata, *use))  # type: ignore[attr-defined]
+    elif type(x) in _NO_ARRAYS:
+        return
+    elif isinstance(x, (tuple, list)):
+        for one in x:
+            _add(operands, one, use, tensor)
+    elif isinstance(getattr(x, "base", None), tensor):
+        operands.append((x.base._cdata, *use))  # a descriptor, or a view, of Triton
+    elif not isinstance(x, type) and hasattr(x, "__cuda_array_interface__"):
+        made = _of_interface(x, use)
         if made is not None:
-            yield made
+            operands.append(made)
+
+
+def _operands(arguments: Iterable[tuple[Any, _Use]]) -> list[_Operand]:
+    found: list[_Operand] = []
+    tensor = sys.modules["torch"].Tensor
+    for x, use in arguments:
+        _add(found, x, use, tensor)
+    return found
+
+
+def _operands_of(kernel: _Kernel, named: Iterable[tuple[str | int, Any]]) -> list[_Operand]:
+    """Those of a launch, whose arguments are named or numbered."""
+    found: list[_Operand] = []
+    tensor = sys.modules["torch"].Tensor
+    for parameter, x in named:
+        if type(x) not in _NO_ARRAYS:
+            _add(found, x, kernel.use(parameter), tensor)
+    return found
 
 
 # ----------------------------------------------------------------------------------------------------------- launches
@@ -177,9 +209,11 @@ def _number_of_stream(handle: int, device: int) -> int:
     return int(sys.modules["torch"].cuda.ExternalStream(handle, device=device).stream_id) if handle else 0
 
 
-def _on(handle: int, device: int) -> tuple[int, int]:
+def _on(handle: int) -> tuple[int, int, int]:
+    """What _torch_launch takes of a stream of the current device."""
+    device = _current_device()
     handle = 0 if handle == 1 else handle  # two handles of the legacy default stream
-    return handle, 0 if pretends else _number_of_stream(handle, device)
+    return device, handle, 0 if pretends else _number_of_stream(handle, device)
 
 
 def _launch(
@@ -187,11 +221,11 @@ def _launch(
     operands: list[_Operand],
     call: Callable[[], Any],
     *,
-    stream: tuple[int, int] | None = None,
+    stream: tuple[int, int, int] | None = None,
     results: Callable[[Any], list[_Operand]] = lambda _: [],
 ) -> Any:
     """What `call` returns, which launches."""
-    begun = _torch_launch(name, _current_device(), stream, operands)
+    begun = _torch_launch(name, stream, operands)
     if begun == 0:
         return call()
     made: list[_Operand] = []
@@ -243,6 +277,7 @@ class Patches:
             self._undo.pop()()
         self._done.clear()
         self.unknown.clear()
+        _known.clear()
 
     def put_launches(self) -> None:
         """Replaces what launches, of the packages that are loaded and have not been seen."""
@@ -274,12 +309,11 @@ def _put_triton(patches: Patches, jit: Any) -> None:
         def run(self: Any, *args: Any, **named: Any) -> Any:
             if named.get("warmup"):
                 return former(self, *args, **named)
-            operands = [
-                one
-                for parameter, x in [*zip(self.arg_names, args, strict=False), *named.items()]
-                for one in _operands_of(x, _use_of(self, parameter))
-            ]
-            return _launch(_name_of(self), operands, lambda: former(self, *args, **named))
+            kernel = _kernel(self)
+            operands = _operands_of(kernel, kernel.named(args))
+            if len(named) > 2:  # those of run() itself are "grid" and "warmup"
+                operands += _operands_of(kernel, [each for each in named.items() if each[0] in self.arg_names])
+            return _launch(kernel.name, operands, lambda: former(self, *args, **named))
 
         return run
 
@@ -295,11 +329,10 @@ def _put_inductor(patches: Patches, heuristics: Any) -> None:
             signature = getattr(self, "triton_meta", {}).get("signature", {})
             names = [name for name in self.fn.arg_names if signature.get(name) != "constexpr"]
             mutated = getattr(self, "mutated_arg_names", None) or ()
-            operands = [
-                one
+            operands = _operands(
+                (x, _WRITES if name.startswith(written) or name in mutated else _READS)
                 for name, x in zip(names, args, strict=False)
-                for one in _operands_of(x, _WRITES if name.startswith(written) or name in mutated else _READS)
-            ]
+            )
             return _launch(_name_of(self.fn), operands, lambda: former(self, *args, **named))
 
         return run
@@ -318,15 +351,10 @@ def _handle_of(stream: Any) -> int:
 def _put_numba(patches: Patches, dispatcher: Any) -> None:
     def make_launch(former: Callable[..., Any]) -> Callable[..., Any]:
         def launch(self: Any, *args: Any) -> Any:
-            kernel = self.dispatcher
-            names: Sequence[str | int] = _parameters(kernel) or range(len(args))
-            operands = [
-                one
-                for parameter, x in zip(names, args, strict=False)
-                for one in _operands_of(x, _use_of(kernel, parameter))
-            ]
-            stream = _on(_handle_of(self.stream), _current_device())
-            return _launch(_name_of(kernel), operands, lambda: former(self, *args), stream=stream)
+            kernel = _kernel(self.dispatcher)
+            operands = _operands_of(kernel, kernel.named(args))
+            stream = _on(_handle_of(self.stream))
+            return _launch(kernel.name, operands, lambda: former(self, *args), stream=stream)
 
         return launch
 
@@ -363,19 +391,17 @@ def _then(tell: Callable[..., None]) -> Callable[[Callable[..., Any]], Callable[
 
 
 def _put_cupy(patches: Patches, cupy: Any) -> None:
-    def stream_of(named: dict[str, Any] | None) -> tuple[int, int]:
-        stream = (named or {}).get("stream") or cupy.cuda.get_current_stream()
-        return _on(stream.ptr, _current_device())
+    def stream_of(named: dict[str, Any] | None) -> tuple[int, int, int]:
+        return _on(((named or {}).get("stream") or cupy.cuda.get_current_stream()).ptr)
 
     def written(result: Any) -> list[_Operand]:
-        return [*_operands_of(result, _WRITES)]
+        return _operands([(result, _WRITES)])
 
     def call_with_outputs(kernel: Any, args: tuple[Any, ...], named: dict[str, Any] | None) -> Any:
         """A ufunc, an ElementwiseKernel or a reduction: what it reads comes first."""
         named_ones = named or {}
         read = (*args[: kernel.nin], named_ones.get("_where"))
-        operands = [one for x in read for one in _operands_of(x, _READS)]
-        operands += [one for x in (*args[kernel.nin :], named_ones.get("out")) for one in _operands_of(x, _WRITES)]
+        operands = _operands([(read, _READS), (args[kernel.nin :], _WRITES), (named_ones.get("out"), _WRITES)])
         return _launch(
             _name_of(kernel),
             operands,
@@ -387,7 +413,7 @@ def _put_cupy(patches: Patches, cupy: Any) -> None:
     def call_reduction(kernel: Any, args: tuple[Any, ...], named: dict[str, Any] | None) -> Any:
         """cupy.sum and its like: (a, axis, dtype, out, keepdims)."""
         out = args[3] if len(args) > 3 else (named or {}).get("out")
-        operands = [*_operands_of(args[0], _READS), *_operands_of(out, _WRITES)] if args else []
+        operands = _operands([(args[:1], _READS), (out, _WRITES)])
         return _launch(
             _name_of(kernel),
             operands,
@@ -399,8 +425,9 @@ def _put_cupy(patches: Patches, cupy: Any) -> None:
     def call_raw(kernel: Any, args: tuple[Any, ...], named: dict[str, Any] | None) -> Any:
         """A RawKernel: (grid, block, args)."""
         given = args[2] if len(args) > 2 else (named or {}).get("args", ())
-        operands = [one for i, x in enumerate(given) for one in _operands_of(x, _use_of(kernel, i))]
-        return _launch(_name_of(kernel), operands, lambda: _call_formerly(kernel, args, named), stream=stream_of(named))
+        known = _kernel(kernel)
+        operands = _operands_of(known, known.named(given))
+        return _launch(known.name, operands, lambda: _call_formerly(kernel, args, named), stream=stream_of(named))
 
     kernels = sys.modules["cupy._core._kernel"]
     reductions = sys.modules["cupy._core._reduction"]
@@ -410,7 +437,7 @@ def _put_cupy(patches: Patches, cupy: Any) -> None:
     patches.put_call(cupy.RawKernel, call_raw)
 
     def current(stream: Any = None) -> int:
-        return _on((stream or cupy.cuda.get_current_stream()).ptr, _current_device())[0]
+        return _on((stream or cupy.cuda.get_current_stream()).ptr)[1]
 
     def got(array: Any, stream: Any = None, *_: Any, blocking: bool = True, **__: Any) -> None:
         if blocking:
@@ -423,9 +450,9 @@ def _put_cupy(patches: Patches, cupy: Any) -> None:
             stream = args[0] if args else named.get("stream")
             return _launch(
                 "cupy.ndarray.get",
-                [*_operands_of(array, _READS)],
+                _operands([(array, _READS)]),
                 lambda: followed(array, *args, **named),
-                stream=_on(current(stream), _current_device()),
+                stream=_on(current(stream)),
             )
 
         return get

@@ -96,10 +96,9 @@ void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::St
 struct launch {
     rules of;
     running one;
-    int device;
 
-    launch(const char* name, int on_device, std::optional<weir_torch_stream> on)
-        : of{rules::kind::usual, name, false, {}, {}}, one(of, on), device(on_device) {}
+    launch(const char* name, std::optional<weir_torch_stream> on)
+        : of{rules::kind::usual, name, false, {}, {}}, one(of, on) {}
 };
 
 }  // namespace
@@ -149,9 +148,9 @@ __attribute__((visibility("default"))) void weir_torch_thread(int on) {
     c10::impl::tls_set_dispatch_key_included(wrapper, parts > 0);
 }
 
-__attribute__((visibility("default"))) void* weir_torch_launch(const char* name, int32_t device,
-                                                               const weir_torch_stream* on, int64_t number,
-                                                               const weir_torch_access* operands, size_t count) {
+__attribute__((visibility("default"))) void* weir_torch_launch(const char* name, const weir_torch_stream* on,
+                                                               int64_t number, const weir_torch_operand* operands,
+                                                               size_t count) {
     const bool orders = keeps_order.load(std::memory_order_relaxed);
     if ((!orders && !watching.load(std::memory_order_relaxed)) || !c10::impl::tls_is_dispatch_key_included(wrapper)) {
         return nullptr;
@@ -161,9 +160,9 @@ __attribute__((visibility("default"))) void* weir_torch_launch(const char* name,
         stream = *on;
         streams::add(*on, number);
     }
-    auto* const made = new launch(name, device, stream);
+    auto* const made = new launch(name, stream);
     for (size_t i = 0; i < count; ++i) {
-        made->one.add_launched(operands[i], device);
+        made->one.add_launched(operands[i]);
     }
     if (orders) {
         made->one.begin();
@@ -171,12 +170,12 @@ __attribute__((visibility("default"))) void* weir_torch_launch(const char* name,
     return made;
 }
 
-__attribute__((visibility("default"))) void weir_torch_launched(void* begun, const weir_torch_access* results,
+__attribute__((visibility("default"))) void weir_torch_launched(void* begun, const weir_torch_operand* results,
                                                                 size_t count, int failed) {
     const std::unique_ptr<launch> made(static_cast<launch*>(begun));
     const std::size_t first = made->one.size();
     for (size_t i = 0; i < count; ++i) {
-        made->one.add_launched(results[i], made->device);
+        made->one.add_launched(results[i]);
     }
     if (keeps_order.load(std::memory_order_relaxed)) {
         made->one.end(first);

@@ -96,13 +96,20 @@ void weir_torch_thread(int on);
 void weir_torch_event_done(uint64_t event);
 void weir_torch_stream_done(int32_t device, uint64_t stream);
 
-/* Kernels that another package launches, such as Triton's. weir_torch_launch: before one is put into a stream of the device; returns what
- * weir_torch_launched takes, or null if the thread does not take part. `on` null: torch's current stream; else `number` is torch's number
+/* An array that a kernel of another package gets: a tensor of torch, by its c10::TensorImpl, or memory of a device. */
+typedef struct weir_torch_operand {
+    void* tensor;
+    int32_t device;           /* without a tensor */
+    weir_torch_access access; /* of a tensor: whether it is written, and whether that is certain */
+} weir_torch_operand;
+
+/* Kernels that another package launches, such as Triton's. weir_torch_launch: before one is put into a stream; returns what
+ * weir_torch_launched takes, or null if the thread does not take part. `on` null: torch's current streams; else `number` is torch's number
  * of that stream. The name lives for ever.
  * weir_torch_launched: behind it, on the same thread; `results`: what it did to memory that it allocated. `failed`: nothing was put there. */
-void* weir_torch_launch(const char* name, int32_t device, const weir_torch_stream* on, int64_t number,
-                        const weir_torch_access* operands, size_t count);
-void weir_torch_launched(void* launch, const weir_torch_access* results, size_t count, int failed);
+void* weir_torch_launch(const char* name, const weir_torch_stream* on, int64_t number,
+                        const weir_torch_operand* operands, size_t count);
+void weir_torch_launched(void* launch, const weir_torch_operand* results, size_t count, int failed);
 
 /* For tests without a GPU. weir_torch_pretend: tensors of the CPU count as memory of device 0, and operators on them run on this stream
  * of it; not if it is less than 0.

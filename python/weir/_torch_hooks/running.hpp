@@ -81,12 +81,23 @@ public:
             add(tensor, what);
         }
     }
-    /// An access of a kernel that another package launches on a device.
-    void add_launched(const weir_torch_access& what, int device) {
+    /// What a kernel of another package gets.
+    void add_launched(const weir_torch_operand& one) {
+        const weir_torch_access& what = one.access;
+        if (one.tensor != nullptr) {
+            auto* const impl = static_cast<c10::TensorImpl*>(one.tensor);
+            const at::Tensor tensor(c10::intrusive_ptr<c10::TensorImpl>::reclaim_copy(impl));
+            const std::size_t before = all_.size();
+            add(tensor, what.writes != 0 ? touch::writes : touch::reads);
+            if (all_.size() != before) {
+                all_.back().what.may_not_happen = what.may_not_happen;
+            }
+            return;
+        }
         const std::size_t numbers = numbers_.size();
         numbers_.append(what.sizes, what.sizes + what.dimensions);
         numbers_.append(what.strides, what.strides + what.dimensions);
-        all_.push_back({what, device, numbers});
+        all_.push_back({what, one.device, numbers});
     }
     /// The operator is about to run: streams, and the host, wait for what it must come after.
     void begin() {
