@@ -342,7 +342,7 @@ void ordered_program::allocated(std::uint64_t address, watched_stream on) {
     const order::timeline_id self = state_->timeline(on);
     order::plan needed = state_->plan_for(self);
     state_->former_owners(address, end, [&](state::memories::iterator other) {
-        other->second.history.require(needed, {0, other->second.bytes}, access_mode::write, true);
+        other->second.history.require(needed, order::footprint{0, other->second.bytes}, access_mode::write, true);
     });
     state_->wait_for(self, needed);
     found->second.in_use = true;

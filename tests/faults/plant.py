@@ -43,6 +43,8 @@ def read_faults(path: pathlib.Path) -> list[dict[str, str]]:
             raise StaleFault(f"fault {fault['name']} lacks {', '.join(sorted(missing))}")
         if fault.get("form", "expression") == "expression" and any(";" in fault[part] for part in ("original", "mutant")):
             raise StaleFault(f"fault {fault['name']} is a statement: say form = \"statement\", or leave the rest of it out")
+        if fault.get("form", "expression") == "expression" and fault["original"].lstrip().startswith("{"):
+            raise StaleFault(f"fault {fault['name']} is a list in braces, which is no expression: name its type in the code")
         if fault.get("form") == "statement" and "//" in fault["original"].splitlines()[-1]:
             raise StaleFault(f"fault {fault['name']} ends with a comment, behind which the rest of its line would be lost")
     return faults

@@ -83,13 +83,14 @@ class Plant(unittest.TestCase):
             with self.assertRaisesRegex(plant.StaleFault, "one name: x"):
                 plant.read_faults(path)
 
-    def test_a_statement_that_calls_itself_an_expression_is_refused(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder, "faults.toml")
-            keys = ("name", "file", "mutant", "caught_by", "why")
-            path.write_text("[[fault]]\n" + "".join(f'{key} = "x"\n' for key in keys) + 'original = "int a = b;"\n')
-            with self.assertRaisesRegex(plant.StaleFault, "is a statement"):
-                plant.read_faults(path)
+    def test_what_calls_itself_an_expression_and_is_none_is_refused(self) -> None:
+        for original, why in (("int a = b;", "is a statement"), ("{0, size}", "is no expression")):
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder, "faults.toml")
+                keys = ("name", "file", "mutant", "caught_by", "why")
+                path.write_text("[[fault]]\n" + "".join(f'{key} = "x"\n' for key in keys) + f'original = "{original}"\n')
+                with self.assertRaisesRegex(plant.StaleFault, why):
+                    plant.read_faults(path)
 
 
 class Renames(unittest.TestCase):
