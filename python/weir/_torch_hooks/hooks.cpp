@@ -160,14 +160,14 @@ __attribute__((visibility("default"))) void* weir_torch_launch(const char* name,
         stream = *on;
         streams::add(*on, number);
     }
-    auto* const made = new launch(name, stream);
+    auto made = std::make_unique<launch>(name, stream);
     for (size_t i = 0; i < count; ++i) {
         made->one.add_launched(operands[i]);
     }
     if (orders) {
         made->one.begin();
     }
-    return made;
+    return made.release();
 }
 
 __attribute__((visibility("default"))) void weir_torch_launched(void* begun, const weir_torch_operand* results,
