@@ -63,9 +63,12 @@ WEIR_CONFORMANCE_F(ElementwiseRaw, IsIndexedInCOrderWhateverItsStrides) {
 }
 
 WEIR_CONFORMANCE_F(ElementwiseRaw, MayBeTheOutput) {
-    array x = make_array<float>(s1, {4}, {1, 2, 3, 4});
-    reversed.launch(s1, {x}, {&x});
-    EXPECT_EQ(values_of<float>(x), (numbers{4, 3, 2, 1})) << "as if all had been read first";
+    constexpr std::int64_t count = 1000;  // more than a processor reads at once
+    array many = arange(0, count, 1, dtype::float32, s1);
+    reversed.launch(s1, {many}, {&many});
+    EXPECT_EQ(values_of<float>(many), values_of<float>(arange(count - 1, -1, -1, dtype::float32, s1)))
+        << "as if all had been read first";
+    array x = make_array<float>(s1, {4}, {4, 3, 2, 1});
     const elementwise_kernel pass("T value, raw T old", "T y", "y = old[0] * 10 + value");
     pass.launch(s1, {x, x}, {&x});
     EXPECT_EQ(values_of<float>(x), (numbers{44, 43, 42, 41}));
