@@ -38,10 +38,10 @@ class CudaDriver:
         self._library.weir_fake_calls.restype = ctypes.c_ulonglong
         return int(self._library.weir_fake_calls(None if name is None else name.encode()))
 
-    def own_calls(self, name: str) -> int:
-        """How often the calling thread called a function (of the fake)."""
+    def own_calls(self, name: str | None = None) -> int:
+        """How often the calling thread called a function, or all of them (of the fake)."""
         self._library.weir_fake_own_calls.restype = ctypes.c_ulonglong
-        return int(self._library.weir_fake_own_calls(name.encode()))
+        return int(self._library.weir_fake_own_calls(None if name is None else name.encode()))
 
     def hold(self, stream: int) -> int:
         """What enters the stream from now on does not run before `open` of what this gives (of the fake)."""

@@ -311,11 +311,11 @@ def test_a18_the_work_stream_waits_and_no_entry_synchronises(driver: CudaDriver,
     held = driver.hold(writer.handle)
     weir.fill(x, 1, stream=writer)
     names = ["cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize"]
-    before = [driver.calls(name) for name in names]
+    before = [driver.own_calls(name) for name in names]
     with work:
         assert work_stream(OWN, 2) == work.handle
         managed = taken(OWN, x)
-    assert [driver.calls(name) for name in names] == before
+    assert [driver.own_calls(name) for name in names] == before
     assert driver.pending(work.handle) > 0, "it waits for the write"
     driver.open(held)
     writer.synchronize()

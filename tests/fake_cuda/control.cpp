@@ -53,6 +53,13 @@ std::size_t weir_fake_live(int thing) {
             }
             return count;
         }
+        case weir_fake_streams_with_destroyed: {
+            std::size_t count = 0;
+            for (const context& each : driver().contexts) {
+                count += each.streams.size();
+            }
+            return count;
+        }
         default:
             break;
     }
@@ -120,14 +127,14 @@ void weir_fake_open_all() {
 std::size_t weir_fake_pending(void* stream) {
     const std::lock_guard held(driver().lock);
     const auto found = named(stream);
-    return found ? static_cast<std::size_t>(found->submitted - found->completed) : 0;
+    return found ? static_cast<std::size_t>(found->submitted - found->progress->completed) : 0;
 }
 
 void weir_fake_settle(void* handle) {
     std::unique_lock held(driver().lock);
     const auto of = named(handle);
     while (of && !is_settled(*of)) {
-        of->progress.wait(held);
+        of->progress->changed.wait(held);
     }
 }
 

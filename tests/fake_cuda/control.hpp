@@ -7,7 +7,7 @@
 
 /// How often a function of the driver was called by its name, or all of them if it is null.
 WEIR_FAKE_EXPORT unsigned long long weir_fake_calls(const char* name);
-/// How often the calling thread called it: calls of the watcher do not count.
+/// How often the calling thread called it, or all of them if it is null: calls of Weir's own threads do not count.
 WEIR_FAKE_EXPORT unsigned long long weir_fake_own_calls(const char* name);
 /// The name of a function that was called, by index in alphabetical order; null if there are no more.
 WEIR_FAKE_EXPORT const char* weir_fake_called(std::size_t index);
@@ -40,8 +40,9 @@ enum weir_fake_thing {
     weir_fake_pinned_allocations,  ///< of cuMemHostAlloc
     weir_fake_modules,
     weir_fake_contexts,
-    weir_fake_address_ranges,  ///< of cuMemAddressReserve
-    weir_fake_created_memory,  ///< of cuMemCreate, as long as a handle or a mapping keeps it
+    weir_fake_address_ranges,          ///< of cuMemAddressReserve
+    weir_fake_created_memory,          ///< of cuMemCreate, as long as a handle or a mapping keeps it
+    weir_fake_streams_with_destroyed,  ///< also destroyed ones whose thread still runs; without default streams of contexts
 };
 /// How many exist: created and not destroyed, freed, unloaded or released.
 WEIR_FAKE_EXPORT std::size_t weir_fake_live(int thing);

@@ -372,7 +372,7 @@ void weir_fake_heal() {
     }
     for (const point& each : all) {
         while (!each.reached()) {
-            each.of->progress.wait(held);
+            each.of->changed.wait(held);
         }
     }
     driver().error = success;

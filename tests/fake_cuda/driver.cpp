@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <deque>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -256,7 +257,14 @@ unsigned long long weir_fake_calls(const char* name) {
     return count_in(book.counts, name);
 }
 
-unsigned long long weir_fake_own_calls(const char* name) { return count_in(own_calls(), name); }
+unsigned long long weir_fake_own_calls(const char* name) {
+    const call_counts& own = own_calls();
+    if (name != nullptr) {
+        return count_in(own, name);
+    }
+    return std::accumulate(own.begin(), own.end(), 0ULL,
+                           [](unsigned long long sum, const auto& each) { return sum + each.second; });
+}
 
 const char* weir_fake_called(std::size_t index) {
     call_book& book = calls();

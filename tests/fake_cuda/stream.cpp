@@ -20,7 +20,7 @@ std::int64_t now() {
 void wait_for_turn(std::unique_lock<std::mutex>& held, stream& of, const std::vector<point>& after) {
     for (const point& each : after) {
         while (!each.reached() && driver().error == success) {
-            each.of->progress.wait(held);
+            each.of->changed.wait(held);
         }
     }
     const auto is_held = [&] { return of.held || (driver().all_held && of.kind != stream_kind::recorder); };
@@ -56,12 +56,12 @@ void work(std::shared_ptr<stream> me) {
         mine.reset();
         held.lock();
         me->queue.pop_front();
-        ++me->completed;
+        ++me->progress->completed;
         if (error != success && driver().error == success) {
             driver().error = error;
             wake_all();
         }
-        me->progress.notify_all();
+        me->progress->changed.notify_all();
     }
 }
 
@@ -82,7 +82,7 @@ std::shared_ptr<stream> make_stream(context& in, stream_kind kind, unsigned flag
     return made;
 }
 
-point tail(const std::shared_ptr<stream>& of) { return {of, of->submitted}; }
+point tail(const std::shared_ptr<stream>& of) { return {of->progress, of->submitted}; }
 
 point enqueue(std::unique_lock<std::mutex>& held, const std::shared_ptr<stream>& on, entry what) {
     if (on->captured != nullptr) {
@@ -90,7 +90,7 @@ point enqueue(std::unique_lock<std::mutex>& held, const std::shared_ptr<stream>&
         return tail(on);
     }
     while (on->queue.size() >= queue_length && driver().error == success) {
-        on->progress.wait(held);
+        on->progress->changed.wait(held);
     }
     // The implicit ordering of the legacy default stream and the blocking ones.
     if (on->kind == stream_kind::legacy) {
@@ -115,7 +115,7 @@ point enqueue(std::unique_lock<std::mutex>& held, const std::shared_ptr<stream>&
 
 void wait_for(std::unique_lock<std::mutex>& held, const point& what) {
     while (!what.reached() && driver().error == success) {
-        what.of->progress.wait(held);
+        what.of->changed.wait(held);
     }
 }
 
@@ -143,12 +143,12 @@ void wake_all() {
         // A stream may wait for one of another context.
         for (const auto& other : each.streams) {
             other->to_do.notify_all();
-            other->progress.notify_all();
+            other->progress->changed.notify_all();
         }
         for (const auto& other : {each.legacy, each.recorder}) {
             if (other) {
                 other->to_do.notify_all();
-                other->progress.notify_all();
+                other->progress->changed.notify_all();
             }
         }
     }

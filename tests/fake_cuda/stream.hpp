@@ -14,11 +14,15 @@
 
 namespace weir_fake {
 
-struct stream;
+/// How far a stream is. Outlives it in events that were recorded there, so that these need not keep the stream.
+struct stream_progress {
+    std::uint64_t completed = 0;
+    std::condition_variable changed;  ///< for threads that wait for the stream
+};
 
 /// A point of a stream: all of its entries up to this one.
 struct point {
-    std::shared_ptr<stream> of;
+    std::shared_ptr<stream_progress> of;
     std::uint64_t position = 0;
     [[nodiscard]] bool reached() const;
 };
@@ -52,10 +56,9 @@ struct stream {
     bool started = false;
     std::shared_ptr<capture> captured;  ///< the capture that records the stream's entries; null: they run
     std::uint64_t submitted = 0;
-    std::uint64_t completed = 0;
+    std::shared_ptr<stream_progress> progress = std::make_shared<stream_progress>();
     std::deque<entry> queue;
-    std::condition_variable to_do;     ///< for the stream's thread: a new entry, or the stream was opened
-    std::condition_variable progress;  ///< for threads that wait for the stream: it made progress
+    std::condition_variable to_do;  ///< for the stream's thread: a new entry, or the stream was opened
 
     [[nodiscard]] bool blocking() const {
         return kind == stream_kind::per_thread || (kind == stream_kind::user && (flags & stream_non_blocking) == 0);

@@ -20,7 +20,8 @@ enum class fake_thing {
     modules,
     contexts,
     address_ranges,
-    created_memory
+    created_memory,
+    streams_with_destroyed
 };
 
 /// The controls of the fake. Every function throws std::runtime_error if WEIR_CUDA_DRIVER or WEIR_NVRTC_LIBRARY names

@@ -338,7 +338,12 @@ TEST_F(ArraysOnCuda, ReadingMoreStridedElementsThanTheStagingMemoryHolds) {
         }
     }
     if (fake_cuda::in_use()) {
-        EXPECT_LT(fake_cuda::calls(), 100U) << "by kernels, not element by element";
+        // Not all calls: those of the watcher depend on how long the copies take.
+        EXPECT_LT(fake_cuda::calls("cuLaunchKernelEx") + fake_cuda::calls("cuMemcpyAsync") +
+                      fake_cuda::calls("cuMemcpyDtoHAsync_v2"),
+                  100U)
+            << "by kernels, not element by element";
+        EXPECT_GT(fake_cuda::calls("cuLaunchKernelEx"), 0U);
     }
     EXPECT_EQ(values_of<std::int32_t>(column)[301], 600000 + 2 * 1000 + 1) << "element (1, 1) of (1000, 300)";
 }

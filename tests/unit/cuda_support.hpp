@@ -97,12 +97,12 @@ inline bool gets_over(const completion& one) {
 }
 
 /// Whether the number of the fake driver's streams falls to `count` in ten seconds: the watcher polls now and then.
-inline bool streams_get_down_to(std::size_t count) {
+inline bool streams_get_down_to(std::size_t count, fake_thing which = fake_thing::streams) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (fake_cuda::live(fake_thing::streams) > count && std::chrono::steady_clock::now() < end) {
+    while (fake_cuda::live(which) > count && std::chrono::steady_clock::now() < end) {
         std::this_thread::yield();
     }
-    return fake_cuda::live(fake_thing::streams) <= count;
+    return fake_cuda::live(which) <= count;
 }
 
 /// The driver's handle; the stream does not learn that others have it.

@@ -2,8 +2,6 @@
 // an observer. Counts the bytes of all allocations that were not given back.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -27,10 +25,12 @@ namespace weir::test {
 namespace {
 
 constexpr int many = 10000;
-/// For each of the six calls of growth_of_each.
-constexpr int many_each = 2000;
-/// Less than a byte for each stream, or a few of each of `many_each`; the smallest allocation that stays takes more.
+/// Less than a byte for each stream.
 constexpr long slack = 4096;
+/// For growth_of_each.
+constexpr int fewer = 5000;
+/// The smallest object on the heap for each of these.
+constexpr long one_for_each = 24L * fewer;
 
 /// Waits until the process has at most `wanted` bytes, for at most five seconds: threads of Weir's may not be idle yet.
 long bytes_left(long wanted) {
@@ -50,32 +50,30 @@ long growth(int first, int count, const std::function<void(int)>& act) {
     return bytes_left(before + slack) - before;
 }
 
-/// Bytes that the process has once the driver has no more than `streams` streams and no memory is being given back: the smallest of many
-/// samples, since threads of Weir's take memory for a moment.
-long quiet_bytes(std::size_t streams) {
-    EXPECT_TRUE(streams_get_down_to(streams));
-    runtime::reaper::wait_until_empty();
-    long least = live_bytes();
-    for (int looks = 0; looks != 20000; ++looks) {
-        std::this_thread::yield();
-        least = std::min(least, live_bytes());
-    }
-    return least;
-}
+/// A stream that the device orders with the legacy default stream.
+stream blocking() { return stream(cuda(), {.name = "b", .blocking = true}); }
 
-/// Calls `act`, which makes `count` streams of CUDA and drops them, six times. Returns how many bytes more there are after a call: of the
-/// last five calls the second least. What is made or given back once shows in some of them, and what each stream leaves behind in all.
-long growth_of_each(int count, const std::function<void(int)>& act) {
-    const std::size_t streams = fake_cuda::live(fake_thing::streams);
-    act(count);
-    std::array<long, 5> more{};
-    for (long& one : more) {
-        const long before = quiet_bytes(streams);
-        act(count);
-        one = quiet_bytes(streams) - before;
-    }
-    std::sort(more.begin(), more.end());
-    return more[1];
+/// Calls `work` on `fewer` streams one after the other, each dropped before the next is made. Returns how many bytes more there are.
+///
+/// A dropped stream is destroyed some time later, by another thread. What is kept for reuse grows with the number of streams that exist at
+/// once, so no more than 64 do, whenever that thread runs.
+long growth_of_each(const std::function<void(const stream&)>& work) {
+    constexpr fake_thing streams = fake_thing::streams_with_destroyed;
+    const std::size_t first = fake_cuda::live(streams);
+    const auto call = [&](int count) {
+        for (int i = 0; i < count; ++i) {
+            if (i % 64 == 0) {
+                EXPECT_TRUE(streams_get_down_to(first, streams));
+            }
+            work(blocking());
+        }
+        EXPECT_TRUE(streams_get_down_to(first, streams));
+        runtime::reaper::wait_until_empty();
+    };
+    call(500);  // what is made once, or is kept for reuse
+    const long before = live_bytes();
+    call(fewer);
+    return live_bytes() - before;
 }
 
 void work_on_streams(const device& on, int count) {
@@ -196,40 +194,31 @@ protected:
     }
     /// The legacy default stream, which the device orders with each blocking stream.
     [[nodiscard]] static stream legacy() { return stream::adopt({reinterpret_cast<void*>(1)}, cuda()); }
-    [[nodiscard]] static stream blocking() { return stream(cuda(), {.name = "b", .blocking = true}); }
 };
 
 TEST_F(LeftBehindCuda, S6StreamsThatOthersCameAfterLeaveNothing) {
     const stream first = legacy();
     array x = make(first, 1);
-    EXPECT_LT(growth_of_each(many_each,
-                             [&](int count) {
-                                 for (int i = 0; i < count; ++i) {
-                                     const stream s = blocking();
-                                     fake_gate held(handle_of(s));
-                                     step_in_place(s, x);
-                                     step_in_place(first, x);
-                                     held.open();
-                                     cuda().synchronize();
-                                 }
-                             }),
-              slack);
+    EXPECT_LT(growth_of_each([&](const stream& s) {
+                  fake_gate held(handle_of(s));
+                  step_in_place(s, x);
+                  step_in_place(first, x);
+                  held.open();
+                  cuda().synchronize();
+              }),
+              one_for_each);
 }
 
 TEST_F(LeftBehindCuda, S6TheSameWhereAnObserverListens) {
     const stream first = legacy();
     array x = make(first, 1);
     const silent_observer one;
-    EXPECT_LT(growth_of_each(many_each,
-                             [&](int count) {
-                                 for (int i = 0; i < count; ++i) {
-                                     const stream s = blocking();
-                                     step_in_place(s, x);
-                                     step_in_place(first, x);
-                                     cuda().synchronize();
-                                 }
-                             }),
-              slack);
+    EXPECT_LT(growth_of_each([&](const stream& s) {
+                  step_in_place(s, x);
+                  step_in_place(first, x);
+                  cuda().synchronize();
+              }),
+              one_for_each);
 }
 
 TEST_F(LeftBehindCuda, S5AStreamThatCannotBeAdoptedLeavesNothing) {
