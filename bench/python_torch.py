@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
+import weir
 import weir.torch
 
 with contextlib.suppress(ImportError):
@@ -112,10 +113,27 @@ def double(x, out, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     tl.store(out + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
 
 
+def of_weir() -> list[Step]:
+    """Operations of Weir on a tensor, on a stream of Weir's."""
+    x = torch.ones(1024, device=DEVICE)
+    shared = weir.asarray(x)
+
+    def alone() -> None:
+        nonlocal shared
+        shared += 1
+
+    def in_turn() -> None:
+        alone()
+        x.add_(1)
+
+    return [Step("a += 1 of Weir's on a tensor", alone, 1000), Step("the same, and x.add_(1) in turn", in_turn, 1000)]
+
+
 def steps() -> list[Step]:
     x, a, b = (torch.ones(1024, device=DEVICE) for _ in range(3))
     return [
         *launches(),
+        *of_weir(),
         Step("x.add_(1)", lambda: x.add_(1), 4000),
         Step("a + b", lambda: a + b, 4000),
         Step("transformer layer, forward and backward", transformer(), 60),

@@ -85,6 +85,7 @@ PUBLIC_HEADERS = {
     "native_queue.hpp": "runtime",
     "parallel.hpp": "runtime",
     "package.hpp": "runtime",
+    "detail/package_order.hpp": "runtime",
     "sharing.hpp": "memory",
     "testing.hpp": "runtime",
     "stats.hpp": "runtime",

@@ -12,6 +12,10 @@
 
 namespace weir {
 
+namespace detail {
+class package_order;
+}
+
 /// Another array library in this process, as far as Weir needs to know it: the stream that it works on now. Derive from it, with one object
 /// for each library, to share memory with that library (sharing.hpp).
 class WEIR_EXPORT package {
@@ -28,6 +32,11 @@ public:
     /// S7), so Weir asks for each operation on shared memory, on the thread that enqueues the operation and under no lock. None if the
     /// package has no queues there and its work is complete when its calls return, as NumPy's is (rule X6).
     [[nodiscard]] virtual std::optional<stream> current_stream(device of) = 0;
+
+    /// Not null while all that the package does is seen and kept in order by its accesses: then operations on shared memory take part in
+    /// that order, and the package's current stream does not matter to them. Lives as long as the package. Never blocks. Any thread, under
+    /// any lock.
+    [[nodiscard]] virtual detail::package_order* order() noexcept;
 };
 
 /// What a package may do with memory that it shares.

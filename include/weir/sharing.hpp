@@ -31,6 +31,9 @@ WEIR_EXPORT void expect_package(const package* one);
 /// package uses it; none: the memory's own.
 WEIR_EXPORT void tie(const buffer& memory, std::shared_ptr<package> to, package_use use, import_access allowed,
                      const source_location& where, const std::optional<device>& from = std::nullopt);
+/// Where all accesses of a package are known (package_order): what `on`, a stream of its, gets next comes after what the package does with
+/// the memory on any stream. Else the package itself has seen to that. Does not block. Throws std::bad_alloc, and what the package throws.
+WEIR_EXPORT void gather(package& from, const buffer& memory, const stream& on);
 
 }  // namespace detail
 

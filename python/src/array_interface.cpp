@@ -187,9 +187,12 @@ bool has_cuda_array_interface(nb::handle object) {
     return look_up_attribute(object, name).is_there;
 }
 
-void enter_from(const array& x, const stream& theirs, const source_location& where) {
+void enter_from(const array& x, package& by, const stream& theirs, const source_location& where) {
     if (x.buffer()) {
-        released([&] { used_on(x.buffer(), theirs, package_use::writes, where); });
+        released([&] {
+            detail::gather(by, x.buffer(), theirs);
+            used_on(x.buffer(), theirs, package_use::writes, where);
+        });
     }
 }
 
@@ -235,7 +238,7 @@ array from_interface(nb::handle x, bool exclusive, const source_location& where)
     exchange::dlpack_tensor tensor(&made.release()->of.managed);
     array taken = released([&] { return exchange::from_dlpack(std::move(tensor), let_go ? nullptr : from, where); });
     if (let_go && theirs) {
-        enter_from(taken, *theirs, where);
+        enter_from(taken, *from, *theirs, where);
     }
     note_exchange(taken.buffer(), {exchange_protocol::cuda_array_interface});
     return taken;

@@ -221,7 +221,7 @@ array from_table(exchange::dlpack_tensor tensor, const std::shared_ptr<package>&
                                 [&] { return imported_here(std::move(tensor), let_go ? nullptr : producer, where); });
     if (let_go && made.buffer()) {
         if (const std::optional<stream> theirs = producer->current_stream(made.device())) {
-            enter_from(made, *theirs, where.get());
+            enter_from(made, *producer, *theirs, where.get());
         }
     }
     note_exchange(made.buffer(), {exchange_protocol::dlpack_table});
@@ -340,7 +340,7 @@ array from_dlpack_producer(nb::handle x, bool exclusive, std::optional<bool> cop
     array made = in_the_name_of(
         name, [&] { return imported_here(std::move(tensor), exclusive && !read_only ? nullptr : producer, where); });
     if (asked_with && !is_tied_to_it) {
-        enter_from(made, *asked_with, where.get());
+        enter_from(made, *producer, *asked_with, where.get());
     }
     note_exchange(made.buffer(), {exchange_protocol::dlpack});
     return made;

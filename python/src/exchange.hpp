@@ -12,6 +12,7 @@
 #include "weir/dtype.hpp"
 #include "weir/exchange_table.hpp"
 #include "weir/explain.hpp"
+#include "weir/package.hpp"
 #include "weir/source_location.hpp"
 #include "weir/stream.hpp"
 
@@ -70,8 +71,8 @@ void await_for_host(const array& x, exchange_record how, const source_location& 
 [[nodiscard]] array from_interface(nanobind::handle object, bool exclusive, const source_location& where);
 /// The stream that an object's `__cuda_array_interface__` names. Throws argument_type_error if it names none, exchange_error.
 [[nodiscard]] stream stream_of_interface(nanobind::handle object);
-/// What the producer did before comes before what Weir does (rule X6): it is in that stream.
-void enter_from(const array& x, const stream& theirs, const source_location& where);
+/// What the producer did before comes before what Weir does (rule X6): it is in that stream, or what is elsewhere is known (package_order).
+void enter_from(const array& x, package& by, const stream& theirs, const source_location& where);
 
 /// A device as the array API names it: as `device_from` takes it, or as DLPack's (type, id); nothing for None.
 [[nodiscard]] std::optional<device> wanted_device(nanobind::handle argument);

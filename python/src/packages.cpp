@@ -21,6 +21,7 @@
 #include "module_function.hpp"
 #include "numpy.hpp"
 #include "reference.hpp"
+#include "torch_order.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/error.hpp"
 
@@ -33,7 +34,7 @@ bool has_queues(const device& of) { return of.kind() == device_kind::cuda; }
 /// A package by its name. weir._packages says how to ask it.
 class named_package final : public package {
 public:
-    explicit named_package(std::string name) : name_(std::move(name)) {}
+    explicit named_package(std::string name) : name_(std::move(name)), is_torch_(name_ == "torch") {}
 
     [[nodiscard]] std::string_view name() const noexcept override { return name_; }
 
@@ -65,6 +66,8 @@ public:
         return current;
     }
 
+    [[nodiscard]] weir::detail::package_order* order() noexcept override { return is_torch_ ? torch_order() : nullptr; }
+
     void ask_by(const exchange::dlpack::exchange_table& table) noexcept {
         table_.store(&table, std::memory_order_release);
     }
@@ -87,7 +90,7 @@ private:
     /// With the GIL. By the function that torch has for compilers, which gives the handle alone: a tenth of what a stream object of torch
     /// costs. torch's streams live as long as the process, so that nothing has to be kept. Nothing if there is no such function.
     [[nodiscard]] std::optional<stream> current_of_torch(const device& of) const {
-        if (name_ != "torch") {
+        if (!is_torch_) {
             return std::nullopt;
         }
         static const attribute_name inner("_C");
@@ -119,6 +122,7 @@ private:
     }
 
     std::string name_;
+    bool is_torch_;
     std::atomic<const exchange::dlpack::exchange_table*> table_{nullptr};  ///< of another library; release, acquire
     detail::mutex mutex_;                                                  ///< guards last_; a leaf
     std::map<int, stream> last_;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,16 +20,18 @@ namespace weir::python {
 
 /// `Program`: a watched_program or an ordered_program, which knows the storages. Throws std::bad_alloc.
 template <class Program>
-[[nodiscard]] detail::watched_access access_of(const Program& program, const weir_torch_access& what) {
+[[nodiscard]] detail::watched_access access_of([[maybe_unused]] const Program& program, const weir_torch_access& what) {
     constexpr std::size_t most = 64;
     std::uint64_t storage = what.storage;
     std::uint64_t bytes = what.bytes;
     std::uint64_t offset = what.offset;
-    if (what.is_within != 0) {
-        if (const std::optional<detail::watched_block> block = program.block_at(storage)) {
-            offset += storage - block->address;
-            storage = block->address;
-            bytes = std::max(bytes + offset - what.offset, block->bytes);
+    if constexpr (std::is_same_v<Program, detail::watched_program>) {  // the other finds that itself
+        if (what.is_within != 0) {
+            if (const std::optional<detail::watched_block> block = program.block_at(storage)) {
+                offset += storage - block->address;
+                storage = block->address;
+                bytes = std::max(bytes + offset - what.offset, block->bytes);
+            }
         }
     }
     const auto dimensions = static_cast<std::size_t>(what.dimensions);

@@ -72,7 +72,7 @@ std::uintptr_t begin(std::string_view name, std::optional<std::tuple<std::int32_
     const operands arrays(of);
     const nb::gil_scoped_release others_go_on;
     const weir_torch_stream stream =
-        on ? weir_torch_stream{std::get<0>(*on), std::get<1>(*on)} : weir_torch_stream{0, 0};
+        on ? weir_torch_stream{std::get<0>(*on), std::get<1>(*on), 0} : weir_torch_stream{0, 0, 0};
     return reinterpret_cast<std::uintptr_t>(
         launch(label, on ? &stream : nullptr, on ? std::get<2>(*on) : 0, arrays.data(), arrays.size()));
 }

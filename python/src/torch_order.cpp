@@ -1,10 +1,13 @@
 // weir.torch: what the hooks in torch ask for, and the waits that they get (weir/_torch_hooks/hooks.h).
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <set>
 #include <shared_mutex>
 #include <span>
@@ -18,8 +21,11 @@
 #include "bind.hpp"
 #include "checking.hpp"
 #include "torch_accesses.hpp"
+#include "torch_order.hpp"
 #include "weir/detail/mutex.hpp"
 #include "weir/detail/ordered_program.hpp"
+#include "weir/detail/package_order.hpp"
+#include "weir/stream.hpp"
 
 namespace weir::python {
 
@@ -36,10 +42,10 @@ public:
 
     void* record(watched_stream on, void* former) override {
         void* event = former;
-        demand(by_->record({on.device, on.handle}, &event));
+        demand(by_->record({on.device, on.handle, 0}, &event));
         return event;
     }
-    void wait(watched_stream on, void* event) override { demand(by_->wait({on.device, on.handle}, event)); }
+    void wait(watched_stream on, void* event) override { demand(by_->wait({on.device, on.handle, 0}, event)); }
     void synchronize(void* event) override { demand(by_->synchronize(event)); }
     bool is_complete(void* event) override {
         int answer = 0;
@@ -62,13 +68,15 @@ private:
 /// The program that is kept in order, while it is.
 class ordered {
 public:
-    static void begin(const weir_torch_events& events) {
+    static void begin(const weir_torch_events& events, decltype(&weir_torch_keeps_order) takes_part) {
         const std::unique_lock lock(mutex_);
         if (users_++ == 0) {
             waits_ = 0;
             unseen_.clear();
+            takes_part_ = takes_part;
             events_ = std::make_unique<torch_events>(events);
             program_ = std::make_unique<ordered_program>(*events_);
+            is_active_ = true;
         }
     }
     static void end() {
@@ -76,6 +84,7 @@ public:
         if (--users_ != 0) {
             return;
         }
+        is_active_ = false;
         const std::unique_ptr<ordered_program> program = std::move(program_);
         try {
             program->join_all();
@@ -98,21 +107,27 @@ public:
         const std::shared_lock lock(mutex_);
         return {unseen_.begin(), unseen_.end()};
     }
-    /// Calls `act(program)`. If it fails, the host waits for the device, which orders everything.
+    /// Calls `act(program)`. If it fails, the host waits for the device, which orders everything. False: nothing is kept in order.
     template <class Act>
-    static void act(int device, Act&& act) noexcept {
+    static bool act(int device, Act&& act) noexcept {
         const std::shared_lock lock(mutex_);
         if (!program_) {
-            return;
+            return false;
         }
         try {
             act(*program_);
         } catch (...) {
             events_->synchronize_device(device);
         }
+        return true;
     }
+    [[nodiscard]] static bool is_active() noexcept { return is_active_.load(std::memory_order_relaxed); }
+    /// Whether what the calling thread puts into the stream is ordered. Null: what the host does.
+    [[nodiscard]] static bool takes_part(weir_torch_stream* on) { return is_active() && takes_part_.load()(on) != 0; }
 
 private:
+    static inline std::atomic<bool> is_active_{false};
+    static inline std::atomic<decltype(&weir_torch_keeps_order)> takes_part_{nullptr};
     static inline weir::detail::shared_mutex mutex_;
     static inline std::unique_ptr<torch_events> events_;
     static inline std::unique_ptr<ordered_program> program_;
@@ -135,7 +150,7 @@ void ends(weir_torch_stream on, std::uint64_t number, const weir_torch_access* r
         if (number == 0) {
             throw std::runtime_error("what the operator does was not noted");  // so the host waits for it
         }
-        program.operation_ends(stream(on), number, accesses_of(program, std::span(results, count)));
+        program.operation_ends(stream(on), number, accesses_of(program, std::span(results, count)), on.may_end != 0);
     });
 }
 void leaves(weir_torch_stream on) {
@@ -176,6 +191,68 @@ void unseen(const char* what) {
     }
 }
 
+/// The order of the program, for Weir's operations on memory that torch shares with it: on whatever stream they are.
+class shared_order final : public weir::detail::package_order {
+    using shared_access = weir::detail::shared_access;
+
+public:
+    std::unique_ptr<operation> begin(const weir::stream& on, std::span<const shared_access> accesses) override {
+        if (on.device().kind() != device_kind::cuda || !ordered::is_active()) {
+            return nullptr;
+        }
+        weir_torch_stream by = known_as(on);
+        if (!ordered::takes_part(&by)) {
+            return nullptr;
+        }
+        auto made = std::make_unique<begun>(by);
+        const bool is_ordered = ordered::act(by.device, [&](ordered_program& program) {
+            std::vector<watched_access> all;
+            all.reserve(accesses.size());
+            for (const shared_access& one : accesses) {
+                all.push_back(watched(one));
+            }
+            made->number = program.operation_begins(stream(by), all);
+        });
+        return is_ordered ? std::move(made) : nullptr;
+    }
+    bool host_waits(std::span<const shared_access> accesses) override {
+        return ordered::takes_part(nullptr) && ordered::act(0, [&](ordered_program& program) {
+                   for (const shared_access& one : accesses) {
+                       program.host_access(watched(one));
+                   }
+               });
+    }
+    std::optional<bool> is_over(std::span<const shared_access> accesses) override {
+        std::optional<bool> over;
+        if (ordered::takes_part(nullptr)) {
+            ordered::act(0, [&](ordered_program& program) {
+                over = std::all_of(accesses.begin(), accesses.end(),
+                                   [&](const shared_access& one) { return program.is_over(watched(one)); });
+            });
+        }
+        return over;
+    }
+
+private:
+    /// Until it is in its stream.
+    struct begun final : operation {
+        explicit begun(weir_torch_stream by) : on(by) {}
+        ~begun() override { ends(on, number, nullptr, 0); }
+
+        weir_torch_stream on;
+        std::uint64_t number = 0;
+    };
+
+    /// Torch calls the legacy default stream 0.
+    static weir_torch_stream known_as(const weir::stream& on) {
+        const auto handle = reinterpret_cast<std::uint64_t>(on.handle());
+        return {on.device().id(), handle == 1 ? 0 : handle, 0};
+    }
+    static watched_access watched(const shared_access& one) {
+        return {one.address, one.bytes, one.where, one.mode, true};
+    }
+};
+
 constexpr weir_torch_ordering ordering{
     begins,         ends,       leaves,       host_needs,         allocated,           freed,
     event_recorded, event_gone, stream_waits, event_synchronized, stream_synchronized, device_synchronized,
@@ -183,14 +260,24 @@ constexpr weir_torch_ordering ordering{
 
 }  // namespace
 
+weir::detail::package_order* torch_order() noexcept {
+    static shared_order& one = *new shared_order;
+    return ordered::is_active() ? &one : nullptr;
+}
+
 void bind_torch_order(nb::module_& m) {
     m.def(
         "_torch_ordering", [] { return reinterpret_cast<std::uintptr_t>(&ordering); },
         "The address of what the hooks in torch call to keep a program in order (weir/_torch_hooks/hooks.h).");
     m.def(
         "_torch_order_begin",
-        [](std::uintptr_t events) { ordered::begin(*reinterpret_cast<const weir_torch_events*>(events)); },
-        nb::arg("events"), "Begins to order what the hooks report, by torch's events, whose table is at this address.");
+        [](std::uintptr_t events, std::uintptr_t takes_part) {
+            ordered::begin(*reinterpret_cast<const weir_torch_events*>(events),
+                           reinterpret_cast<decltype(&weir_torch_keeps_order)>(takes_part));
+        },
+        nb::arg("events"), nb::arg("takes_part"),
+        "Begins to order what the hooks report, by torch's events: the addresses of their table, and of\n"
+        "weir_torch_keeps_order (weir/_torch_hooks/hooks.h).");
     m.def(
         "_torch_order_end", [] { ordered::end(); }, nb::call_guard<nb::gil_scoped_release>(),
         "Ends it: what streams get afterwards comes after all that they got before.");

@@ -5,6 +5,7 @@ A kernel that spins stands where work would be late without the waits. The contr
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -193,6 +194,22 @@ def test_v1_cupy_that_waits_itself_is_silent() -> None:
             theirs += 1
         x.add_(1)
     assert len(control) == 1
+
+
+@needs_cupy
+def test_o1_streams_that_are_destroyed_are_not_used_again() -> None:
+    import cupy
+
+    x = torch.zeros(N, device="cuda")
+    add = cupy.ElementwiseKernel("T x", "T out", "out = x + 1", "weir_added")
+    with weir.torch.safe():
+        for _ in range(8):
+            with cupy.cuda.Stream(non_blocking=True):
+                add(cupy.asarray(x), cupy.asarray(x))
+            gc.collect()
+            with torch.cuda.stream(torch.cuda.Stream()):
+                x.mul_(2)
+    assert float(x[0]) == 510.0
 
 
 @needs_triton

@@ -92,6 +92,11 @@ def _built() -> Path:
     return library
 
 
+def address_of(function: object) -> int:
+    """Of a function of the hooks."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
+
+
 def load() -> ctypes.CDLL:
     """The hooks, installed. Compiled at the first use of a version of torch, which takes some seconds.
 
@@ -118,11 +123,6 @@ def load() -> ctypes.CDLL:
                     "another tool hears of torch's streams and events, of which torch has one at a time: such as "
                     "torch's own sanitizer (TORCH_CUDA_SANITIZER); leave that out to use weir.torch"
                 )
-            _torch_launches_go_to(
-                *(
-                    ctypes.cast(function, ctypes.c_void_p).value or 0
-                    for function in (hooks.weir_torch_launch, hooks.weir_torch_launched)
-                )
-            )
+            _torch_launches_go_to(address_of(hooks.weir_torch_launch), address_of(hooks.weir_torch_launched))
             _loaded = hooks
         return _loaded

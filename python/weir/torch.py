@@ -94,7 +94,7 @@ class _Hooks:
                 torch.cuda.synchronize(device)  # what was put into streams before is not known
         with self._lock:
             self._patch_once(torch, hooks)
-            _torch_order_begin(hooks.weir_torch_own_events())
+            _torch_order_begin(hooks.weir_torch_own_events(), _torch_build.address_of(hooks.weir_torch_keeps_order))
             if self._ordering == 0:
                 hooks.weir_torch_order(1)
             self._ordering += 1
@@ -271,7 +271,7 @@ def safe() -> Safe:
     known to be before it. Memory that is freed is given out again at once, as ever, and what then uses it waits for
     what other streams still do with it: `record_stream` is not needed, and keeps memory for longer. Before an operator
     on the CPU touches pinned memory that a copy still uses, the host waits for that copy. What the program orders
-    itself is not waited for twice.
+    itself is not waited for twice. Operations of Weir on tensors, and on memory that torch shares, take part.
 
     The calling thread takes part, threads that it starts inside, and those of autograd. At its beginning the host waits
     for all devices; at its end each stream waits, on the device, for all others. What is not seen (docs/torch.md) is

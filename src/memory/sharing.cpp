@@ -16,6 +16,7 @@
 #include "runtime/lifetime/package_ties.hpp"
 #include "runtime/lifetime/resource.hpp"
 #include "runtime/streams/stream_state.hpp"
+#include "weir/detail/package_order.hpp"
 #include "weir/error.hpp"
 #include "weir/token.hpp"
 
@@ -44,6 +45,10 @@ void note_use(runtime::resource& of, const order::footprint& part, order::access
 void add(runtime::resource& to, const runtime::package_tie& tie) {
     const std::lock_guard lock(to.mutex);
     to.tie(tie);
+}
+
+std::uintptr_t address_of(const buffer& memory) noexcept {
+    return reinterpret_cast<std::uintptr_t>(memory.device_data());
 }
 
 order::mark end_of(const event& upto) {
@@ -75,11 +80,15 @@ void detail::tie(const buffer& memory, std::shared_ptr<package> to, package_use 
         return;
     }
     const device on = from.value_or(memory.device());
-    // The package's work so far is on the stream that is current now; later another stream may be current.
-    if (const std::optional<stream> current = to->current_stream(on)) {
-        used_on(memory, *current, package_use::writes, where);
+    // The package's work so far is on the stream that is current now; later another stream may be current. Where its accesses are known,
+    // each operation is ordered by these.
+    if (to->order() == nullptr) {
+        if (const std::optional<stream> current = to->current_stream(on)) {
+            used_on(memory, *current, package_use::writes, where);
+        }
     }
     runtime::package_tie made;
+    made.address = address_of(memory);
     made.with = std::move(to);
     made.where = {0, memory.bytes()};
     made.mode = mode_of(use);
@@ -88,6 +97,14 @@ void detail::tie(const buffer& memory, std::shared_ptr<package> to, package_use 
     const std::lock_guard lock(memory.resource(detail::key)->mutex);
     if (!memory.resource(detail::key)->packages().contains(made)) {
         memory.resource(detail::key)->tie(std::move(made));
+    }
+}
+
+void detail::gather(package& from, const buffer& memory, const stream& on) {
+    package_order* const order = from.order();
+    if (order != nullptr && memory) {
+        const shared_access whole{address_of(memory), memory.bytes(), {0, memory.bytes()}, access_mode::write};
+        static_cast<void>(order->begin(on, {&whole, 1}));  // an operation that does nothing
     }
 }
 
@@ -117,11 +134,11 @@ live_export::live_export(detail::passkey /*key*/, const buffer& of, const order:
                          const weir::device& from, std::shared_ptr<package> with, package_use use) {
     detail::expect_package(with.get());
     if (of) {
-        state_ = std::make_unique<state>(
-            state{of,
-                  std::nullopt,
-                  {std::move(with), part, mode_of(use), &from.state(detail::key), runtime::tie_rights::writing, true},
-                  nullptr});
+        state_ = std::make_unique<state>(state{of,
+                                               std::nullopt,
+                                               {std::move(with), part, mode_of(use), &from.state(detail::key),
+                                                runtime::tie_rights::writing, true, address_of(of)},
+                                               nullptr});
         add(*of.resource(detail::key), state_->tie);
     }
 }
@@ -202,6 +219,7 @@ void live_export::end(source_location where) {
     }
     if (is_tied()) {  // else end_exports has ended it, and the package's work was recorded then
         if (const std::optional<stream> current = state_->current_stream()) {
+            detail::gather(*state_->tie.with, state_->memory, *current);
             used_on(*current, false, where);
         }
     }

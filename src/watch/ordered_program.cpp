@@ -54,6 +54,7 @@ struct ordered_program::state {
         std::vector<order::epoch> under_way;  ///< operations that threads are about to put there, the first one first
         order::clock known;                   ///< what it comes after, on other streams
         std::deque<record> records;           ///< the oldest first
+        bool may_end = false;                 ///< then there is a record behind each operation
     };
 
     /// Memory from an address on. Stays when it is freed: then its history is what may still happen to it.
@@ -62,6 +63,7 @@ struct ordered_program::state {
         bool in_use = false;
         bool is_new =
             false;  ///< in use, and nothing has used it yet: `bytes`, and the history, are those of the former owner
+        bool is_given_out = false;  ///< by the allocator; else it may be a part of what is
         order::history history;
 
         [[nodiscard]] bool is_of_former_owner() const noexcept { return !in_use || is_new; }
@@ -81,6 +83,7 @@ struct ordered_program::state {
     complete_epochs done;
     std::map<int, std::vector<void*>> spare;  ///< events that are not in use, by device
     std::uint64_t waits = 0;
+    std::uint64_t parts_taken = 0;  ///< entries in use that became part of another: places in them are gone
 
     order::timeline_id timeline(watched_stream which) {
         const auto [found, is_new] = timelines.try_emplace(which, static_cast<order::timeline_id>(streams.size()));
@@ -195,30 +198,118 @@ struct ordered_program::state {
         return all.try_emplace(address).first;
     }
 
-    /// The memory that an access is to. If nothing has used it yet, its history becomes what may still happen to its bytes.
-    memory& of(const watched_access& access) {
-        const auto found = all.find(access.memory);
-        if (found != all.end() && !found->second.is_of_former_owner()) {
-            return found->second;
+    /// The memory in use that has the address inside, behind its beginning. None if that is not known.
+    memories::iterator around(std::uint64_t address) {
+        auto next = all.lower_bound(address);
+        while (next != all.begin() && !(--next)->second.in_use) {
         }
-        memory& one = found != all.end() ? found->second : entry(access.memory)->second;
-        const std::uint64_t end = access.memory + access.bytes;
-        split(end);
-        one.in_use = true;  // if it was not, its allocation was not seen
-        one.is_new = false;
-        one.bytes = access.bytes;
-        std::vector<memories::iterator> taken;
-        former_owners(access.memory, end, [&](memories::iterator other) { taken.push_back(other); });
-        for (const memories::iterator other : taken) {
-            one.history.merge_death(other->second.history, access.bytes, done);
-            all.erase(other);
-        }
-        return one;
+        const bool is_around = next != all.end() && next->first < address && next->second.in_use &&
+                               !next->second.is_new && address - next->first < next->second.bytes;
+        return is_around ? next : all.end();
     }
 
-    void note(order::point at, const watched_access& access, memory& of) const {
-        of.history.record(access.where, access.mode, {at, streams[at.timeline].known}, done, order::accessor::weir,
-                          true);
+    /// Memory in use has at least so many bytes from now on: the histories of what lies in it become part of its own.
+    void grow(memories::iterator one, std::uint64_t bytes) {
+        std::uint64_t end = one->first + bytes;
+        const auto is_part = [](const memory& other) { return other.in_use && !other.is_new; };  // that was met first
+        for (auto next = std::next(one); next != all.end() && next->first < end; ++next) {
+            end = std::max(end, is_part(next->second) ? next->first + next->second.bytes : end);
+        }
+        split(end);
+        one->second.bytes = end - one->first;
+        for (auto next = std::next(one); next != all.end() && next->first < end;) {
+            memory& other = next->second;
+            if (other.is_new) {
+                ++next;
+                continue;
+            }
+            if (is_part(other)) {
+                other.history.die(other.bytes, done);
+                ++parts_taken;
+            }
+            one->second.history.merge_death(other.history, one->second.bytes, done);
+            next = all.erase(next);
+        }
+    }
+
+    void let_go(memories::iterator of) {
+        memory& one = of->second;
+        one.in_use = false;
+        one.is_new = false;
+        one.is_given_out = false;
+        one.history.die(one.bytes, done);
+        if (one.history.empty()) {
+            all.erase(of);
+        }
+    }
+
+    /// What an access is to.
+    struct place {
+        memory* in;
+        std::uint64_t from;  ///< where in it the access has the beginning
+
+        [[nodiscard]] order::footprint of(const order::footprint& where) const {
+            return {where.begin + from, where.end + from, where.shape};
+        }
+    };
+
+    /// The memory that an access is to. If nothing has used it yet, its history becomes what may still happen to its bytes.
+    place of(const watched_access& access) {
+        const auto found = all.find(access.memory);
+        if (found != all.end() && !found->second.is_of_former_owner()) {
+            if (found->second.bytes < access.bytes) {
+                grow(found, access.bytes);
+            }
+            return {&found->second, 0};
+        }
+        if (found == all.end()) {
+            // Packages that share memory may have other views of where it begins.
+            if (const auto whole = around(access.memory); whole != all.end()) {
+                const std::uint64_t from = access.memory - whole->first;
+                if (whole->second.bytes < from + access.bytes) {
+                    grow(whole, from + access.bytes);
+                }
+                return {&whole->second, from};
+            }
+        }
+        const auto one = found != all.end() ? found : entry(access.memory);
+        split(access.memory + access.bytes);  // while this is the former owner's, too
+        one->second.in_use = true;            // if it was not, its allocation was not seen
+        one->second.is_new = false;
+        grow(one, access.bytes);
+        return {&one->second, 0};
+    }
+
+    /// What all accesses of an operation are to.
+    std::vector<place> of(std::span<const watched_access> accesses) {
+        std::vector<place> found;
+        found.reserve(accesses.size());
+        std::uint64_t before = 0;
+        do {
+            before = parts_taken;
+            found.clear();
+            for (const watched_access& each : accesses) {
+                found.push_back(of(each));
+            }
+        } while (before != parts_taken);
+        return found;
+    }
+
+    void note(order::point at, const watched_access& access, const place& to) const {
+        to.in->history.record(to.of(access.where), access.mode, {at, streams[at.timeline].known}, done,
+                              order::accessor::weir, true);
+    }
+
+    /// What is not known to be over, and conflicts with an access.
+    std::vector<order::point> unfinished_before(const watched_access& access) {
+        std::vector<order::point> found;
+        const place to = of(access);
+        to.in->history.conflicts(to.of(access.where), access.mode, [&](const order::past_access& past, order::reason) {
+            if (!done.is_complete(past.when.at)) {
+                found.push_back(past.when.at);
+            }
+        });
+        return found;
     }
 
     void host_waited(const order::mark& past) {
@@ -253,32 +344,35 @@ std::uint64_t ordered_program::operation_begins(watched_stream on, std::span<con
     const std::lock_guard lock(state_->mutex);
     const order::timeline_id self = state_->timeline(on);
     state::known_stream& stream = state_->streams[self];
-    std::vector<state::memory*> used;
-    used.reserve(accesses.size());
+    const std::vector<state::place> used = state_->of(accesses);
     order::plan needed = state_->plan_for(self);
-    for (const watched_access& each : accesses) {
-        used.push_back(&state_->of(each));
-        used.back()->history.reserve(accesses.size());
-        used.back()->history.require(needed, each.where, each.mode, true);
+    for (std::size_t i = 0; i < accesses.size(); ++i) {
+        used[i].in->history.reserve(accesses.size());
+        used[i].in->history.require(needed, used[i].of(accesses[i].where), accesses[i].mode, true);
     }
     stream.under_way.reserve(stream.under_way.size() + 1);
     state_->wait_for(self, needed);
     const order::point at{self, ++stream.tail};
     stream.under_way.push_back(at.at);
     for (std::size_t i = 0; i < accesses.size(); ++i) {
-        state_->note(at, accesses[i], *used[i]);
+        state_->note(at, accesses[i], used[i]);
     }
     return at.at;
 }
 
-void ordered_program::operation_ends(watched_stream on, std::uint64_t number, std::span<const watched_access> results) {
+void ordered_program::operation_ends(watched_stream on, std::uint64_t number, std::span<const watched_access> results,
+                                     bool may_end) {
     const std::lock_guard lock(state_->mutex);
     const order::timeline_id self = state_->timeline(on);
     std::erase(state_->streams[self].under_way, number);
     for (const watched_access& each : results) {
-        state::memory& one = state_->of(each);
-        one.history.reserve(results.size());
-        state_->note({self, number}, each, one);
+        const state::place to = state_->of(each);
+        to.in->history.reserve(results.size());
+        state_->note({self, number}, each, to);
+    }
+    if (may_end) {
+        state_->streams[self].may_end = true;
+        state_->add_record(self);
     }
 }
 
@@ -296,15 +390,7 @@ void ordered_program::leaves(watched_stream on) {
 
 void ordered_program::host_access(const watched_access& what) {
     std::unique_lock lock(state_->mutex);
-    const auto found = state_->all.find(what.memory);
-    if (found == state_->all.end()) {
-        return;
-    }
-    std::vector<order::point> unfinished;
-    state_->of(what).history.conflicts(what.where, what.mode, [&](const order::past_access& past, order::reason) {
-        unfinished.push_back(past.when.at);
-    });
-    for (const order::point past : unfinished) {
+    for (const order::point past : state_->unfinished_before(what)) {
         if (!state_->done.is_complete(past)) {
             const state::record behind = state_->event_behind(past);
             // Others go on meanwhile. If the event is used again, this waits for longer.
@@ -317,19 +403,21 @@ void ordered_program::host_access(const watched_access& what) {
     }
 }
 
-std::optional<watched_block> ordered_program::block_at(std::uint64_t address) const {
+bool ordered_program::is_over(const watched_access& what) {
     const std::lock_guard lock(state_->mutex);
-    auto next = state_->all.upper_bound(address);
-    while (next != state_->all.begin()) {
-        const auto& [begin, one] = *--next;
-        if (one.in_use && (begin == address || (!one.is_new && address - begin < one.bytes))) {
-            return watched_block{begin, one.is_new ? 0 : one.bytes};
-        }
-        if (one.in_use) {
-            break;  // memory in use does not overlap
+    for (const order::point past : state_->unfinished_before(what)) {
+        if (!state_->done.is_complete(past)) {
+            const state::record& behind = state_->event_behind(past);
+            if (!state_->events->is_complete(behind.event)) {
+                return false;
+            }
+            state_->host_waited(order::mark(behind.at));
+            if (!state_->done.is_complete(past)) {
+                return false;  // another thread is about to put it there
+            }
         }
     }
-    return std::nullopt;
+    return true;
 }
 
 void ordered_program::allocated(std::uint64_t address, watched_stream on) {
@@ -347,6 +435,7 @@ void ordered_program::allocated(std::uint64_t address, watched_stream on) {
     state_->wait_for(self, needed);
     found->second.in_use = true;
     found->second.is_new = true;
+    found->second.is_given_out = true;
 }
 
 void ordered_program::freed(std::uint64_t address) {
@@ -355,13 +444,12 @@ void ordered_program::freed(std::uint64_t address) {
     if (found == state_->all.end()) {
         return;
     }
-    state::memory& one = found->second;
-    one.in_use = false;
-    one.is_new = false;
-    one.history.die(one.bytes, state_->done);
-    if (one.history.empty()) {
-        state_->all.erase(found);
+    if (found->second.is_new) {  // only parts of it were used, if anything
+        for (auto next = std::next(found); next != state_->all.end() && !next->second.is_given_out;) {
+            state_->let_go(next++);
+        }
     }
+    state_->let_go(found);
 }
 
 void ordered_program::event_recorded(std::uint64_t event, watched_stream on) {
@@ -419,6 +507,9 @@ void ordered_program::join_all() {
         }
     }
     for (const order::mark& self : all) {
+        if (state_->streams[self.at.timeline].may_end) {
+            continue;
+        }
         order::plan needed = state_->plan_for(self.at.timeline);
         for (const order::mark& other : all) {
             if (other.at.timeline != self.at.timeline) {

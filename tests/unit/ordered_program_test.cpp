@@ -78,6 +78,7 @@ public:
             host_waits_for(found->second);
         }
     }
+    [[nodiscard]] std::size_t last_of(watched_stream one) const { return last_.at(one.handle); }
     /// Whether the host has waited for the node.
     [[nodiscard]] bool is_over(std::size_t node) const { return host_ && is_before(node, *host_); }
     [[nodiscard]] bool is_before(std::size_t first, std::size_t second) const {
@@ -362,25 +363,103 @@ TEST(Ordered, O2_streams_that_have_got_nothing_are_not_joined) {
     EXPECT_EQ(one.ordered().devices(), std::vector{0});
 }
 
-TEST(Ordered, O3_memory_in_use_is_found_by_addresses_inside_of_it) {
+TEST(Ordered, O3_views_that_begin_elsewhere_are_parts_of_the_same_memory) {
+    const auto whole = [](access_mode mode) { return watched_access{x, 64, {0, 64}, mode, true}; };
+    const auto part = [](access_mode mode) { return watched_access{x + 16, 16, {0, 16}, mode, true}; };
+    const auto rest = [](access_mode mode) { return watched_access{x + 32, 32, {0, 32}, mode, true}; };
+    const access_mode write = access_mode::write;
+    {
+        device on;
+        program one(on);
+        one.run(a, {whole(write)});
+        one.run(b, {part(write)});
+        EXPECT_EQ(on.waits, 1U);
+        one.run(c, {rest(write)});
+        EXPECT_EQ(on.waits, 2U) << "for the first, and not for the part";
+        one.run(a, {whole(access_mode::read)});
+        EXPECT_EQ(on.waits, 4U);
+        EXPECT_EQ(one.unordered, 0U);
+    }
     device on;
     program one(on);
-    EXPECT_FALSE(one.ordered().block_at(x));
-    one.ordered().allocated(x, a);
-    ASSERT_TRUE(one.ordered().block_at(x));
-    EXPECT_EQ(one.ordered().block_at(x)->bytes, 0U) << "nothing has used it yet";
-    EXPECT_FALSE(one.ordered().block_at(x + 1));
+    one.run(a, {part(write)});  // before it is known of what it is a part
+    one.run(b, {rest(write)});
+    EXPECT_EQ(on.waits, 0U);
+    one.run(c, {part(access_mode::read), whole(write)});
+    EXPECT_EQ(on.waits, 2U);
+    one.run(a, {part(write)});
+    EXPECT_EQ(on.waits, 3U);
+    one.run(b, {rest(write)});
+    EXPECT_EQ(on.waits, 4U);
+    one.host(whole(access_mode::read));
+    EXPECT_EQ(one.unordered, 0U);
+}
+
+TEST(Ordered, O3_memory_that_turns_out_to_be_larger_has_its_parts_inside) {
+    device on;
+    program one(on);
+    one.run(a, {{x, 16, {0, 16}, access_mode::write, true}});
+    one.run(b, {{x + 32, 16, {0, 16}, access_mode::write, true}});
+    one.run(c, {writes(x)});
+    EXPECT_EQ(on.waits, 2U);
+    one.run(b, {{x + 32, 16, {0, 16}, access_mode::write, true}});
+    EXPECT_EQ(on.waits, 3U);
+    EXPECT_EQ(one.unordered, 0U);
+}
+
+TEST(Ordered, O3_new_memory_is_no_part_of_what_was_there_before) {
+    device on;
+    program one(on);
     one.run(a, {writes(x)});
-    for (const std::uint64_t inside : {x, x + 1, x + 63}) {
-        ASSERT_TRUE(one.ordered().block_at(inside));
-        EXPECT_EQ(one.ordered().block_at(inside)->address, x);
-        EXPECT_EQ(one.ordered().block_at(inside)->bytes, 64U);
-    }
-    EXPECT_FALSE(one.ordered().block_at(x + 64));
-    EXPECT_FALSE(one.ordered().block_at(x - 1));
-    one.ordered().freed(x);
-    EXPECT_FALSE(one.ordered().block_at(x));
-    EXPECT_FALSE(one.ordered().block_at(x + 1));
+    one.ordered().allocated(x + 32, b);  // the other's free was not seen
+    const std::size_t before = on.waits;
+    one.run(b, {{x + 32, 16, {0, 16}, access_mode::write, true}});
+    one.run(a, {writes(x, 0, 16)});
+    EXPECT_EQ(on.waits, before);
+}
+
+TEST(Ordered, O6_what_is_over_for_the_host_is_known_without_a_wait) {
+    device on;
+    program one(on);
+    EXPECT_TRUE(one.ordered().is_over(writes(x)));
+    one.run(a, {writes(x)});
+    EXPECT_FALSE(one.ordered().is_over(reads(x)));
+    EXPECT_TRUE(one.ordered().is_over(reads(y)));
+    on.all_complete = true;
+    EXPECT_TRUE(one.ordered().is_over(reads(x)));
+    on.all_complete = false;
+    EXPECT_TRUE(one.ordered().is_over(writes(x))) << "it is known";
+    one.run(b, {writes(x)});
+    EXPECT_EQ(on.waits, 0U);
+    on.all_complete = true;
+    const std::uint64_t number = one.ordered().operation_begins(a, std::vector{writes(y)});
+    EXPECT_FALSE(one.ordered().is_over(reads(y))) << "it is not there yet";
+    on.put(a, {});
+    one.ordered().operation_ends(a, number, {});
+    EXPECT_TRUE(one.ordered().is_over(reads(y)));
+    EXPECT_EQ(one.unordered, 0U);
+}
+
+TEST(Ordered, O2_a_stream_that_may_end_is_not_touched_again) {
+    device on;
+    program one(on);
+    const auto run_on_b = [&](const std::vector<watched_access>& accesses) {
+        const std::uint64_t number = one.ordered().operation_begins(b, accesses);
+        on.put(b, {});
+        one.ordered().operation_ends(b, number, {}, true);
+    };
+    run_on_b({writes(x)});
+    EXPECT_EQ(on.records, 1U);
+    run_on_b({writes(y)});
+    EXPECT_EQ(on.records, 2U);
+    const std::size_t put = on.put(b, {});  // the last thing that it gets
+    one.run(a, {reads(x)});
+    one.run(c, {reads(y)});
+    one.host(reads(y));
+    one.ordered().join_all();
+    EXPECT_EQ(on.records, 4U) << "behind a and c, at the end";
+    EXPECT_EQ(on.last_of(b), put);
+    EXPECT_EQ(one.unordered, 0U);
 }
 
 TEST(Ordered, EventsAreUsedAgainAndDestroyed) {
@@ -458,8 +537,11 @@ private:
     watched_access access(const block& to) {
         const std::uint64_t begin = pick(1) == 0 ? 0 : to.bytes / 2;
         const std::uint64_t end = pick(1) == 0 ? to.bytes : to.bytes / 2;
-        return {to.address, to.bytes, begin < end ? order::footprint{begin, end} : order::footprint{0, to.bytes},
-                pick(1) == 0 ? access_mode::read : access_mode::write, true};
+        const std::uint64_t from = pick(5) == 0 ? unit * pick(to.bytes / unit - 1) : 0;  // another package's view
+        const std::uint64_t bytes = pick(9) == 0 ? unit : to.bytes - from;
+        const order::footprint where =
+            begin < end && from == 0 && bytes == to.bytes ? order::footprint{begin, end} : order::footprint{0, bytes};
+        return {to.address + from, bytes, where, pick(1) == 0 ? access_mode::read : access_mode::write, true};
     }
 
     void step() {

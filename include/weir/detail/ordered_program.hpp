@@ -50,15 +50,17 @@ public:
 
     /// An operation is about to be put into a stream, which waits for what it must come after. Returns its number.
     [[nodiscard]] std::uint64_t operation_begins(watched_stream on, std::span<const watched_access> accesses);
-    /// The operation has been put there, or has failed. `results`: what it did to memory that it allocated.
-    void operation_ends(watched_stream on, std::uint64_t number, std::span<const watched_access> results);
+    /// The operation has been put there, or has failed. `results`: what it did to memory that it allocated. `may_end`: the stream may be
+    /// destroyed before this program; it is not touched again but by operations.
+    void operation_ends(watched_stream on, std::uint64_t number, std::span<const watched_access> results,
+                        bool may_end = false);
     /// The calling thread goes on with another stream: later waits for what it has put into this one need not cover what comes next.
     void leaves(watched_stream on);
     /// The calling thread is about to read or change memory itself: blocks until what conflicts with that is complete.
     void host_access(const watched_access& what);
 
-    /// As that of watched_program.
-    [[nodiscard]] std::optional<watched_block> block_at(std::uint64_t address) const;
+    /// Whether what conflicts with that is complete. Never blocks.
+    [[nodiscard]] bool is_over(const watched_access& what);
 
     /// The library's allocator gave out the memory at `address` for use on a stream, which waits for what former owners on other streams do
     /// with it still. Its size is that of the first access; up to then it may reach to the next memory that is in use.
@@ -76,7 +78,7 @@ public:
     void host_waited_for_device(int device);
     /// @}
 
-    /// What any stream gets from now on comes after all that was put into streams up to now.
+    /// What any stream gets from now on, but for those that may end, comes after all that was put into streams up to now.
     void join_all();
 
     /// The devices of the streams that were seen.

@@ -134,6 +134,7 @@ __attribute__((visibility("default"))) void weir_torch_watch(int on) {
 }
 
 __attribute__((visibility("default"))) void weir_torch_order(int on) {
+    kept_in_order.fetch_add(on != 0 ? 1 : 0);
     keeps_order.store(on != 0);
     if (!watching) {
         host_memory::instance().clear();
@@ -148,6 +149,21 @@ __attribute__((visibility("default"))) void weir_torch_thread(int on) {
     c10::impl::tls_set_dispatch_key_included(wrapper, parts > 0);
 }
 
+__attribute__((visibility("default"))) int weir_torch_keeps_order(weir_torch_stream* on) {
+    if (!keeps_order.load(std::memory_order_relaxed) || !c10::impl::tls_is_dispatch_key_included(wrapper)) {
+        return 0;
+    }
+    if (is_pretended() || on == nullptr) {
+        return 1;
+    }
+    const c10::Device device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(on->device));
+    if (is_capturing(*on) || is_capturing(current_stream(device))) {
+        return 0;
+    }
+    streams::add_used(*on, static_cast<std::int64_t>(on->handle));
+    return 1;
+}
+
 __attribute__((visibility("default"))) void* weir_torch_launch(const char* name, const weir_torch_stream* on,
                                                                int64_t number, const weir_torch_operand* operands,
                                                                size_t count) {
@@ -158,7 +174,7 @@ __attribute__((visibility("default"))) void* weir_torch_launch(const char* name,
     std::optional<weir_torch_stream> stream;
     if (on != nullptr) {
         stream = *on;
-        streams::add(*on, number);
+        streams::add_used(*stream, number);
     }
     auto made = std::make_unique<launch>(name, stream);
     for (size_t i = 0; i < count; ++i) {
@@ -196,10 +212,10 @@ __attribute__((visibility("default"))) void weir_torch_event_done(uint64_t event
 
 __attribute__((visibility("default"))) void weir_torch_stream_done(int32_t device, uint64_t stream) {
     if (watching.load(std::memory_order_relaxed)) {
-        calls->stream_synchronized({device, stream}, running::place());
+        calls->stream_synchronized({device, stream, 0}, running::place());
     }
     if (keeps_order.load(std::memory_order_relaxed)) {
-        ordering->stream_synchronized({device, stream});
+        ordering->stream_synchronized({device, stream, 0});
     }
 }
 
@@ -222,7 +238,7 @@ __attribute__((visibility("default"))) void weir_torch_report(int32_t kind, uint
             to->trace_gpu_memory_allocation(type, what);
             break;
         case WEIR_TORCH_KEPT:
-            calls->kept_until(what, {0, stream});
+            calls->kept_until(what, {0, stream, 0});
             break;
         case WEIR_TORCH_FREED:
             to->trace_gpu_memory_deallocation(type, what);

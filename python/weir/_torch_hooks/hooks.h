@@ -28,6 +28,7 @@ typedef struct weir_torch_access {
 typedef struct weir_torch_stream {
     int32_t device;
     uint64_t handle;
+    int32_t may_end; /* not one of torch's own, which live as long as the process */
 } weir_torch_stream;
 
 /* A line of the program, with its stack: line 0 if it is not known. The texts live for ever. */
@@ -87,12 +88,16 @@ typedef struct weir_torch_events {
  * weir_torch_install: to be called once, first; false if another tool has torch's hooks of streams and events.
  * weir_torch_watch, weir_torch_order: begin and end; hooks that run in other threads may call for a moment still.
  * weir_torch_thread:  the calling thread takes part from now on, or no longer; once for each context.
+ * weir_torch_keeps_order: whether the calling thread takes part while the program is kept in order, and no graph is captured, neither
+ *                     from `on`, a stream of any package, nor from torch's current stream of its device. Says whether `on` may end.
+ *                     Null: the host.
  * weir_torch_event_done, weir_torch_stream_done: the thread has asked, and the answer was "done". */
 int weir_torch_install(const weir_torch_calls* calls, const weir_torch_ordering* ordering);
 const weir_torch_events* weir_torch_own_events(void);
 void weir_torch_watch(int on);
 void weir_torch_order(int on);
 void weir_torch_thread(int on);
+int weir_torch_keeps_order(weir_torch_stream* on);
 void weir_torch_event_done(uint64_t event);
 void weir_torch_stream_done(int32_t device, uint64_t stream);
 

@@ -53,7 +53,7 @@ struct reports final : c10::impl::PyInterpreterVTable {
 
     static bool watches() { return watching.load(std::memory_order_relaxed) && !is_our_own; }
     static bool orders() { return keeps_order.load(std::memory_order_relaxed) && !is_our_own; }
-    static weir_torch_stream on(c10::DeviceType type, uintptr_t stream) { return {current_device(type), stream}; }
+    static weir_torch_stream on(c10::DeviceType type, uintptr_t stream) { return {current_device(type), stream, 0}; }
 
     void trace_gpu_event_creation(c10::DeviceType, uintptr_t) const override {}
     void trace_gpu_event_deletion(c10::DeviceType, uintptr_t event) const override {

@@ -192,14 +192,19 @@ private:
         return on;
     }
     void begin_on(int by, bool has_no_operands = false) {
-        thread_local weir_torch_stream last{-1, 0};
+        thread_local weir_torch_stream last{-1, 0, 0};
+        thread_local std::uint64_t last_in = 0;  // of another program nothing is known, even whether it is there
+        if (const std::uint64_t now = kept_in_order.load(std::memory_order_relaxed); last_in != now) {
+            last_in = now;
+            last.device = -1;
+        }
         const std::optional<weir_torch_stream> stream = stream_on(by);
         if (!stream) {
             return;
         }
         const weir_torch_stream on = *stream;
         const bool is_other = last.device >= 0 && (last.device != on.device || last.handle != on.handle);
-        if (is_other && (is_pretended() || !is_capturing(last))) {
+        if (is_other && last.may_end == 0 && (is_pretended() || !is_capturing(last))) {
             ordering->leaves(last);
         }
         last = on;

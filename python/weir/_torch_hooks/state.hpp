@@ -20,15 +20,20 @@ inline const weir_torch_calls* calls = nullptr;        // set once
 inline const weir_torch_ordering* ordering = nullptr;  // the same
 inline std::atomic<bool> watching{false};
 inline std::atomic<bool> keeps_order{false};
-inline thread_local bool is_our_own = false;  // what torch reports now
+inline std::atomic<std::uint64_t> kept_in_order{0};  // the number of the program that is, or was last
+inline thread_local bool is_our_own = false;         // what torch reports now
 /// Tests on machines without a GPU: the tensors of the CPU count as memory of a device, and the operators run on this stream of it. Less
 /// than 0: they do not.
 inline std::atomic<std::int64_t> pretended{-1};
 inline std::atomic<bool> knows_host_memory{false};  // memory of the host that a stream has used
 inline thread_local std::uint64_t noted = 0;        // operations that this thread has reported
 
+/// Whether torch's number of a stream is that of one that torch did not make: its handle, which is even.
+inline bool is_external(std::int64_t number) { return number != 0 && number % 2 == 0; }
+
 inline weir_torch_stream stream_of(const c10::Stream& stream) {
-    return {stream.device_index(), reinterpret_cast<std::uint64_t>(stream.native_handle())};
+    return {stream.device_index(), reinterpret_cast<std::uint64_t>(stream.native_handle()),
+            is_external(stream.id()) ? 1 : 0};
 }
 inline bool is_pretended() { return pretended.load(std::memory_order_relaxed) >= 0; }
 
@@ -52,12 +57,16 @@ public:
             last = stream;
         }
     }
-    /// A stream of another package, by torch's number of it.
-    static void add(const weir_torch_stream& which, std::int64_t number) {
-        if (!is_pretended()) {
-            const c10::Device device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(which.device));
-            add(c10::Stream(c10::Stream::UNSAFE, device, number), which);
+    /// A stream that another package uses, by torch's number of it, unless it is known.
+    static void add_used(weir_torch_stream& which, std::int64_t number) {
+        if (is_pretended()) {
+            return;
         }
+        const c10::Device device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(which.device));
+        const c10::Stream made(c10::Stream::UNSAFE, device, number);
+        const std::lock_guard lock(mutex());
+        const auto known = all().try_emplace({which.device, which.handle}, made).first;
+        which.may_end = is_external(known->second.id()) ? 1 : 0;
     }
     static c10::Stream get(const weir_torch_stream& which) {
         const std::lock_guard lock(mutex());
@@ -77,7 +86,7 @@ private:
 
 inline weir_torch_stream current_stream(c10::Device on) {
     if (const std::int64_t stream = pretended.load(std::memory_order_relaxed); stream >= 0) {
-        return {0, static_cast<std::uint64_t>(stream)};
+        return {0, static_cast<std::uint64_t>(stream), 0};
     }
     const c10::Stream stream = c10::impl::VirtualGuardImpl(on.type()).getStream(on);
     const weir_torch_stream known_as = stream_of(stream);

@@ -27,8 +27,9 @@ struct package_tie {
     order::access_mode mode = order::access_mode::write;  ///< the strongest access that the package makes there
     device_state* device = nullptr;                       ///< whose memory it is
     tie_rights rights = tie_rights::writing;
-    bool exported = false;  ///< the memory is Weir's: a live export
-    std::size_t times = 1;  ///< how many exports this stands for: consumers on the CPU may have many of one array
+    bool exported = false;       ///< the memory is Weir's: a live export
+    std::uintptr_t address = 0;  ///< the device's address of the resource's first byte; 0: it has no memory
+    std::size_t times = 1;       ///< how many exports this stands for: consumers on the CPU may have many of one array
 
     /// Whether both say the same; how often they do does not matter.
     [[nodiscard]] bool says_what(const package_tie& other) const noexcept {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "backend/timeline.hpp"
 #include "observe/observers.hpp"
@@ -15,6 +16,12 @@
 namespace weir {
 
 package::~package() = default;
+
+detail::package_order* package::order() noexcept { return nullptr; }
+
+detail::package_order::~package_order() = default;
+
+detail::package_order::operation::~operation() = default;
 
 namespace runtime {
 
@@ -43,13 +50,18 @@ void foreign_visit::meet(const access_request& access, bool for_check) {
         if (both_read || !order::overlap(tie.where, access.where)) {
             continue;
         }
-        const auto known = std::find_if(packages_.begin(), packages_.end(), [&](const met& one) {
-            return one.with == tie.with && one.device == tie.device;
+        // A token has no memory, which an order of accesses is of.
+        package_order* const order = tie.address != 0 ? tie.with->order() : nullptr;
+        auto known = std::find_if(packages_.begin(), packages_.end(), [&](const met& one) {
+            return one.with == tie.with && one.device == tie.device && one.order == order;
         });
         if (known == packages_.end()) {
-            packages_.push_back({tie.with, tie.device, for_check});
+            known = packages_.insert(known, {tie.with, tie.device, for_check, order, {}});
         } else {
             known->for_check = known->for_check && for_check;
+        }
+        if (order != nullptr) {
+            known->accesses.push_back({tie.address, access.target->size(), access.where, access.mode});
         }
     }
 }
@@ -73,7 +85,23 @@ std::vector<foreign_visit::peer> foreign_visit::peers_now() {
     return peers;
 }
 
-void foreign_visit::enter(const stream_state* on, const source_location& where) {
+bool foreign_visit::begin(package_order& by, std::span<const detail::shared_access> accesses, stream_state& on) {
+    begun_.reserve(begun_.size() + 1);
+    auto begun = by.begin(stream(detail::key, detail::owner<stream_state>(&on)), accesses);
+    if (!begun) {
+        return false;
+    }
+    begun_.push_back(std::move(begun));
+    return true;
+}
+
+void foreign_visit::enter(stream_state* on, const source_location& where) {
+    std::erase_if(packages_, [&](const met& one) {
+        if (one.order == nullptr) {
+            return false;
+        }
+        return on != nullptr ? begin(*one.order, one.accesses, *on) : one.order->host_waits(one.accesses);
+    });
     for (peer& one : peers_now()) {
         stream_state& theirs = one.current.state(detail::key);
         if (&theirs == on) {
@@ -98,9 +126,15 @@ void foreign_visit::wait() const {
 }
 
 bool foreign_visit::idle(const source_location& where) {
+    bool is_over = true;
+    std::erase_if(packages_, [&](const met& one) {
+        const std::optional<bool> over = one.order != nullptr ? one.order->is_over(one.accesses) : std::nullopt;
+        is_over = is_over && over.value_or(true);
+        return over.has_value();
+    });
     const std::vector<peer> peers = peers_now();
-    return std::all_of(peers.begin(), peers.end(),
-                       [&](const peer& one) { return one.current.state(detail::key).idle(where); });
+    return is_over && std::all_of(peers.begin(), peers.end(),
+                                  [&](const peer& one) { return one.current.state(detail::key).idle(where); });
 }
 
 void foreign_visit::lock(stream_state& on) {

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "order/plan.hpp"
 #include "runtime/streams/stream_state.hpp"
+#include "weir/detail/package_order.hpp"
 #include "weir/detail/submission.hpp"
 #include "weir/package.hpp"
 #include "weir/stream.hpp"
@@ -14,10 +17,13 @@ namespace weir::runtime {
 
 /// One operation, or one access of the host's, to memory that packages share (rules X6, X7). It starts after everything that each
 /// package has put into its current stream, and what the package puts there afterwards starts after it. See order/foreign.hpp.
+/// A package whose accesses are all known needs no such thing (package_order).
 ///
 /// Order of use: `meet` and `enter` under no lock, because they run code of the packages; `lock`; under the locks `state`, `prepare`,
-/// which may fail and change nothing, and `commit`; `publish` under no lock again.
+/// which may fail and change nothing, and `commit`; `publish` under no lock again. It lives until the operation is in its stream.
 class foreign_visit {
+    using package_order = detail::package_order;
+
 public:
     foreign_visit() = default;
     /// Of an operation that enters or leaves only. `enter` then asks for no entries, or `prepare` for no exits.
@@ -31,12 +37,13 @@ public:
     void meet(const access_request& access, bool for_check);
 
     /// Asks each package for its current stream and records the stream's end as an entry of the operation, at once. The stream `on` that
-    /// the operation runs on needs no entry; `on` is null for the host. May throw whatever packages throw.
-    void enter(const stream_state* on, const source_location& where);
+    /// the operation runs on needs no entry; `on` is null for the host. Where all accesses of a package are known, the operation is ordered
+    /// by these instead, or the host waits. May throw whatever packages throw.
+    void enter(stream_state* on, const source_location& where);
 
     /// Blocks the calling thread until the entries are complete, and notifies observers: for accesses of the host's.
     void wait() const;
-    /// Whether the packages' streams are idle. Never blocks. Used instead of `enter`.
+    /// Whether the packages' streams are idle, or have nothing that conflicts. Never blocks. Used instead of `enter`.
     [[nodiscard]] bool idle(const source_location& where);
 
     /// Locks `on` and the packages' streams, in the order of their numbers (rule O8).
@@ -62,6 +69,8 @@ private:
         std::shared_ptr<package> with;
         device_state* device;
         bool for_check;
+        package_order* order;                         ///< null: its current stream counts
+        std::vector<detail::shared_access> accesses;  ///< for `order`
     };
     /// A package's current stream.
     struct peer {
@@ -74,9 +83,12 @@ private:
         bool waits = false;
     };
     [[nodiscard]] std::vector<peer> peers_now();
+    /// Has the operation ordered by its accesses. False: it has to be ordered with the package's current stream.
+    [[nodiscard]] bool begin(package_order& by, std::span<const detail::shared_access> accesses, stream_state& on);
 
     std::vector<met> packages_;
     std::vector<peer> peers_;
+    std::vector<std::unique_ptr<package_order::operation>> begun_;  ///< ends after `locks_`
     std::vector<std::unique_lock<backend::hot_mutex>> locks_;
     bool must_block_ = false;
     package_sides sides_ = package_sides::both;
