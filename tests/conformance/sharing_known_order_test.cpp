@@ -103,10 +103,10 @@ WEIR_CONFORMANCE(X6, AnOperationIsOrderedByKnownAccessesAndNotWithTheCurrentStre
     }
     EXPECT_TRUE(done.done());
     EXPECT_EQ(known->under_way, 0);
+    held->open();
     ASSERT_EQ(known->operations.size(), 1U);
     EXPECT_EQ(known->operations[0].on, s);
     expect_one(known->operations[0].all, a, 8 * sizeof(double), 16 * sizeof(double), access_mode::write);
-    held->open();
     const numbers found = known->library->values(t);
     EXPECT_EQ(found[7], 1);
     EXPECT_EQ(found[8], 5);

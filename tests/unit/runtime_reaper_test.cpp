@@ -197,24 +197,30 @@ TEST_F(L4Reaper, WhileOneThreadReleasesNoOtherOneDoes) {
 
 TEST_F(L4Reaper, ADrainWaitsForWhatAnotherThreadReleases) {
     std::atomic<bool> may_end{false};
-    std::atomic<bool> is_over{false};
+    std::atomic<bool> is_drained{false};
     item slow;
     slow.then = [&] {
         while (!may_end) {
             std::this_thread::yield();
         }
-        is_over = true;
     };
     reaper::push(slow);
     std::thread releases([] { reaper::release_due(); });  // this thread, or the reaper's
     while (slow.released == 0) {
         std::this_thread::yield();
     }
-    std::thread opens([&] { may_end = true; });
-    reaper::drain();
-    EXPECT_TRUE(is_over);
+    std::thread drains([&] {
+        reaper::drain();
+        is_drained = true;
+    });
+    // What the drain waits for is in the list, behind the object that is being released; or it has returned, which is too early.
+    while (reaper::held() < 2 && !is_drained) {
+        std::this_thread::yield();
+    }
+    EXPECT_FALSE(is_drained);
+    may_end = true;
+    drains.join();
     releases.join();
-    opens.join();
     reaper::wait_until_empty();
 }
 
