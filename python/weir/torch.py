@@ -216,7 +216,8 @@ def check(*, mode: Literal["collect", "warn", "raise"] = "collect") -> _Checked:
     another stream may use it without `record_stream`, and a host that reads pinned memory too early. Nothing in the
     program changes: it runs as it is, unsafe where it is.
 
-    Kernels that Triton, `torch.compile`, Numba and CuPy launch on tensors take part; `declare` says what they write.
+    Kernels that Triton, `torch.compile`, Numba and CuPy launch on tensors take part; `declare` says what they write. So
+    do operations of Weir on tensors, and on memory that torch shares: torch's current stream orders them, and no other.
 
     The calling thread takes part, threads that it starts inside, and those of autograd. What was enqueued before the
     `with` is not seen; `report.unseen` names what else was not. Torch must be imported. At the first use with a version

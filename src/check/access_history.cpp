@@ -4,6 +4,33 @@
 
 namespace weir::check {
 
+order::footprint part_within(const order::footprint& where, std::uint64_t base, std::uint64_t address,
+                             std::uint64_t bytes, bool& is_cut) {
+    const std::uint64_t from = base + where.begin;
+    const std::uint64_t to = base + where.end;
+    const std::uint64_t end = address + bytes;
+    if (to <= address || end <= from) {
+        return {};
+    }
+    order::footprint part{std::max(from, address) - address, std::min(to, end) - address};
+    if (where.shape && from >= address && to <= end) {
+        part.shape = where.shape;
+    } else if (where.shape) {
+        is_cut = true;
+    }
+    return part;
+}
+
+past_access moved(const past_access& access, std::uint64_t base, std::uint64_t address, std::uint64_t bytes) {
+    past_access result = access;
+    bool is_cut = false;
+    result.where = part_within(access.where, base, address, bytes, is_cut);
+    if (is_cut) {
+        result.touches = observe::certainty::possible;
+    }
+    return result;
+}
+
 void access_history::cut(past_access& past, const order::footprint& where, std::vector<past_access>& rests) {
     if (covers(where, past.where)) {
         past.where = {};

@@ -20,6 +20,14 @@ struct past_access {
     observe::certainty touches = observe::certainty::definite;  ///< `possible` if it may touch less than `where`, too
 };
 
+/// The part of a footprint in memory at `base` that lies in [address, address + bytes), relative to that; empty if there is none. If a shape
+/// is cut in two, the whole range counts, and `is_cut` becomes true.
+[[nodiscard]] order::footprint part_within(const order::footprint& where, std::uint64_t base, std::uint64_t address,
+                                           std::uint64_t bytes, bool& is_cut);
+/// The same of an access, which is then a possible one if its shape is cut.
+[[nodiscard]] past_access moved(const past_access& access, std::uint64_t base, std::uint64_t address,
+                                std::uint64_t bytes);
+
 /// The accesses to one resource that later ones may race with. Never pruned by completion (rule O10). Parts that a later access covers
 /// are cut away if the program orders the two: what is ordered after the later access is ordered after both, and what is not races with
 /// the later access.

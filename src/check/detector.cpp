@@ -49,6 +49,10 @@ void detector::memory::clear() {
     allocator.reset();
     keepers.clear();
     end = {};
+    shared = observe::sharing::none;
+    address = 0;
+    extent = 0;
+    others.clear();
 }
 
 detector::memory& detector::of(std::uint64_t resource) {
@@ -126,12 +130,22 @@ void detector::operation(const observe::observed_operation& what) {
         order_.reach(self, what.epoch);
         const auto is_before = [&](const past_access& past) { return order_.ordered(self, past.when); };
         for (const auto& access : what.accesses) {
-            look_back(access, {access.where, access.mode, self, what.from, access.touches}, is_before);
+            look_back(access, {access.where, access.mode, self, what.from, access.touches, false, left_to_weir(access)},
+                      is_before);
         }
         for (const auto& access : what.accesses) {
-            access_history& history = of(access.resource).history;
-            history.replace(access.where, access.mode, access.touches, is_before);
-            history.add(
+            memory& one = of(access.resource);
+            one.history.replace(access.where, access.mode, access.touches, is_before);
+            for (const std::uint64_t number : one.others) {
+                memory& other = of(number);
+                bool is_cut = false;
+                const order::footprint there =
+                    part_within(access.where, one.address, other.address, other.extent, is_cut);
+                if (!is_cut) {
+                    other.history.replace(there, access.mode, access.touches, is_before);
+                }
+            }
+            one.history.add(
                 {access.resource, access.where, access.mode, now, what.from, left_to_weir(access), access.touches});
         }
     });
@@ -139,7 +153,11 @@ void detector::operation(const observe::observed_operation& what) {
 
 void detector::event_recorded(std::uint64_t event, const observe::stream_info& stream, frontiers::point at,
                               const source_location& where) {
-    note([&] { events_.recorded(event, {order_.of(stream), at.at}, at, where); });
+    note([&] {
+        const agent self = order_.of(stream);
+        order_.record(self, at.at);
+        events_.recorded(event, {self, at.at}, at, where);
+    });
 }
 
 void detector::stream_waits(const observe::stream_info& stream, frontiers::epoch at, frontiers::point target,
@@ -175,10 +193,19 @@ void detector::device_waited(std::string_view device, const source_location& /*w
     });
 }
 
+void detector::shares(std::uint64_t resource, std::uint64_t bytes, observe::sharing how, std::uint64_t address) {
+    note([&] { meet(resource, of(resource), how, address, bytes); });
+}
+
+void detector::device_finished(std::string_view device) {
+    note([&] { order_.actor_joins_device(device); });
+}
+
 void detector::host_access(const observe::observed_access& what, const source_location& where) {
     note([&] {
         join_conflicts(what, [&](moment past) { order_.actor_joins(past); });
-        look_back(what, {what.where, what.mode, std::nullopt, {nullptr, where}, what.touches},
+        look_back(what,
+                  {what.where, what.mode, std::nullopt, {nullptr, where}, what.touches, false, left_to_weir(what)},
                   [&](const past_access& past) { return order_.ordered_for_actor(past.when); });
         // Not kept: what is enqueued later comes after it, because the host does one thing after the other, and a view that lives on holds
         // back what conflicts with it (rule X7).
@@ -220,6 +247,7 @@ template <class IsBefore>
 void detector::look_back(const observe::observed_access& access, const present& second, IsBefore&& is_before) {
     memory& one = of(access.resource);
     one.size = access.bytes;
+    meet(access.resource, one, access.shared, access.address, access.bytes);
     if (access.token != nullptr && !one.token) {
         one.token = access.token;
     }
@@ -228,6 +256,9 @@ void detector::look_back(const observe::observed_access& access, const present& 
             found(fault::unordered, past, second, access.resource, one);
         }
     });
+    if (!one.others.empty()) {
+        look_across(access.resource, one, second, is_before);
+    }
     // Weir's waits for former owners order nothing here: which memory an owner gets depends on timing.
     const bool is_safe = left_to_weir(access);
     if (one.former.all().empty()) {
@@ -240,6 +271,32 @@ void detector::look_back(const observe::observed_access& access, const present& 
     });
     one.former.replace(access.where, access.mode, access.touches,
                        [&](const past_access& past) { return is_safe || is_before(past); });
+}
+
+template <class IsBefore>
+void detector::look_across(std::uint64_t resource, const memory& one, const present& second, IsBefore&& is_before) {
+    for (const std::uint64_t number : one.others) {
+        // The report is of the library's resource, whichever side comes second.
+        memory& other = of(number);
+        const bool is_theirs = one.shared == observe::sharing::theirs;
+        const std::uint64_t described = is_theirs ? resource : number;
+        present here = second;
+        bool is_cut = false;
+        if (!is_theirs) {
+            here.where = part_within(second.where, one.address, other.address, other.extent, is_cut);
+            here.touches = is_cut ? observe::certainty::possible : second.touches;
+        }
+        for (const past_access& past : other.history.all()) {
+            if (past.mode == order::access_mode::read && second.mode == order::access_mode::read) {
+                continue;
+            }
+            past_access there = is_theirs ? moved(past, other.address, one.address, one.extent) : past;
+            there.resource = described;
+            if (order::overlap(there.where, here.where) && !is_before(past)) {
+                found(fault::unordered, there, here, described, is_theirs ? one : other);
+            }
+        }
+    }
 }
 
 void detector::allocated(const observe::observed_allocation& what) {
@@ -257,6 +314,10 @@ void detector::allocated(const observe::observed_allocation& what) {
             }
             freed_.take(one.place, one.former);
         }
+        if (what.shared == observe::sharing::theirs) {
+            forget_untold(what.address, what.bytes);
+        }
+        meet(what.resource, one, what.shared, what.address, what.bytes);
         if (one.allocator) {
             judge_early(*one.allocator);
         }
@@ -288,6 +349,7 @@ void detector::dropped(std::uint64_t resource) {
     note([&] {
         const auto found = memory_.find(resource);
         if (found != memory_.end()) {
+            part(resource, found->second);
             judge_end(resource, found->second);
             auto node = memory_.extract(found);  // this number is never used again
             if (constexpr std::size_t most_spare = 256; spare_.size() < most_spare) {
@@ -473,7 +535,12 @@ void detector::complete(race& one, fault what, const past_access& first, const p
     } else {
         one.kind = second.stream ? kind_of(first.mode, second.mode) : "host";
     }
-    one.mend = mend_of(one, order_.package(first.when.stream));
+    const std::string& by_first = order_.package(first.when.stream);
+    const std::string& by_second = second.stream ? order_.package(*second.stream) : by_first;
+    if (by_first != by_second && one.reason.empty() && (first.left_to_weir || second.left_to_weir)) {
+        one.reason = reason_of_sharing(by_first + by_second);  // one of them is Weir's, and empty
+    }
+    one.mend = mend_of(one, by_first, by_second);
 }
 
 std::optional<stale_wait> detector::stale_wait_before(const past_access& first, const present& second) const {

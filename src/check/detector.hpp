@@ -47,6 +47,8 @@ public:
                       std::uint64_t event, observe::wait_made how, const source_location& where) override;
     void host_waited(frontiers::point target, const source_location& where) override;
     void device_waited(std::string_view device, const source_location& where) override;
+    void device_finished(std::string_view device) override;
+    void shares(std::uint64_t resource, std::uint64_t bytes, observe::sharing how, std::uint64_t address) override;
     void host_access(const observe::observed_access& what, const source_location& where) override;
     void host_found_ready(const observe::observed_access& what) override;
     void host_met_package(frontiers::point entry) override;
@@ -71,6 +73,11 @@ private:
         std::optional<agent> allocator;  ///< none if it was not allocated on a stream
         std::vector<agent> keepers;      ///< streams that the allocator waits for before it gives the memory out again
         owners_end end;
+        observe::sharing shared = observe::sharing::none;
+        std::uint64_t address = 0;  ///< where it begins, if it is shared
+        std::uint64_t extent = 0;   ///< its size then
+        std::vector<std::uint64_t>
+            others{};  ///< resources of the other side, Weir's or the library's, that share bytes with it
 
         /// As if it were new, with the room that it has.
         void clear();
@@ -90,6 +97,13 @@ private:
         runtime::site from;
         observe::certainty touches = observe::certainty::definite;
         bool is_drop = false;
+        bool left_to_weir = false;  ///< Weir orders it, and options let that count
+    };
+    /// What operations of Weir did to memory of another library, of which that library's hooks have not told yet.
+    struct untold {
+        std::uint64_t address = 0;
+        std::uint64_t bytes = 0;
+        access_history history;
     };
     enum class fault : std::uint8_t { unordered, early_reuse, use_after_free };
 
@@ -110,6 +124,18 @@ private:
     /// Reports accesses that conflict with this one and are not ordered before it, to its memory and to the former owner's.
     template <class IsBefore>
     void look_back(const observe::observed_access& access, const present& second, IsBefore&& is_before);
+    /// @{
+    /// Memory that Weir and another library share (detector_sharing.cpp). The first that is heard of how a resource is shared:
+    void meet(std::uint64_t resource, memory& one, observe::sharing how, std::uint64_t address, std::uint64_t bytes);
+    void pair(std::uint64_t resource, memory& one, std::uint64_t with, memory& other);
+    /// Reports accesses by the other side that conflict and are not ordered before. `second` is an access to `one`.
+    template <class IsBefore>
+    void look_across(std::uint64_t resource, const memory& one, const present& second, IsBefore&& is_before);
+    /// The resource's last owner drops it. What Weir did to memory of the library counts as done to the library's own resource.
+    void part(std::uint64_t resource, memory& one);
+    void add_after_those_before(access_history& to, const past_access& access);
+    void forget_untold(std::uint64_t address, std::uint64_t bytes);
+    /// @}
     /// Whether the memory is a package's, whose allocator gives it out again on its stream at once, and orders nothing.
     [[nodiscard]] bool is_of_package(const memory& one) const noexcept {
         return one.allocator && !order_.package(*one.allocator).empty();
@@ -141,8 +167,10 @@ private:
     std::vector<early_end> early_;
     std::unordered_map<std::uint64_t, memory> memory_;
     std::vector<std::unordered_map<std::uint64_t, memory>::node_type>
-        spare_;                        ///< of memory that is gone, to be used again
-    std::vector<past_access> strays_;  ///< its room is used again
+        spare_;                         ///< of memory that is gone, to be used again
+    std::vector<std::uint64_t> weirs_;  ///< the resources that Weir shares
+    std::vector<untold> untold_;        ///< the newest last
+    std::vector<past_access> strays_;   ///< its room is used again
     std::vector<race> races_;
     std::unordered_map<std::string, std::size_t> by_lines_;        ///< index into races_
     std::vector<std::shared_ptr<observe::deferred_report>> left_;  ///< not delivered yet; some may be meanwhile

@@ -9,31 +9,6 @@
 
 namespace weir::check {
 
-namespace {
-
-/// The part of an access to memory at `base` that lies in `place`, relative to that. Its range is empty if there is none.
-past_access moved(const past_access& access, std::uint64_t base, const memory_place& place) {
-    const std::uint64_t from = base + access.where.begin;
-    const std::uint64_t to = base + access.where.end;
-    const std::uint64_t end = place.address + place.bytes;
-    past_access result = access;
-    result.where = {};
-    if (to <= place.address || end <= from) {
-        return result;
-    }
-    result.where = {std::max(from, place.address) - place.address, std::min(to, end) - place.address};
-    if (access.where.shape) {
-        if (from >= place.address && to <= end) {
-            result.where.shape = access.where.shape;
-        } else {
-            result.touches = observe::certainty::possible;  // if a shape is cut in two, the whole range counts
-        }
-    }
-    return result;
-}
-
-}  // namespace
-
 void owners_end::release(const program_order& order, const clock& allocating) {
     const clock knows = order.actor_knows();
     if (!order.body()) {
@@ -120,7 +95,7 @@ void freed_memory::take(const memory_place& place, access_history& to) {
             continue;  // the allocator has waited
         }
         for (const past_access& one : node.mapped().accesses) {
-            to.add(moved(one, former, place));
+            to.add(moved(one, former, place.address, place.bytes));
         }
         // What lies outside the new owner's memory stays for later owners.
         for (const auto& [from, until] : {std::pair(former, place.address), std::pair(end, former_end)}) {
@@ -129,7 +104,7 @@ void freed_memory::take(const memory_place& place, access_history& to) {
             }
             const memory_place rest{place.device, from, until - from, node.mapped().stream};
             for (const past_access& one : node.mapped().accesses) {
-                if (past_access left = moved(one, former, rest); !left.where.empty()) {
+                if (past_access left = moved(one, former, rest.address, rest.bytes); !left.where.empty()) {
                     insert(rest, node.mapped().age).accesses.push_back(std::move(left));
                 }
             }

@@ -36,6 +36,7 @@ agent program_order::of(const observe::stream_info& stream) {
     one.id = stream.id;
     one.name = stream.name;
     one.package = stream.package;
+    one.device = stream.device;
     one.default_of = stream.default_of;
     if (stream.queue != 0) {
         const auto [known, is_new] = by_queue_.try_emplace(stream.queue, made);
@@ -48,7 +49,49 @@ agent program_order::of(const observe::stream_info& stream) {
     streams_.push_back(std::move(one));
     directory_.add(stream);
     by_id_.emplace(stream.id, made);
+    if (stream.handle != 0) {
+        pair(made, stream);
+    }
     return made;
+}
+
+void program_order::pair(agent made, const observe::stream_info& stream) {
+    auto& names = by_handle_[{std::string(stream.device), stream.handle}];
+    const bool is_weirs = stream.package.empty();
+    if (const std::optional<agent> other = names.at(is_weirs ? 1 : 0)) {
+        join_twin(*other);  // with the former one
+        streams_[*other].twin = made;
+        streams_[*other].twin_seen = 0;
+        streams_[made].twin = other;
+    }
+    names.at(is_weirs ? 0 : 1) = made;
+}
+
+void program_order::join_twin(agent stream) {
+    stream_clock& its = streams_[stream];
+    if (!its.twin) {
+        return;
+    }
+    const moment end{*its.twin, streams_[*its.twin].tail};
+    if (end.at > its.twin_seen) {
+        join(stream, end);
+        its.twin_seen = end.at;
+    }
+}
+
+void program_order::record(agent stream, frontiers::epoch at) {
+    if (streams_[stream].twin && at > streams_[stream].tail) {
+        join_twin(stream);
+        reach(stream, at);
+    }
+}
+
+void program_order::actor_joins_device(std::string_view device) {
+    for (agent one = 0; one < streams_.size(); ++one) {
+        if (streams_[one].device == device && streams_[one].package.empty() && streams_[one].tail != 0) {
+            actor_joins({one, streams_[one].tail});
+        }
+    }
 }
 
 std::optional<moment> program_order::find(frontiers::point p) const {
@@ -111,6 +154,7 @@ void program_order::body_joins(moment operation, const clock& knows) {
 }
 
 void program_order::join_actor(agent stream) {
+    join_twin(stream);
     stream_clock& its = streams_[stream];
     const clock knows = actor_knows();
     if (!knows || its.host == knows) {

@@ -2,11 +2,15 @@
 // histories; it includes the observers' interface and frontiers.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "frontier/frontier.hpp"
@@ -40,7 +44,8 @@ using clock = std::shared_ptr<const frontiers::frontier>;
 /// waited for comes before the end of the operation. The order between the two is not known.
 class program_order {
 public:
-    /// The number of a stream; a new one if it was not seen before. A queue that was adopted before continues where it was.
+    /// The number of a stream; a new one if it was not seen before. A queue that was adopted before continues where it was. A stream of
+    /// Weir's and one of another library that are the same queue of the driver are in order with each other.
     agent of(const observe::stream_info& stream);
     [[nodiscard]] const std::string& name(agent stream) const noexcept { return streams_[stream].name; }
     [[nodiscard]] observe::default_kind default_of(agent stream) const noexcept { return streams_[stream].default_of; }
@@ -59,8 +64,12 @@ public:
     /// The actor's later actions come after `past`.
     void actor_joins(moment past);
 
-    /// Later work of `stream` comes after what the actor comes after.
+    /// Later work of `stream` comes after what the actor comes after, and after what its queue has got by another name.
     void join_actor(agent stream);
+    /// At `at`, an event was recorded, which holds what the queue has got by either name.
+    void record(agent stream, frontiers::epoch at);
+    /// The actor's later actions come after all that Weir's streams of this device have got.
+    void actor_joins_device(std::string_view device);
     /// Later work of `stream` comes after `past` and everything that `past` comes after.
     void join(agent stream, moment past);
     /// `stream` has reached `at`: an operation or a wait, which comes after everything that was joined before.
@@ -88,6 +97,9 @@ private:
     /// The body of `operation` has waited for what `knows` covers: everything after the end of the operation comes after that, including
     /// what was ordered after the operation before its body ran.
     void body_joins(moment operation, const clock& knows);
+    /// Makes the two numbers of one queue known to each other.
+    void pair(agent made, const observe::stream_info& stream);
+    void join_twin(agent stream);
 
     struct version {
         frontiers::epoch from = 0;  ///< the first moment that has this clock
@@ -97,6 +109,9 @@ private:
         std::uint64_t id = 0;
         std::string name;
         std::string package;  ///< the library whose stream it is; empty if it is Weir's
+        std::string device;
+        std::optional<agent> twin;       ///< the same queue, as the other side knows it
+        frontiers::epoch twin_seen = 0;  ///< its last moment that was joined
         observe::default_kind default_of = observe::default_kind::none;
         frontiers::epoch tail = 0;
         clock now;                      ///< what the next operation is ordered after
@@ -110,6 +125,8 @@ private:
     std::vector<stream_clock> streams_;
     std::unordered_map<std::uint64_t, agent> by_id_;
     std::unordered_map<std::uint64_t, agent> by_queue_;  ///< the last stream that each adopted queue was
+    /// The last streams that a handle of a device was: of Weir's, and of another library.
+    std::map<std::pair<std::string, std::uint64_t>, std::array<std::optional<agent>, 2>> by_handle_;
     observe::stream_directory directory_;
     clock host_;
     std::optional<moment> body_;

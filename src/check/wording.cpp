@@ -134,11 +134,23 @@ std::string mend_in_torch(const race& one) {
            (one.kind == "stale-event" ? "after that, " : "") + "before " + short_place(one.second);
 }
 
+/// One of the two streams is Weir's. A wait of Weir's takes any stream.
+std::string mend_between(const race& one, bool second_is_weirs) {
+    const bool numbers = same_name(one.first, one.second);
+    const std::string first = variable(one.first, numbers);
+    const std::string second = variable(one.second, numbers);
+    return (second_is_weirs ? second : "weir.adopt(" + second + ")") + ".wait(" + first + ")  # after " +
+           short_place(one.first) + ", before " + short_place(one.second);
+}
+
 }  // namespace
 
-std::string mend_of(const race& one, std::string_view package) {
-    if (package == "torch") {
+std::string mend_of(const race& one, std::string_view first_by, std::string_view second_by) {
+    if (first_by == "torch" && second_by == "torch") {
         return mend_in_torch(one);
+    }
+    if (!first_by.empty() || !second_by.empty()) {
+        return mend_between(one, second_by.empty());
     }
     const bool numbers = same_name(one.first, one.second);
     const bool is_stale = one.kind == "stale-event";
@@ -170,6 +182,11 @@ std::string reason_of(const stale_wait& stale) {
         return text + "; the one of " + short_place(*stale.better) + " would have ordered the two.";
     }
     return text + ", which was made too early.";
+}
+
+std::string reason_of_sharing(std::string_view library) {
+    return "Weir orders an operation on memory of " + std::string(library) + "'s with " + std::string(library) +
+           "'s current stream, which was another one.";
 }
 
 std::string reason_of(const race& one, observe::default_kind first, observe::default_kind second) {

@@ -16,6 +16,7 @@
 #include "runtime/failures/settled_failures.hpp"
 #include "runtime/host/fork.hpp"
 #include "runtime/submission/foreign_visit.hpp"
+#include "runtime/submission/observed.hpp"
 #include "runtime/submission/ordering.hpp"
 
 namespace weir::memory {
@@ -33,9 +34,8 @@ runtime::failure_ptr enter(runtime::resource& of, const order::footprint& where,
         of.history.record(where, mode, {}, backend::timeline_table::instance());
     }
     // Reported even if the access is refused: it has waited, and whether what it was to read is valid changes no order.
-    observe::observers::notify([&](observe::observer& one) {
-        one.host_access({of.id(), of.size(), where, mode, ordering, of.is_internal()}, from);
-    });
+    observe::observers::notify(
+        [&](observe::observer& one) { one.host_access(runtime::observed(of, where, mode, ordering), from); });
     if (!runtime::failures::any()) {
         return nullptr;
     }

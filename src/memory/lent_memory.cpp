@@ -123,7 +123,7 @@ detail::owner<block> lend(backend::memory_chunk memory, std::size_t bytes, runti
     detail::owner<block> made(&lent->described());
     observe::observers::notify([&](observe::observer& one) {
         one.allocated({made->id(), made->size(), on.driver().name(), reinterpret_cast<std::uintptr_t>(made->address),
-                       stream, where});
+                       stream, where, observe::sharing::imported});
     });
     return made;
 }

@@ -16,6 +16,7 @@
 #include "runtime/lifetime/package_ties.hpp"
 #include "runtime/lifetime/resource.hpp"
 #include "runtime/streams/stream_state.hpp"
+#include "runtime/submission/observed.hpp"
 #include "weir/detail/package_order.hpp"
 #include "weir/error.hpp"
 #include "weir/token.hpp"
@@ -42,9 +43,19 @@ void note_use(runtime::resource& of, const order::footprint& part, order::access
     observe::observers::notify([&](observe::observer& one) { one.package_used(of.id(), part, mode, end.at); });
 }
 
+/// Under the lock of `to`.
+void add_tie(runtime::resource& to, runtime::package_tie tie) {
+    to.tie(std::move(tie));
+    if (const runtime::package_tie* const known = to.packages().with_memory()) {
+        observe::observers::notify([&](observe::observer& one) {
+            one.shares(to.id(), to.size(), runtime::sharing_of(*known), known->address);
+        });
+    }
+}
+
 void add(runtime::resource& to, const runtime::package_tie& tie) {
     const std::lock_guard lock(to.mutex);
-    to.tie(tie);
+    add_tie(to, tie);
 }
 
 std::uintptr_t address_of(const buffer& memory) noexcept {
@@ -96,7 +107,7 @@ void detail::tie(const buffer& memory, std::shared_ptr<package> to, package_use 
     made.rights = allowed == import_access::writable ? runtime::tie_rights::writing : runtime::tie_rights::reading;
     const std::lock_guard lock(memory.resource(detail::key)->mutex);
     if (!memory.resource(detail::key)->packages().contains(made)) {
-        memory.resource(detail::key)->tie(std::move(made));
+        add_tie(*memory.resource(detail::key), std::move(made));
     }
 }
 

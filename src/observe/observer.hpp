@@ -2,6 +2,7 @@
 // So the runtime, other libraries and tests can all feed observers.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <span>
@@ -43,6 +44,9 @@ struct stream_info {
     default_kind default_of = default_kind::none;
     /// The library whose stream it is, such as "torch", if the library's hooks report it; else empty.
     std::string_view package = {};
+    /// What the driver calls the queue; 0 if that is not known. A stream of Weir's and one of a library with the same handle on the same
+    /// device are one queue, which runs in order.
+    std::uint64_t handle = 0;
 };
 
 /// When an operation ran: two readings of its device's clock.
@@ -53,10 +57,23 @@ struct observed_execution {
     bool virtual_clock = false;  ///< the clock is the device's own (backend::driver::now), not the steady one
 };
 
+/// A driver's handle as stream_info has it: the legacy default stream has two, and that of the default streams of threads is not one queue.
+[[nodiscard]] inline std::uint64_t handle_of_queue(std::uint64_t native) noexcept {
+    return native == 2 ? 0 : std::max<std::uint64_t>(native, 1);
+}
+
 /// What is known of an access before it happens.
 enum class certainty : std::uint8_t {
     definite,  ///< it touches all of its footprint
     possible,  ///< it may touch it: the footprint is larger than what is used, or opaque code decides
+};
+
+/// Memory that Weir and another library both know, each by a number of its own.
+enum class sharing : std::uint8_t {
+    none,      ///< it is not shared, or that is not known
+    imported,  ///< Weir reports it; it is the library's
+    lent,      ///< Weir reports it, and it is Weir's
+    theirs,    ///< the library's hooks report it
 };
 
 /// One access of an operation, or of the host.
@@ -69,6 +86,8 @@ struct observed_access {
     bool is_internal = false;  ///< Weir orders it in every mode: memory that is internal to Weir, a protocol's argument
     certainty touches = certainty::definite;
     const char* token = nullptr;  ///< the name of a token, which may be empty; null if it is memory
+    sharing shared = sharing::none;
+    std::uint64_t address = 0;  ///< where the resource begins, if it is shared: the same in Weir and in the library
 };
 
 /// A wait that was issued. `hazard_of_manual`: only accesses that the program orders itself need it; it was inserted because an observer
@@ -110,6 +129,7 @@ struct observed_allocation {
     std::uint64_t address = 0;
     const stream_info* stream = nullptr;  ///< the stream it was allocated on; null if there was none
     source_location from;
+    sharing shared = sharing::none;
 };
 
 /// Receives what happens, in an order that agrees with every stream's order and with the order in which conflicting operations were
@@ -148,6 +168,8 @@ public:
     /// `stream_gone` are complete, too: what an observer concludes from the wait must not depend on whether a dropped stream still
     /// happened to be busy.
     virtual void device_waited(std::string_view /*device*/, const source_location&) {}
+    /// The calling thread has waited, by another library, for everything that any stream of the device had got, those of Weir among them.
+    virtual void device_finished(std::string_view /*device*/) {}
     /// The host itself reads or changes a resource; Weir has waited for conflicting operations.
     virtual void host_access(const observed_access&, const source_location&) {}
     /// The calling thread has asked whether anything pending conflicts with such an access, and the answer was no.
@@ -159,6 +181,9 @@ public:
     /// X7).
     virtual void package_used(std::uint64_t /*resource*/, const order::footprint& /*where*/,
                               order::access_mode /*mode*/, frontiers::point /*at*/) {}
+    /// Weir shares a resource with another library from now on.
+    virtual void shares(std::uint64_t /*resource*/, std::uint64_t /*bytes*/, sharing /*how*/,
+                        std::uint64_t /*address*/) {}
     /// A resource has a new owner.
     virtual void allocated(const observed_allocation&) {}
     /// One of the resource's owners lets go, on the calling thread; called for each owner, before it lets go, including the last one.

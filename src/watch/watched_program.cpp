@@ -28,6 +28,13 @@ struct watched_program::state {
         frontiers::epoch tail = 0;
 
         [[nodiscard]] frontiers::point now() const noexcept { return {info.timeline, tail}; }
+        /// A moment that stands for all that is in the queue by now, whoever put it there.
+        [[nodiscard]] frontiers::point record(std::uint64_t event, const source_location& where) {
+            ++tail;
+            observe::observers::notify(
+                [&](observe::observer& told) { told.event_recorded(event, info, now(), where); });
+            return now();
+        }
     };
 
     struct known_event {
@@ -71,6 +78,7 @@ struct watched_program::state {
         made.info.device = made.device;
         made.info.default_of = which.handle == 0 ? observe::default_kind::legacy : observe::default_kind::none;
         made.info.package = package;
+        made.info.handle = observe::handle_of_queue(which.handle);
         observe::observers::notify([&](observe::observer& one) { one.stream_made(made.info); });
         return made;
     }
@@ -83,7 +91,8 @@ struct watched_program::state {
             if (std::exchange(one.is_new, false)) {
                 const known_stream& on = stream(one.on);
                 observe::observers::notify([&](observe::observer& told) {
-                    told.allocated({one.resource, access.bytes, device, access.memory, &on.info, one.where});
+                    told.allocated({one.resource, access.bytes, device, access.memory, &on.info, one.where,
+                                    observe::sharing::theirs});
                 });
             }
         }
@@ -98,7 +107,10 @@ struct watched_program::state {
                 access.mode,
                 ordering_mode::manual,
                 false,
-                access.is_certain ? observe::certainty::definite : observe::certainty::possible};
+                access.is_certain ? observe::certainty::definite : observe::certainty::possible,
+                nullptr,
+                observe::sharing::theirs,
+                access.memory};
     }
 };
 
@@ -190,14 +202,12 @@ void watched_program::kept_until(std::uint64_t memory, watched_stream on) {
 
 void watched_program::event_recorded(std::uint64_t event, watched_stream on, const source_location& where) {
     const std::lock_guard lock(state_->mutex);
-    const state::known_stream& stream = state_->stream(on);
+    state::known_stream& stream = state_->stream(on);
     state::known_event& one = state_->events[event];
     if (one.number == 0) {
         one.number = runtime::next_event_number();
     }
-    one.at = stream.now();
-    observe::observers::notify(
-        [&](observe::observer& told) { told.event_recorded(one.number, stream.info, *one.at, where); });
+    one.at = stream.record(one.number, where);
 }
 
 void watched_program::event_gone(std::uint64_t event) {
@@ -229,10 +239,8 @@ void watched_program::host_waited_for_event(std::uint64_t event, const source_lo
 
 void watched_program::host_waited_for_stream(watched_stream one, const source_location& where) {
     const std::lock_guard lock(state_->mutex);
-    const auto found = state_->streams.find(one);
-    if (found != state_->streams.end()) {
-        observe::observers::notify([&](observe::observer& told) { told.host_waited(found->second.now(), where); });
-    }
+    const frontiers::point end = state_->stream(one).record(0, where);
+    observe::observers::notify([&](observe::observer& told) { told.host_waited(end, where); });
 }
 
 void watched_program::host_waited_for_device(int device, const source_location& where) {
@@ -242,6 +250,8 @@ void watched_program::host_waited_for_device(int device, const source_location& 
             observe::observers::notify([&](observe::observer& told) { told.host_waited(each.second.now(), where); });
         }
     }
+    const std::string name = state_->device_kind + ":" + std::to_string(device);
+    observe::observers::notify([&](observe::observer& told) { told.device_finished(name); });
 }
 
 void watched_program::unseen(std::string_view what) {

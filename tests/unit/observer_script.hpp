@@ -28,19 +28,22 @@ public:
         order::footprint where = {0, 64};
         ordering_mode ordering = ordering_mode::manual;
         observe::certainty touches = observe::certainty::definite;
+        observe::sharing shared = observe::sharing::none;
+        std::uint64_t address = 0;
     };
 
     /// A new stream. With `after`: on a timeline that another stream had before. With `queue`: a stream adopted from the queue of that
-    /// number.
+    /// number. With `handle`: of device cuda:0, which the driver knows by that.
     stream& make_stream(const std::string& name, const stream* after = nullptr, std::uint64_t queue = 0,
-                        observe::default_kind default_of = observe::default_kind::none) {
+                        observe::default_kind default_of = observe::default_kind::none, std::uint64_t handle = 0) {
         stream& made = streams_.emplace_back();
         made.name = name;
         made.info.id = streams_.size() + 10;  // not the number of the timeline
         made.info.timeline = after == nullptr ? next_timeline_++ : after->info.timeline;
         made.info.before = made.tail = after == nullptr ? 0 : after->tail;
         made.info.name = made.name;
-        made.info.device = "cpu";
+        made.info.device = handle == 0 ? "cpu" : "cuda:0";
+        made.info.handle = handle;
         made.info.queue = queue;
         made.info.default_of = default_of;
         told_->stream_made(made.info);
@@ -70,7 +73,7 @@ public:
                              const std::vector<frontiers::point>& entries = {}) {
         std::vector<observe::observed_access> observed;
         for (const access& one : accesses) {
-            observed.push_back({one.resource, 64, one.where, one.mode, one.ordering, false, one.touches});
+            observed.push_back(seen(one));
         }
         told_->operation({&on.info,
                           ++on.tail,
@@ -124,14 +127,15 @@ public:
     void host_waits(frontiers::point target) { told_->host_waited(target, line(0)); }
     void host_meets(stream& queue) { told_->host_met_package(enter(queue)); }
     /// The host asks whether an access may conflict with anything pending; the answer is no.
-    void host_finds_ready(const access& one) {
-        told_->host_found_ready({one.resource, 64, one.where, one.mode, one.ordering, false, one.touches});
-    }
-    void host_accesses(const access& one, std::uint32_t number) {
-        told_->host_access({one.resource, 64, one.where, one.mode, one.ordering, false, one.touches}, line(number));
-    }
+    void host_finds_ready(const access& one) { told_->host_found_ready(seen(one)); }
+    void host_accesses(const access& one, std::uint32_t number) { told_->host_access(seen(one), line(number)); }
 
 private:
+    static observe::observed_access seen(const access& one) {
+        return {one.resource, 64,          one.where, one.mode,   one.ordering,
+                false,        one.touches, nullptr,   one.shared, one.address};
+    }
+
     observe::observer* told_;
     std::deque<stream> streams_;
     frontiers::timeline_id next_timeline_ = 0;

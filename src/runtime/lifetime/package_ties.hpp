@@ -84,6 +84,12 @@ public:
         return std::exchange(ties_, {});
     }
     [[nodiscard]] std::span<const package_tie> all() const noexcept { return ties_; }
+    /// One of them that has an address; null if there is none.
+    [[nodiscard]] const package_tie* with_memory() const noexcept {
+        const auto found =
+            std::find_if(ties_.begin(), ties_.end(), [](const package_tie& one) { return one.address != 0; });
+        return found == ties_.end() ? nullptr : &*found;
+    }
 
 private:
     [[nodiscard]] std::vector<package_tie>::iterator find(const package_tie& one) noexcept {

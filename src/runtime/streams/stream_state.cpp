@@ -100,12 +100,16 @@ stream_state::stream_state(device_state& device, frontiers::timeline_id timeline
     if (native == nullptr) {
         queue = device.driver().make_queue(line, *this, how);
         note_queue();
+        if (void* const handle = queue->handle()) {
+            info_.handle = observe::handle_of_queue(reinterpret_cast<std::uintptr_t>(handle));
+        }
         return;
     }
     native_id_ = native->identity;
     info_.queue = native_id_.id;
     if (native_ == nullptr) {
         queue = device.driver().adopt_queue(native->handle, line, *this);
+        info_.handle = observe::handle_of_queue(reinterpret_cast<std::uintptr_t>(native->handle));
     } else {
         backend::queue_events& events = *this;
         queue = std::make_unique<adopted_queue>(*native_, timeline, events);

@@ -96,11 +96,15 @@ bool foreign_visit::begin(package_order& by, std::span<const detail::shared_acce
 }
 
 void foreign_visit::enter(stream_state* on, const source_location& where) {
+    // What check reports is the program's own order, in which the package's current stream counts.
+    const bool both = observe::observers::want_safety();
     std::erase_if(packages_, [&](const met& one) {
         if (one.order == nullptr) {
             return false;
         }
-        return on != nullptr ? begin(*one.order, one.accesses, *on) : one.order->host_waits(one.accesses);
+        const bool is_ordered =
+            on != nullptr ? begin(*one.order, one.accesses, *on) : one.order->host_waits(one.accesses);
+        return is_ordered && !both;
     });
     for (peer& one : peers_now()) {
         stream_state& theirs = one.current.state(detail::key);

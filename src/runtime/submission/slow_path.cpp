@@ -22,6 +22,7 @@
 #include "runtime/submission/host_copies.hpp"
 #include "runtime/submission/lazy.hpp"
 #include "runtime/submission/modes.hpp"
+#include "runtime/submission/observed.hpp"
 #include "runtime/submission/operands.hpp"
 #include "runtime/submission/operation_checks.hpp"
 #include "weir/access.hpp"
@@ -98,10 +99,8 @@ public:
         for (const access_request& access : what.accesses) {
             if (access.target != nullptr) {
                 const ordering_mode asked = bit == 0 ? mode.of(access) : ordering_mode::manual;
-                add({access.target->id(), access.target->size(), access.where, access.mode,
-                     (automatic & bit) != 0 ? ordering_mode::automatic : asked,
-                     access.target->is_internal() || access.in_every_mode, observe::certainty::definite,
-                     access.target->token_name()});
+                add(observed(*access.target, access.where, access.mode,
+                             (automatic & bit) != 0 ? ordering_mode::automatic : asked, access.in_every_mode));
             }
             bit <<= 1;
         }

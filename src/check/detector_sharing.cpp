@@ -1,0 +1,104 @@
+// The detector's part on memory that Weir and another library share, and both report: by the addresses, the accesses of one are compared
+// with those of the other.
+#include <algorithm>
+#include <utility>
+
+#include "check/detector.hpp"
+
+namespace weir::check {
+
+namespace {
+
+bool overlap(std::uint64_t a, std::uint64_t bytes_of_a, std::uint64_t b, std::uint64_t bytes_of_b) noexcept {
+    return a < b + bytes_of_b && b < a + bytes_of_a;
+}
+
+}  // namespace
+
+void detector::pair(std::uint64_t resource, memory& one, std::uint64_t with, memory& other) {
+    if (overlap(one.address, one.extent, other.address, other.extent)) {
+        one.others.push_back(with);
+        other.others.push_back(resource);
+    }
+}
+
+void detector::meet(std::uint64_t resource, memory& one, observe::sharing how, std::uint64_t address,
+                    std::uint64_t bytes) {
+    if (how == observe::sharing::none || one.shared != observe::sharing::none) {
+        return;
+    }
+    one.shared = how;
+    one.address = address;
+    one.extent = bytes;
+    if (how != observe::sharing::theirs) {
+        weirs_.push_back(resource);
+        for (auto& [number, other] : memory_) {
+            if (other.shared == observe::sharing::theirs) {
+                pair(resource, one, number, other);
+            }
+        }
+        return;
+    }
+    for (const std::uint64_t number : weirs_) {
+        pair(resource, one, number, of(number));
+    }
+    for (const untold& each : untold_) {
+        for (const past_access& past : each.history.all()) {
+            one.history.add(moved(past, each.address, address, bytes));
+        }
+    }
+    forget_untold(address, bytes);
+}
+
+void detector::add_after_those_before(access_history& to, const past_access& access) {
+    to.replace(access.where, access.mode, access.touches,
+               [&](const past_access& past) { return order_.ordered(past.when, access.when); });
+    to.add(access);
+}
+
+void detector::forget_untold(std::uint64_t address, std::uint64_t bytes) {
+    std::erase_if(untold_, [&](const untold& one) { return overlap(one.address, one.bytes, address, bytes); });
+}
+
+void detector::part(std::uint64_t resource, memory& one) {
+    if (one.shared == observe::sharing::none) {
+        return;
+    }
+    const std::vector<std::uint64_t> others = std::exchange(one.others, {});
+    for (const std::uint64_t number : others) {
+        memory& other = of(number);
+        std::erase(other.others, resource);
+        if (one.shared == observe::sharing::lent) {
+            // The library knows it by its address alone, which other memory of Weir's may have next.
+            for (const std::uint64_t third : other.others) {
+                std::erase(of(third).others, number);
+            }
+            other.clear();
+        } else if (one.shared == observe::sharing::imported) {
+            for (const past_access& past : one.history.all()) {
+                past_access its = moved(past, one.address, other.address, other.extent);
+                its.resource = number;
+                its.left_to_weir = true;  // Weir keeps the memory until the access is over
+                add_after_those_before(other.history, its);
+            }
+        }
+    }
+    if (one.shared == observe::sharing::theirs) {
+        return;
+    }
+    std::erase(weirs_, resource);
+    if (one.shared == observe::sharing::imported && others.empty() && !one.history.all().empty()) {
+        const auto same = std::find_if(untold_.begin(), untold_.end(), [&](const untold& each) {
+            return each.address == one.address && each.bytes == one.extent;
+        });
+        if (same == untold_.end()) {
+            untold_.push_back({one.address, one.extent, std::move(one.history)});
+        } else {
+            for (const past_access& past : one.history.all()) {
+                add_after_those_before(same->history, past);
+            }
+        }
+    }
+}
+
+}  // namespace weir::check
