@@ -207,7 +207,7 @@ def test_v1_weir_and_torch_in_turn_are_in_order_in_the_current_stream() -> None:
                 a = weir.asarray(x)
                 a += 1
             del a
-            with weir.use(weir.adopt(torch.cuda.current_stream())):
+            with weir.adopt(torch.cuda.current_stream()):
                 a = weir.asarray(x)
                 a += 1
             with other_stream(True):

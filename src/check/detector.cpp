@@ -141,7 +141,8 @@ void detector::operation(const observe::observed_operation& what) {
                 bool is_cut = false;
                 const order::footprint there =
                     part_within(access.where, one.address, other.address, other.extent, is_cut);
-                if (!is_cut) {
+                // Weir orders by what is in a history of its own, whatever a library did since.
+                if (other.shared == observe::sharing::theirs && !is_cut) {
                     other.history.replace(there, access.mode, access.touches, is_before);
                 }
             }
@@ -572,6 +573,12 @@ weir::report detector::report() const {
         unseen.push_back("memory that was allocated before the check began was dropped after " +
                          std::to_string(unjudged_drops_) +
                          " accesses that may not have been over: start the check earlier to have them judged");
+    }
+    if (forgotten_untold_ != 0 && has_libraries_) {
+        unseen.push_back(
+            std::to_string(forgotten_untold_) +
+            " accesses of Weir to memory of another library: what the library did to it afterwards was not "
+            "compared with them");
     }
     if (freed_.forgotten() != 0) {
         unseen.push_back(

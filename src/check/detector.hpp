@@ -74,10 +74,9 @@ private:
         std::vector<agent> keepers;      ///< streams that the allocator waits for before it gives the memory out again
         owners_end end;
         observe::sharing shared = observe::sharing::none;
-        std::uint64_t address = 0;  ///< where it begins, if it is shared
-        std::uint64_t extent = 0;   ///< its size then
-        std::vector<std::uint64_t>
-            others{};  ///< resources of the other side, Weir's or the library's, that share bytes with it
+        std::uint64_t address = 0;            ///< where it begins, if it is shared
+        std::uint64_t extent = 0;             ///< its size then
+        std::vector<std::uint64_t> others{};  ///< other resources that are shared, and have bytes in common with it
 
         /// As if it were new, with the room that it has.
         void clear();
@@ -128,7 +127,7 @@ private:
     /// Memory that Weir and another library share (detector_sharing.cpp). The first that is heard of how a resource is shared:
     void meet(std::uint64_t resource, memory& one, observe::sharing how, std::uint64_t address, std::uint64_t bytes);
     void pair(std::uint64_t resource, memory& one, std::uint64_t with, memory& other);
-    /// Reports accesses by the other side that conflict and are not ordered before. `second` is an access to `one`.
+    /// Reports accesses by other numbers of the same bytes that conflict and are not ordered before. `second` is an access to `one`.
     template <class IsBefore>
     void look_across(std::uint64_t resource, const memory& one, const present& second, IsBefore&& is_before);
     /// The resource's last owner drops it. What Weir did to memory of the library counts as done to the library's own resource.
@@ -175,6 +174,8 @@ private:
     std::unordered_map<std::string, std::size_t> by_lines_;        ///< index into races_
     std::vector<std::shared_ptr<observe::deferred_report>> left_;  ///< not delivered yet; some may be meanwhile
     std::vector<std::string> unseen_;                              ///< as it was reported
+    bool has_libraries_ = false;                                   ///< whether hooks of a library report accesses
+    std::size_t forgotten_untold_ = 0;                             ///< accesses that are in `untold_` no more
     std::size_t lost_ = 0;                                         ///< calls for which there was not enough memory
     std::size_t unjudged_drops_ = 0;  ///< drops of memory whose allocation was not observed, possibly in use
 };

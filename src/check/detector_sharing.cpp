@@ -1,6 +1,7 @@
 // The detector's part on memory that Weir and another library share, and both report: by the addresses, the accesses of one are compared
 // with those of the other.
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "check/detector.hpp"
@@ -33,12 +34,13 @@ void detector::meet(std::uint64_t resource, memory& one, observe::sharing how, s
     if (how != observe::sharing::theirs) {
         weirs_.push_back(resource);
         for (auto& [number, other] : memory_) {
-            if (other.shared == observe::sharing::theirs) {
+            if (other.shared != observe::sharing::none && number != resource) {
                 pair(resource, one, number, other);
             }
         }
         return;
     }
+    has_libraries_ = true;
     for (const std::uint64_t number : weirs_) {
         pair(resource, one, number, of(number));
     }
@@ -64,10 +66,15 @@ void detector::part(std::uint64_t resource, memory& one) {
     if (one.shared == observe::sharing::none) {
         return;
     }
+    bool is_known = false;  // to the library
     const std::vector<std::uint64_t> others = std::exchange(one.others, {});
     for (const std::uint64_t number : others) {
         memory& other = of(number);
         std::erase(other.others, resource);
+        if (other.shared != observe::sharing::theirs) {
+            continue;
+        }
+        is_known = true;
         if (one.shared == observe::sharing::lent) {
             // The library knows it by its address alone, which other memory of Weir's may have next.
             for (const std::uint64_t third : other.others) {
@@ -87,11 +94,15 @@ void detector::part(std::uint64_t resource, memory& one) {
         return;
     }
     std::erase(weirs_, resource);
-    if (one.shared == observe::sharing::imported && others.empty() && !one.history.all().empty()) {
+    if (one.shared == observe::sharing::imported && !is_known && !one.history.all().empty()) {
         const auto same = std::find_if(untold_.begin(), untold_.end(), [&](const untold& each) {
             return each.address == one.address && each.bytes == one.extent;
         });
         if (same == untold_.end()) {
+            if (constexpr std::size_t most = 4096; untold_.size() == most) {
+                forgotten_untold_ += untold_.front().history.all().size();
+                untold_.erase(untold_.begin());
+            }
             untold_.push_back({one.address, one.extent, std::move(one.history)});
         } else {
             for (const past_access& past : one.history.all()) {

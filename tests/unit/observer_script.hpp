@@ -14,7 +14,9 @@ namespace weir::testing {
 /// neither a device nor luck with timing.
 class observer_script {
 public:
-    explicit observer_script(observe::observer& told) : told_(&told) {}
+    /// `first`: where the numbers of its streams and timelines begin, beside others of the process.
+    explicit observer_script(observe::observer& told, frontiers::timeline_id first = 0)
+        : told_(&told), first_(first), next_timeline_(first) {}
 
     struct stream {
         observe::stream_info info;
@@ -38,7 +40,7 @@ public:
                         observe::default_kind default_of = observe::default_kind::none, std::uint64_t handle = 0) {
         stream& made = streams_.emplace_back();
         made.name = name;
-        made.info.id = streams_.size() + 10;  // not the number of the timeline
+        made.info.id = first_ + streams_.size() + 10;  // not the number of the timeline
         made.info.timeline = after == nullptr ? next_timeline_++ : after->info.timeline;
         made.info.before = made.tail = after == nullptr ? 0 : after->tail;
         made.info.name = made.name;
@@ -138,7 +140,8 @@ private:
 
     observe::observer* told_;
     std::deque<stream> streams_;
-    frontiers::timeline_id next_timeline_ = 0;
+    frontiers::timeline_id first_;
+    frontiers::timeline_id next_timeline_;
 };
 
 inline observer_script::access reads(std::uint64_t resource, order::footprint where = {0, 64}) {
