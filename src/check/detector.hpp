@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -126,7 +127,10 @@ private:
     /// @{
     /// Memory that Weir and another library share (detector_sharing.cpp). The first that is heard of how a resource is shared:
     void meet(std::uint64_t resource, memory& one, observe::sharing how, std::uint64_t address, std::uint64_t bytes);
-    void pair(std::uint64_t resource, memory& one, std::uint64_t with, memory& other);
+    /// Makes an array of Weir's and memory of the library known to each other, if they have bytes in common.
+    void pair(std::uint64_t weirs, memory& one, std::uint64_t theirs, memory& two);
+    /// The same of any two. False: they have none, or are known to each other.
+    static bool link(std::uint64_t a, memory& one, std::uint64_t b, memory& two);
     /// Reports accesses by other numbers of the same bytes that conflict and are not ordered before. `second` is an access to `one`.
     template <class IsBefore>
     void look_across(std::uint64_t resource, const memory& one, const present& second, IsBefore&& is_before);
@@ -166,10 +170,10 @@ private:
     std::vector<early_end> early_;
     std::unordered_map<std::uint64_t, memory> memory_;
     std::vector<std::unordered_map<std::uint64_t, memory>::node_type>
-        spare_;                         ///< of memory that is gone, to be used again
-    std::vector<std::uint64_t> weirs_;  ///< the resources that Weir shares
-    std::vector<untold> untold_;        ///< the newest last
-    std::vector<past_access> strays_;   ///< its room is used again
+        spare_;                        ///< of memory that is gone, to be used again
+    std::set<std::uint64_t> weirs_;    ///< the resources that Weir shares
+    std::vector<untold> untold_;       ///< the newest last
+    std::vector<past_access> strays_;  ///< its room is used again
     std::vector<race> races_;
     std::unordered_map<std::string, std::size_t> by_lines_;        ///< index into races_
     std::vector<std::shared_ptr<observe::deferred_report>> left_;  ///< not delivered yet; some may be meanwhile

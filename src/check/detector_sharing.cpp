@@ -16,10 +16,26 @@ bool overlap(std::uint64_t a, std::uint64_t bytes_of_a, std::uint64_t b, std::ui
 
 }  // namespace
 
-void detector::pair(std::uint64_t resource, memory& one, std::uint64_t with, memory& other) {
-    if (overlap(one.address, one.extent, other.address, other.extent)) {
-        one.others.push_back(with);
-        other.others.push_back(resource);
+bool detector::link(std::uint64_t a, memory& one, std::uint64_t b, memory& two) {
+    const bool is_new = std::find(one.others.begin(), one.others.end(), b) == one.others.end();
+    if (!is_new || !overlap(one.address, one.extent, two.address, two.extent)) {
+        return false;
+    }
+    one.others.push_back(b);
+    two.others.push_back(a);
+    return true;
+}
+
+void detector::pair(std::uint64_t weirs, memory& one, std::uint64_t theirs, memory& two) {
+    if (!link(weirs, one, theirs, two)) {
+        return;
+    }
+    // An access through one array of Weir's may replace one of the library's, with which another array's is then not compared.
+    const std::vector<std::uint64_t> all = two.others;
+    for (const std::uint64_t third : all) {
+        if (third != weirs) {
+            link(weirs, one, third, of(third));
+        }
     }
 }
 
@@ -32,17 +48,19 @@ void detector::meet(std::uint64_t resource, memory& one, observe::sharing how, s
     one.address = address;
     one.extent = bytes;
     if (how != observe::sharing::theirs) {
-        weirs_.push_back(resource);
-        for (auto& [number, other] : memory_) {
-            if (other.shared != observe::sharing::none && number != resource) {
-                pair(resource, one, number, other);
+        weirs_.insert(resource);
+        if (has_libraries_) {
+            for (auto& [number, other] : memory_) {
+                if (other.shared == observe::sharing::theirs) {
+                    pair(resource, one, number, other);
+                }
             }
         }
         return;
     }
     has_libraries_ = true;
     for (const std::uint64_t number : weirs_) {
-        pair(resource, one, number, of(number));
+        pair(number, of(number), resource, one);
     }
     for (const untold& each : untold_) {
         for (const past_access& past : each.history.all()) {
@@ -93,7 +111,7 @@ void detector::part(std::uint64_t resource, memory& one) {
     if (one.shared == observe::sharing::theirs) {
         return;
     }
-    std::erase(weirs_, resource);
+    weirs_.erase(resource);
     if (one.shared == observe::sharing::imported && !is_known && !one.history.all().empty()) {
         const auto same = std::find_if(untold_.begin(), untold_.end(), [&](const untold& each) {
             return each.address == one.address && each.bytes == one.extent;
