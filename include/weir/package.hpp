@@ -33,9 +33,9 @@ public:
     /// package has no queues there and its work is complete when its calls return, as NumPy's is (rule X6).
     [[nodiscard]] virtual std::optional<stream> current_stream(device of) = 0;
 
-    /// Not null while all that the package does is seen and kept in order by its accesses: then operations on shared memory take part in
-    /// that order, and the package's current stream does not matter to them. Lives as long as the package. Never blocks. Any thread, under
-    /// any lock.
+    /// Not null while what the package does is seen and kept in order by its accesses: then operations on shared memory take part in that
+    /// order, and the package's current stream does not matter to them, unless a part of what it does is not seen. Lives as long as the
+    /// package. Never blocks. Any thread, under any lock.
     [[nodiscard]] virtual detail::package_order* order() noexcept;
 };
 

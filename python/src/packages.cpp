@@ -66,7 +66,7 @@ public:
         return current;
     }
 
-    [[nodiscard]] weir::detail::package_order* order() noexcept override { return is_torch_ ? torch_order() : nullptr; }
+    [[nodiscard]] weir::detail::package_order* order() noexcept override { return torch_order(is_torch_); }
 
     void ask_by(const exchange::dlpack::exchange_table& table) noexcept {
         table_.store(&table, std::memory_order_release);

@@ -196,6 +196,9 @@ class shared_order final : public weir::detail::package_order {
     using shared_access = weir::detail::shared_access;
 
 public:
+    explicit shared_order(bool for_torch) noexcept : for_torch_(for_torch) {}
+
+    [[nodiscard]] bool sees_all() const noexcept override { return for_torch_; }
     std::unique_ptr<operation> begin(const weir::stream& on, std::span<const shared_access> accesses) override {
         if (on.device().kind() != device_kind::cuda || !ordered::is_active()) {
             return nullptr;
@@ -251,6 +254,8 @@ private:
     static watched_access watched(const shared_access& one) {
         return {one.address, one.bytes, one.where, one.mode, true};
     }
+
+    bool for_torch_;
 };
 
 constexpr weir_torch_ordering ordering{
@@ -260,9 +265,10 @@ constexpr weir_torch_ordering ordering{
 
 }  // namespace
 
-weir::detail::package_order* torch_order() noexcept {
-    static shared_order& one = *new shared_order;
-    return ordered::is_active() ? &one : nullptr;
+weir::detail::package_order* torch_order(bool for_torch) noexcept {
+    static shared_order& of_torch = *new shared_order(true);
+    static shared_order& of_others = *new shared_order(false);
+    return !ordered::is_active() ? nullptr : for_torch ? &of_torch : &of_others;
 }
 
 void bind_torch_order(nb::module_& m) {

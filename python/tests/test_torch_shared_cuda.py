@@ -124,6 +124,24 @@ def a_part_of_a_tensor() -> float:
         return float((x * 2)[-1])
 
 
+def by_way_of_cupy() -> float:
+    cupy = pytest.importorskip("cupy")
+    x = torch.zeros(N, device="cuda")
+    mine = cupy.asarray(x)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        torch.cuda._sleep(LATE)
+        x.fill_(5)
+    with weir.Stream("cuda:0"):
+        a = weir.asarray(mine[N // 2 :])
+        a += 1
+    with torch.cuda.stream(torch.cuda.Stream()):
+        torch.cuda._sleep(LATE)
+        x.mul_(2)
+    with cupy.cuda.Stream(non_blocking=True), weir.Stream("cuda:0"):
+        return float(weir.asarray(mine).tolist()[-1])
+
+
 def borrowed() -> float:
     x = torch.zeros(N, device="cuda")
     torch.cuda.synchronize()
@@ -145,6 +163,7 @@ def borrowed() -> float:
         (memory_of_weirs, 6.0),
         (a_part_of_weirs_memory, 8.0),
         (a_part_of_a_tensor, 2.0),
+        (by_way_of_cupy, 12.0),
         (borrowed, 2.0),
     ],
 )

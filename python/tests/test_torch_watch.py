@@ -66,6 +66,32 @@ def test_v1_both_lines_and_what_to_add(device: Device) -> None:
     assert y.tolist() == [2] * 8
 
 
+def test_v1_operations_of_weir_on_tensors_are_compared_with_those_of_torch(device: Device) -> None:
+    x = torch.zeros(8)
+
+    def run(waits: Callable[[], object]) -> list[tuple[str, str, str]]:
+        with weir.torch.check() as report:
+            device.on(A)
+            x[4:].add_(1)
+            waits()
+            kept = weir.asarray(x[:4]) + 1  # other bytes
+            kept = weir.asarray(x) + 1
+            a = weir.asarray(x)
+            a += 1  # over when it returns: torch has no streams on the CPU
+            device.on(B)
+            kept = (kept, x.mul_(2))
+            device.synchronize()
+        del kept, a
+        return pairs(report)
+
+    found = run(lambda: None)
+    assert ("RAW", "aten::add_", "add") in found
+    assert {first for _, first, _ in found} == {"aten::add_"}
+    assert run(device.synchronize) == []
+    assert run(lambda: device.synchronize_stream(A)) == []
+    assert run(lambda: device.synchronize_stream(B)) == found, "control"
+
+
 def test_v1_waits_order_and_so_does_the_host(device: Device) -> None:
     x = torch.zeros(8)
     with weir.torch.check() as report:

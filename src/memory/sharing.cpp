@@ -93,7 +93,8 @@ void detail::tie(const buffer& memory, std::shared_ptr<package> to, package_use 
     const device on = from.value_or(memory.device());
     // The package's work so far is on the stream that is current now; later another stream may be current. Where its accesses are known,
     // each operation is ordered by these.
-    if (to->order() == nullptr) {
+    const package_order* const order = to->order();
+    if (order == nullptr || !order->sees_all()) {
         if (const std::optional<stream> current = to->current_stream(on)) {
             used_on(memory, *current, package_use::writes, where);
         }

@@ -59,7 +59,10 @@ public:
     }
 
     const std::shared_ptr<producer> library = std::make_shared<producer>(here());
+    [[nodiscard]] bool sees_all() const noexcept override { return all_is_seen; }
+
     bool orders = true;
+    bool all_is_seen = true;
     bool fails = false;
     bool over = true;
     int asked = 0;      ///< for the current stream
@@ -126,6 +129,27 @@ WEIR_CONFORMANCE(X6, AnOperationThatIsNotOrderedByAccessesIsOrderedWithTheCurren
     EXPECT_GT(known->asked, 0);
     held->open();
     EXPECT_EQ(known->library->values(t), all(16));
+}
+
+WEIR_CONFORMANCE(X6, WhereAPartOfWhatAPackageDoesIsNotSeenItsCurrentStreamCountsToo) {
+    const auto known = std::make_shared<known_library>();
+    known->all_is_seen = false;
+    const stream s(here());
+    const producer::array t = theirs(known->library, 0);
+    array a = import(known, t);
+    const auto held = make_latch();
+    known->library->current()->hold(held);
+    known->library->fill(t, 5);
+    EXPECT_FALSE(a.ready());
+    add(s, a, 1);
+    EXPECT_EQ(known->operations.size(), 1U);
+    EXPECT_EQ(known->under_way, 0);
+    known->library->add(t, 10);
+    held->open();
+    EXPECT_EQ(known->library->values(t), all(16));
+    known->by_host.clear();
+    EXPECT_EQ(values(a), all(16));
+    EXPECT_EQ(known->by_host.size(), 1U);
 }
 
 WEIR_CONFORMANCE(O6, TheHostWaitsForKnownAccessesAndNotForTheCurrentStream) {

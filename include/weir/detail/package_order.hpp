@@ -22,14 +22,17 @@ struct shared_access {
 };
 
 /// Orders the operations of a package and those of Weir on memory that they share, whatever streams they are on: each waits, on the device,
-/// for what it conflicts with, and for nothing else (rule O1). An implementation sees all that the package does. Any thread, under no lock.
-/// Functions throw std::bad_alloc, and what the package throws.
+/// for what it conflicts with, and for nothing else (rule O1). Any thread, under no lock. Functions throw std::bad_alloc, and what the package
+/// throws.
 class WEIR_EXPORT package_order {
 public:
     package_order() = default;
     package_order(const package_order&) = delete;
     package_order& operator=(const package_order&) = delete;
     virtual ~package_order();
+
+    /// Whether all that the package does is seen. Otherwise operations are ordered with its current stream, too. Constant.
+    [[nodiscard]] virtual bool sees_all() const noexcept { return true; }
 
     /// An operation that is being put into a stream, until it is there or has failed.
     class WEIR_EXPORT operation {

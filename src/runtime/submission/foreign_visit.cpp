@@ -97,14 +97,14 @@ bool foreign_visit::begin(package_order& by, std::span<const detail::shared_acce
 
 void foreign_visit::enter(stream_state* on, const source_location& where) {
     // What check reports is the program's own order, in which the package's current stream counts.
-    const bool both = observe::observers::want_safety();
+    const bool is_checked = observe::observers::want_safety();
     std::erase_if(packages_, [&](const met& one) {
         if (one.order == nullptr) {
             return false;
         }
         const bool is_ordered =
             on != nullptr ? begin(*one.order, one.accesses, *on) : one.order->host_waits(one.accesses);
-        return is_ordered && !both;
+        return is_ordered && one.order->sees_all() && !is_checked;
     });
     for (peer& one : peers_now()) {
         stream_state& theirs = one.current.state(detail::key);
@@ -134,7 +134,7 @@ bool foreign_visit::idle(const source_location& where) {
     std::erase_if(packages_, [&](const met& one) {
         const std::optional<bool> over = one.order != nullptr ? one.order->is_over(one.accesses) : std::nullopt;
         is_over = is_over && over.value_or(true);
-        return over.has_value();
+        return over.has_value() && one.order->sees_all();
     });
     const std::vector<peer> peers = peers_now();
     return is_over && std::all_of(peers.begin(), peers.end(),
