@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "frontier/point.hpp"
-#include "weir/detail/intrusive.hpp"
 
 namespace weir::check {
 
