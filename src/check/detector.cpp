@@ -538,8 +538,9 @@ void detector::complete(race& one, fault what, const past_access& first, const p
     }
     const std::string& by_first = order_.package(first.when.stream);
     const std::string& by_second = second.stream ? order_.package(*second.stream) : by_first;
-    if (by_first != by_second && one.reason.empty() && (first.left_to_weir || second.left_to_weir)) {
-        one.reason = reason_of_sharing(by_first + by_second);  // one of them is Weir's, and empty
+    if (by_first != by_second && (first.left_to_weir || second.left_to_weir)) {
+        // One of the two is Weir's, and empty.
+        one.reason += (one.reason.empty() ? "" : " ") + reason_of_sharing(by_first + by_second);
     }
     one.mend = mend_of(one, by_first, by_second);
 }

@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -170,10 +170,11 @@ private:
     std::vector<early_end> early_;
     std::unordered_map<std::uint64_t, memory> memory_;
     std::vector<std::unordered_map<std::uint64_t, memory>::node_type>
-        spare_;                        ///< of memory that is gone, to be used again
-    std::set<std::uint64_t> weirs_;    ///< the resources that Weir shares
-    std::vector<untold> untold_;       ///< the newest last
-    std::vector<past_access> strays_;  ///< its room is used again
+        spare_;                                          ///< of memory that is gone, to be used again
+    std::multimap<std::uint64_t, std::uint64_t> weirs_;  ///< the resources that Weir shares, by their addresses
+    std::uint64_t longest_ = 0;                          ///< the size of the largest that there was
+    std::vector<untold> untold_;                         ///< the newest last
+    std::vector<past_access> strays_;                    ///< its room is used again
     std::vector<race> races_;
     std::unordered_map<std::string, std::size_t> by_lines_;        ///< index into races_
     std::vector<std::shared_ptr<observe::deferred_report>> left_;  ///< not delivered yet; some may be meanwhile

@@ -48,7 +48,8 @@ void detector::meet(std::uint64_t resource, memory& one, observe::sharing how, s
     one.address = address;
     one.extent = bytes;
     if (how != observe::sharing::theirs) {
-        weirs_.insert(resource);
+        weirs_.emplace(address, resource);
+        longest_ = std::max(longest_, bytes);
         if (has_libraries_) {
             for (auto& [number, other] : memory_) {
                 if (other.shared == observe::sharing::theirs) {
@@ -59,8 +60,10 @@ void detector::meet(std::uint64_t resource, memory& one, observe::sharing how, s
         return;
     }
     has_libraries_ = true;
-    for (const std::uint64_t number : weirs_) {
-        pair(number, of(number), resource, one);
+    // One that begins before may reach into it.
+    auto each = weirs_.upper_bound(address - std::min(address, longest_));
+    for (; each != weirs_.end() && each->first < address + bytes; ++each) {
+        pair(each->second, of(each->second), resource, one);
     }
     for (const untold& each : untold_) {
         for (const past_access& past : each.history.all()) {
@@ -111,7 +114,11 @@ void detector::part(std::uint64_t resource, memory& one) {
     if (one.shared == observe::sharing::theirs) {
         return;
     }
-    weirs_.erase(resource);
+    const auto [from, to] = weirs_.equal_range(one.address);
+    if (const auto found = std::find_if(from, to, [&](const auto& each) { return each.second == resource; });
+        found != to) {
+        weirs_.erase(found);
+    }
     if (one.shared == observe::sharing::imported && !is_known && !one.history.all().empty()) {
         const auto same = std::find_if(untold_.begin(), untold_.end(), [&](const untold& each) {
             return each.address == one.address && each.bytes == one.extent;
@@ -121,7 +128,7 @@ void detector::part(std::uint64_t resource, memory& one) {
                 forgotten_untold_ += untold_.front().history.all().size();
                 untold_.erase(untold_.begin());
             }
-            untold_.push_back({one.address, one.extent, std::move(one.history)});
+            untold_.push_back({one.address, one.extent, one.history});
         } else {
             for (const past_access& past : one.history.all()) {
                 add_after_those_before(same->history, past);
