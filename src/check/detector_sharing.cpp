@@ -61,9 +61,9 @@ void detector::meet(std::uint64_t resource, memory& one, observe::sharing how, s
     }
     has_libraries_ = true;
     // One that begins before may reach into it.
-    auto each = weirs_.upper_bound(address - std::min(address, longest_));
-    for (; each != weirs_.end() && each->first < address + bytes; ++each) {
-        pair(each->second, of(each->second), resource, one);
+    auto array = weirs_.upper_bound(address - std::min(address, longest_));
+    for (; array != weirs_.end() && array->first < address + bytes; ++array) {
+        pair(array->second, of(array->second), resource, one);
     }
     for (const untold& each : untold_) {
         for (const past_access& past : each.history.all()) {
