@@ -1,4 +1,4 @@
-"""Operations of Weir on tensors inside of weir.torch.check(), on a CUDA device: compared with those of torch (rules V1, X6).
+"""Operations of Weir on tensors inside of weir.torch.check(), on a CUDA device (rules V1, X6).
 
 Each program is run twice: as it is, and with the wait that the first report asks for.
 """
