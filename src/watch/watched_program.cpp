@@ -28,7 +28,7 @@ struct watched_program::state {
         frontiers::epoch tail = 0;
 
         [[nodiscard]] frontiers::point now() const noexcept { return {info.timeline, tail}; }
-        /// A moment that stands for all that is in the queue by now, whoever put it there.
+        /// A moment that stands for all that is in the queue by now, from Weir, too.
         [[nodiscard]] frontiers::point record(std::uint64_t event, const source_location& where) {
             ++tail;
             observe::observers::notify(

@@ -79,7 +79,7 @@ private:
     std::set<std::pair<std::uint32_t, std::uint32_t>> races_;
 };
 
-/// One random program, which is told to a detector and to the oracle.
+/// One random program, which is reported to a detector and to the oracle.
 class program {
 public:
     explicit program(std::uint32_t seed) : random_(seed) {  // NOLINT(cert-msc51-cpp): the same program each time
