@@ -103,7 +103,8 @@ TEST_F(LibrariesOnCuda, V1OperationsOnImportedMemoryAreComparedWithTheLibrarys) 
     EXPECT_THAT(found(), IsEmpty()) << "the current stream";
     torch(with->two, 4, access_mode::write);
     add_one(x, 5);
-    EXPECT_THAT(found(), ElementsAre("WAW 3->4", "WAW 4->5"));
+    // Weir orders by its own accesses, so one that a library's covers stays, and is named, too.
+    EXPECT_THAT(found(), ElementsAre("WAW 3->4", "WAW 2->4", "WAW 4->5"));
 }
 
 TEST_F(LibrariesOnCuda, V1WhatTheProgramAddsCounts) {
