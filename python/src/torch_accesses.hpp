@@ -49,12 +49,12 @@ template <class Program>
     return {storage, bytes, std::move(where), what.writes != 0 ? access_mode::write : access_mode::read,
             what.may_not_happen == 0 && dimensions <= most};
 }
-/// The same for several.
+/// The same for several. Valid until the thread's next call.
 template <class Program>
-[[nodiscard]] std::vector<detail::watched_access> accesses_of(const Program& program,
-                                                              std::span<const weir_torch_access> what) {
-    std::vector<detail::watched_access> all;
-    all.reserve(what.size());
+[[nodiscard]] std::span<const detail::watched_access> accesses_of(const Program& program,
+                                                                  std::span<const weir_torch_access> what) {
+    thread_local std::vector<detail::watched_access> all;
+    all.clear();
     for (const weir_torch_access& one : what) {
         all.push_back(access_of(program, one));
     }

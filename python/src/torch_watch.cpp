@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,13 +30,13 @@ using weir::detail::watched_stream;
 class watched {
 public:
     static void begin() {
-        const std::unique_lock lock(mutex_);
+        const std::lock_guard lock(mutex_);
         if (watchers_++ == 0) {
             program_ = new watched_program("torch", "cuda");
         }
     }
     static void end() {
-        const std::unique_lock lock(mutex_);
+        const std::lock_guard lock(mutex_);
         if (lost_.exchange(false) && program_ != nullptr) {
             program_->unseen("operators of torch for which there was not enough memory");
         }
@@ -50,7 +49,7 @@ public:
     template <class Tell>
     static void tell(Tell&& tell) noexcept {
         try {
-            const std::shared_lock lock(mutex_);
+            const std::lock_guard lock(mutex_);
             if (program_ != nullptr) {
                 tell(*program_);
             }
@@ -60,7 +59,7 @@ public:
     }
 
 private:
-    static inline weir::detail::shared_mutex mutex_;
+    static inline weir::detail::mutex mutex_;  ///< guards all, and is held while the program reports
     static inline watched_program* program_ = nullptr;
     static inline int watchers_ = 0;
     static inline std::atomic<bool> lost_{false};

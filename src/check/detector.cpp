@@ -55,6 +55,15 @@ void detector::memory::clear() {
     others.clear();
 }
 
+std::size_t detector::number_of(std::string_view device) {
+    const auto found = std::find(devices_.begin(), devices_.end(), device);
+    const auto number = static_cast<std::size_t>(found - devices_.begin());
+    if (found == devices_.end()) {
+        devices_.emplace_back(device);
+    }
+    return number;
+}
+
 detector::memory& detector::of(std::uint64_t resource) {
     const auto found = memory_.find(resource);
     if (found != memory_.end()) {
@@ -129,12 +138,16 @@ void detector::operation(const observe::observed_operation& what) {
         }
         order_.reach(self, what.epoch);
         const auto is_before = [&](const past_access& past) { return order_.ordered(self, past.when); };
+        touched_.clear();
         for (const auto& access : what.accesses) {
-            look_back(access, {access.where, access.mode, self, what.from, access.touches, false, left_to_weir(access)},
+            touched_.push_back(&of(access.resource));
+            look_back(access, *touched_.back(),
+                      {access.where, access.mode, self, what.from, access.touches, false, left_to_weir(access)},
                       is_before);
         }
-        for (const auto& access : what.accesses) {
-            memory& one = of(access.resource);
+        for (std::size_t i = 0; i < what.accesses.size(); ++i) {
+            const observe::observed_access& access = what.accesses[i];
+            memory& one = *touched_[i];
             one.history.replace(access.where, access.mode, access.touches, is_before);
             for (const std::uint64_t number : one.others) {
                 memory& other = of(number);
@@ -205,7 +218,7 @@ void detector::device_finished(std::string_view device) {
 void detector::host_access(const observe::observed_access& what, const source_location& where) {
     note([&] {
         join_conflicts(what, [&](moment past) { order_.actor_joins(past); });
-        look_back(what,
+        look_back(what, of(what.resource),
                   {what.where, what.mode, std::nullopt, {nullptr, where}, what.touches, false, left_to_weir(what)},
                   [&](const past_access& past) { return order_.ordered_for_actor(past.when); });
         // Not kept: what is enqueued later comes after it, because the host does one thing after the other, and a view that lives on holds
@@ -245,8 +258,8 @@ void detector::package_used(std::uint64_t resource, const order::footprint& wher
 }
 
 template <class IsBefore>
-void detector::look_back(const observe::observed_access& access, const present& second, IsBefore&& is_before) {
-    memory& one = of(access.resource);
+void detector::look_back(const observe::observed_access& access, memory& one, const present& second,
+                         IsBefore&& is_before) {
     one.size = access.bytes;
     meet(access.resource, one, access.shared, access.address, access.bytes);
     if (access.token != nullptr && !one.token) {
@@ -309,7 +322,7 @@ void detector::allocated(const observe::observed_allocation& what) {
             one.allocator = order_.of(*what.stream);
         }
         if (what.address != 0) {
-            one.place = {std::string(what.device), what.address, what.bytes, {}};
+            one.place = {number_of(what.device), what.address, what.bytes, {}};
             if (is_of_package(one)) {
                 one.place.stream = one.allocator;
             }

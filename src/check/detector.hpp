@@ -113,6 +113,8 @@ private:
     void note(Act&& act) noexcept;
     /// The memory with this number, which is new if it was not seen before.
     memory& of(std::uint64_t resource);
+    /// The number of a device, by its name.
+    std::size_t number_of(std::string_view device);
 
     /// Orders `self` after the entries and exits of packages that share memory (rules X6, X7).
     void join_packages(agent self, const observe::observed_operation& what);
@@ -121,9 +123,9 @@ private:
     void join_conflicts(const observe::observed_access& access, Join&& join);
     /// Whether Weir orders this access and the options let that count.
     [[nodiscard]] bool left_to_weir(const observe::observed_access& access) const noexcept;
-    /// Reports accesses that conflict with this one and are not ordered before it, to its memory and to the former owner's.
+    /// Reports accesses that conflict with this one, to `one`, and are not ordered before it, the owner's and former owners'.
     template <class IsBefore>
-    void look_back(const observe::observed_access& access, const present& second, IsBefore&& is_before);
+    void look_back(const observe::observed_access& access, memory& one, const present& second, IsBefore&& is_before);
     /// @{
     /// Memory that Weir and another library share (detector_sharing.cpp). The first that is heard of how a resource is shared:
     void meet(std::uint64_t resource, memory& one, observe::sharing how, std::uint64_t address, std::uint64_t bytes);
@@ -167,6 +169,7 @@ private:
     event_history events_;
     observe::gone_streams gone_;
     freed_memory freed_;
+    std::vector<std::string> devices_;  ///< by their numbers
     std::vector<early_end> early_;
     std::unordered_map<std::uint64_t, memory> memory_;
     std::vector<std::unordered_map<std::uint64_t, memory>::node_type>
@@ -175,6 +178,7 @@ private:
     std::uint64_t longest_ = 0;                          ///< the size of the largest that there was
     std::vector<untold> untold_;                         ///< the newest last
     std::vector<past_access> strays_;                    ///< its room is used again
+    std::vector<memory*> touched_;                       ///< the same: by the operation that is reported
     std::vector<race> races_;
     std::unordered_map<std::string, std::size_t> by_lines_;        ///< index into races_
     std::vector<std::shared_ptr<observe::deferred_report>> left_;  ///< not delivered yet; some may be meanwhile

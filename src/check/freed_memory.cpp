@@ -30,17 +30,17 @@ bool owners_end::comes_after(moment past, const clock& allocating_now) const noe
 }
 
 freed_memory::part& freed_memory::insert(const memory_place& place, std::uint64_t age) {
-    std::pair key(place.device, place.address);
+    const std::pair key(place.device, place.address);
     const auto known = parts_.find(key);
     parts::iterator at = known;
     if (known == parts_.end() && !spare_.empty()) {
         parts::node_type node = std::move(spare_.back());
         spare_.pop_back();
-        node.key() = std::move(key);
+        node.key() = key;
         node.mapped().accesses.clear();
         at = parts_.insert(std::move(node)).position;
     } else if (known == parts_.end()) {
-        at = parts_.emplace(std::move(key), part{}).first;
+        at = parts_.emplace(key, part{}).first;
     }
     // If it was known, it was given out again unseen: its accesses stay.
     at->second.bytes = place.bytes;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,7 +14,7 @@ namespace weir::check {
 
 /// The place of memory.
 struct memory_place {
-    std::string device;
+    std::size_t device = 0;  ///< a number of the device
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;  ///< 0: no place
     /// The stream on which the allocator gives it out again without a wait, if there is one such: before another stream gets it, the
@@ -62,7 +61,7 @@ private:
         std::uint64_t age = 0;              ///< counts the drops
         std::vector<past_access> accesses;  ///< relative to its place
     };
-    using parts = std::map<std::pair<std::string, std::uint64_t>, part>;  ///< by device and address
+    using parts = std::map<std::pair<std::size_t, std::uint64_t>, part>;  ///< by device and address
 
     part& insert(const memory_place& place, std::uint64_t age);
     void forget_older_half();

@@ -156,6 +156,9 @@ void program_order::body_joins(moment operation, const clock& knows) {
 void program_order::join_actor(agent stream) {
     join_twin(stream);
     stream_clock& its = streams_[stream];
+    if (!body_ && its.host == host_) {
+        return;
+    }
     const clock knows = actor_knows();
     if (!knows || its.host == knows) {
         return;

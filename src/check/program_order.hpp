@@ -87,7 +87,9 @@ public:
         return past.stream == stream || covers(streams_[stream].now, past);
     }
     /// Whether the actor's next action comes after `past`.
-    [[nodiscard]] bool ordered_for_actor(moment past) const { return covers(actor_knows(), past); }
+    [[nodiscard]] bool ordered_for_actor(moment past) const {
+        return body_ ? covers(actor_knows(), past) : covers(host_, past);
+    }
     /// Whether `later` is `past`, or comes after it.
     [[nodiscard]] bool ordered(moment past, moment later) const {
         return past.stream == later.stream ? past.at <= later.at : covers(known_at(later), past);

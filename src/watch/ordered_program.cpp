@@ -13,6 +13,7 @@
 #include "order/history.hpp"
 #include "order/mark.hpp"
 #include "order/plan.hpp"
+#include "watch/recent.hpp"
 #include "weir/access.hpp"
 #include "weir/detail/mutex.hpp"
 
@@ -64,11 +65,23 @@ struct ordered_program::state {
         bool is_new =
             false;  ///< in use, and nothing has used it yet: `bytes`, and the history, are those of the former owner
         bool is_given_out = false;  ///< by the allocator; else it may be a part of what is
+        std::uint64_t used_by = 0;  ///< the last operation, as `begun` counted it
+        std::uint64_t uses = 0;     ///< its accesses
         order::history history;
 
         [[nodiscard]] bool is_of_former_owner() const noexcept { return !in_use || is_new; }
     };
     using memories = std::map<std::uint64_t, memory>;
+
+    /// What an access is to.
+    struct place {
+        memory* in;
+        std::uint64_t from;  ///< where in it the access has the beginning
+
+        [[nodiscard]] order::footprint of(const order::footprint& where) const {
+            return {where.begin + from, where.end + from, where.shape};
+        }
+    };
 
     /// Records of a stream from which on the complete ones are looked for, and the number that is kept.
     static constexpr std::size_t many_records = 16;
@@ -78,21 +91,31 @@ struct ordered_program::state {
     mutable detail::mutex mutex;  ///< guards what follows, and is held while events are recorded and waited for
     std::deque<known_stream> streams;
     std::map<watched_stream, order::timeline_id> timelines;
+    order::timeline_id last_timeline = 0;  ///< the one that was asked for last
     std::unordered_map<std::uint64_t, order::mark> recorded;  ///< by the program, by event
     memories all;
+    recent<memories::iterator> last_found;  ///< in `all`
+    std::vector<place> used;                ///< by the operation that begins; its room is used again
+    std::uint64_t begun = 0;                ///< how many operations have begun
     complete_epochs done;
     std::map<int, std::vector<void*>> spare;  ///< events that are not in use, by device
     std::uint64_t waits = 0;
     std::uint64_t parts_taken = 0;  ///< entries in use that became part of another: places in them are gone
 
     order::timeline_id timeline(watched_stream which) {
+        if (last_timeline < streams.size() && streams[last_timeline].which == which) {
+            return last_timeline;
+        }
         const auto [found, is_new] = timelines.try_emplace(which, static_cast<order::timeline_id>(streams.size()));
         if (is_new) {
             streams.emplace_back().which = which;
             streams.back().tail = 1;  // what it had got before anything was seen
         }
-        return found->second;
+        last_timeline = found->second;
+        return last_timeline;
     }
+    /// Else nothing waits for anything.
+    [[nodiscard]] bool has_several_streams() const noexcept { return streams.size() > 1; }
     /// What the stream has got for certain.
     [[nodiscard]] order::mark now(order::timeline_id timeline) const {
         const known_stream& stream = streams[timeline];
@@ -165,37 +188,45 @@ struct ordered_program::state {
         return {timeline, streams[timeline].tail, streams[timeline].known, done, false};
     }
 
-    /// Calls `visit(entry)` for all memory from `address` to `end` that is not in use.
-    template <class Visit>
-    void former_owners(std::uint64_t address, std::uint64_t end, Visit&& visit) {
-        for (auto next = all.lower_bound(address); next != all.end() && next->first < end;) {
-            const auto one = next++;
-            if (!one->second.in_use) {
-                visit(one);
-            }
+    memories::iterator find(std::uint64_t address) {
+        if (const memories::iterator* const known = last_found.find(address)) {
+            return *known;
         }
+        const auto found = all.find(address);
+        if (found != all.end()) {
+            last_found.keep(address, found);
+        }
+        return found;
+    }
+    memories::iterator erase(memories::iterator one) {
+        last_found.forget(one->first);
+        return all.erase(one);
     }
 
     /// What a former owner had on both sides of `address` becomes two entries. So what is left of it never reaches over the beginning of other
-    /// memory.
-    void split(std::uint64_t address) {
+    /// memory. Returns the first entry that does not begin before.
+    memories::iterator split(std::uint64_t address) {
         const auto next = all.lower_bound(address);
         if (next == all.begin() || (next != all.end() && next->first == address)) {
-            return;
+            return next;
         }
         memory& before = std::prev(next)->second;
         const std::uint64_t begin = std::prev(next)->first;
-        if (before.is_of_former_owner() && begin + before.bytes > address) {
-            memory& rest = all.try_emplace(next, address)->second;
-            rest.bytes = begin + before.bytes - address;
-            rest.history = before.history;
-            before.bytes = address - begin;
+        if (!before.is_of_former_owner() || begin + before.bytes <= address) {
+            return next;
         }
+        const auto rest = all.try_emplace(next, address);
+        rest->second.bytes = begin + before.bytes - address;
+        rest->second.history = before.history;
+        before.bytes = address - begin;
+        return rest;
     }
     /// The memory that begins at `address`.
     memories::iterator entry(std::uint64_t address) {
-        split(address);
-        return all.try_emplace(address).first;
+        if (const auto known = find(address); known != all.end()) {
+            return known;
+        }
+        return all.try_emplace(split(address), address);
     }
 
     /// The memory in use that has the address inside, behind its beginning. None if that is not known.
@@ -228,7 +259,7 @@ struct ordered_program::state {
                 ++parts_taken;
             }
             one->second.history.merge_death(other.history, one->second.bytes, done);
-            next = all.erase(next);
+            next = erase(next);
         }
     }
 
@@ -239,23 +270,13 @@ struct ordered_program::state {
         one.is_given_out = false;
         one.history.die(one.bytes, done);
         if (one.history.empty()) {
-            all.erase(of);
+            erase(of);
         }
     }
 
-    /// What an access is to.
-    struct place {
-        memory* in;
-        std::uint64_t from;  ///< where in it the access has the beginning
-
-        [[nodiscard]] order::footprint of(const order::footprint& where) const {
-            return {where.begin + from, where.end + from, where.shape};
-        }
-    };
-
     /// The memory that an access is to. If nothing has used it yet, its history becomes what may still happen to its bytes.
     place of(const watched_access& access) {
-        const auto found = all.find(access.memory);
+        const auto found = find(access.memory);
         if (found != all.end() && !found->second.is_of_former_owner()) {
             if (found->second.bytes < access.bytes) {
                 grow(found, access.bytes);
@@ -273,26 +294,36 @@ struct ordered_program::state {
             }
         }
         const auto one = found != all.end() ? found : entry(access.memory);
-        split(access.memory + access.bytes);  // while this is the former owner's, too
+        const std::uint64_t end = access.memory + access.bytes;
+        if (const auto next = std::next(one);
+            one->second.is_new && one->second.bytes == access.bytes && (next == all.end() || next->first >= end)) {
+            one->second.is_new = false;  // as the former owner had it
+            return {&one->second, 0};
+        }
+        split(end);  // while this is the former owner's, too
         one->second.in_use = true;            // if it was not, its allocation was not seen
         one->second.is_new = false;
         grow(one, access.bytes);
         return {&one->second, 0};
     }
 
-    /// What all accesses of an operation are to.
-    std::vector<place> of(std::span<const watched_access> accesses) {
-        std::vector<place> found;
-        found.reserve(accesses.size());
+    /// Sets `used` to what all accesses of an operation are to, with room for them.
+    void find_used(std::span<const watched_access> accesses) {
         std::uint64_t before = 0;
         do {
             before = parts_taken;
-            found.clear();
+            used.clear();
             for (const watched_access& each : accesses) {
-                found.push_back(of(each));
+                used.push_back(of(each));
             }
         } while (before != parts_taken);
-        return found;
+        ++begun;
+        for (const place& each : used) {
+            memory& one = *each.in;
+            one.uses = one.used_by == begun ? one.uses + 1 : 1;
+            one.used_by = begun;
+            one.history.reserve(one.uses);
+        }
     }
 
     void note(order::point at, const watched_access& access, const place& to) const {
@@ -344,11 +375,13 @@ std::uint64_t ordered_program::operation_begins(watched_stream on, std::span<con
     const std::lock_guard lock(state_->mutex);
     const order::timeline_id self = state_->timeline(on);
     state::known_stream& stream = state_->streams[self];
-    const std::vector<state::place> used = state_->of(accesses);
+    state_->find_used(accesses);
+    const std::vector<state::place>& used = state_->used;
     order::plan needed = state_->plan_for(self);
-    for (std::size_t i = 0; i < accesses.size(); ++i) {
-        used[i].in->history.reserve(accesses.size());
-        used[i].in->history.require(needed, used[i].of(accesses[i].where), accesses[i].mode, true);
+    if (state_->has_several_streams()) {
+        for (std::size_t i = 0; i < accesses.size(); ++i) {
+            used[i].in->history.require(needed, used[i].of(accesses[i].where), accesses[i].mode, true);
+        }
     }
     stream.under_way.reserve(stream.under_way.size() + 1);
     state_->wait_for(self, needed);
@@ -367,7 +400,7 @@ void ordered_program::operation_ends(watched_stream on, std::uint64_t number, st
     std::erase(state_->streams[self].under_way, number);
     for (const watched_access& each : results) {
         const state::place to = state_->of(each);
-        to.in->history.reserve(results.size());
+        to.in->history.reserve(1);
         state_->note({self, number}, each, to);
     }
     if (may_end) {
@@ -422,17 +455,17 @@ bool ordered_program::is_over(const watched_access& what) {
 
 void ordered_program::allocated(std::uint64_t address, watched_stream on) {
     const std::lock_guard lock(state_->mutex);
-    state::memories& all = state_->all;
     const auto found = state_->entry(address);
-    const auto next = std::find_if(std::next(found), all.end(), [](const auto& each) { return each.second.in_use; });
-    const std::uint64_t end = next == all.end() ? ~std::uint64_t{0} : next->first;
     found->second.in_use = false;
     const order::timeline_id self = state_->timeline(on);
-    order::plan needed = state_->plan_for(self);
-    state_->former_owners(address, end, [&](state::memories::iterator other) {
-        other->second.history.require(needed, order::footprint{0, other->second.bytes}, access_mode::write, true);
-    });
-    state_->wait_for(self, needed);
+    if (state_->has_several_streams()) {
+        order::plan needed = state_->plan_for(self);
+        // How large it is is not known: up to the next memory that is in use.
+        for (auto next = found; next != state_->all.end() && !next->second.in_use; ++next) {
+            next->second.history.require(needed, order::footprint{0, next->second.bytes}, access_mode::write, true);
+        }
+        state_->wait_for(self, needed);
+    }
     found->second.in_use = true;
     found->second.is_new = true;
     found->second.is_given_out = true;
@@ -440,7 +473,7 @@ void ordered_program::allocated(std::uint64_t address, watched_stream on) {
 
 void ordered_program::freed(std::uint64_t address) {
     const std::lock_guard lock(state_->mutex);
-    const auto found = state_->all.find(address);
+    const auto found = state_->find(address);
     if (found == state_->all.end()) {
         return;
     }

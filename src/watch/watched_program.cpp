@@ -2,7 +2,6 @@
 #include "weir/detail/watched_program.hpp"
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -14,7 +13,7 @@
 #include "observe/observer.hpp"
 #include "observe/observers.hpp"
 #include "runtime/numbers.hpp"
-#include "weir/detail/mutex.hpp"
+#include "watch/recent.hpp"
 
 namespace weir::detail {
 
@@ -53,12 +52,10 @@ struct watched_program::state {
 
     std::string package;
     std::string device_kind;
-    /// Guards what follows, and is held while observers are notified, so that they hear of one stream in its order. Lock order: before the
-    /// list of observers.
-    detail::mutex mutex;
     std::map<watched_stream, known_stream> streams;
     std::unordered_map<std::uint64_t, known_event> events;
-    std::unordered_map<std::uint64_t, known_memory> memory;
+    std::unordered_map<std::uint64_t, known_memory> memory;  ///< nothing leaves it
+    recent<known_memory*> last_found;                        ///< in `memory`
     std::set<std::string, std::less<>> unseen;
     std::vector<observe::observed_access> accesses;  ///< of the operation that is reported; its room is used again
 
@@ -83,9 +80,26 @@ struct watched_program::state {
         return made;
     }
 
+    /// Null if nothing is known of it.
+    [[nodiscard]] known_memory* find(std::uint64_t address) {
+        if (known_memory* const* const known = last_found.find(address)) {
+            return *known;
+        }
+        const auto found = memory.find(address);
+        if (found == memory.end()) {
+            return nullptr;
+        }
+        last_found.keep(address, &found->second);
+        return &found->second;
+    }
+    known_memory& at(std::uint64_t address) {
+        known_memory* const known = find(address);
+        return known != nullptr ? *known : memory[address];
+    }
+
     /// Numbers the memory, and reports its allocation, if it is new.
     known_memory& of(const watched_access& access, std::string_view device) {
-        known_memory& one = memory[access.memory];
+        known_memory& one = at(access.memory);
         if (one.resource == 0) {
             one.resource = runtime::next_resource_number();
             if (std::exchange(one.is_new, false)) {
@@ -129,7 +143,6 @@ watched_program::~watched_program() {
 
 void watched_program::operation(watched_stream on, const char* label, std::span<const watched_access> accesses,
                                 const source_location& where) {
-    const std::lock_guard lock(state_->mutex);
     state::known_stream& stream = state_->stream(on);
     state_->accesses.clear();
     for (const watched_access& each : accesses) {
@@ -145,16 +158,14 @@ void watched_program::operation(watched_stream on, const char* label, std::span<
 }
 
 void watched_program::host_access(const watched_access& what, const source_location& where) {
-    const std::lock_guard lock(state_->mutex);
-    const auto found = state_->memory.find(what.memory);
-    if (found != state_->memory.end() && found->second.resource != 0) {
-        const observe::observed_access told = state::observed(what, found->second);
+    const state::known_memory* const found = state_->find(what.memory);
+    if (found != nullptr && found->resource != 0) {
+        const observe::observed_access told = state::observed(what, *found);
         observe::observers::notify([&](observe::observer& one) { one.host_access(told, where); });
     }
 }
 
 std::optional<watched_block> watched_program::block_at(std::uint64_t address) const {
-    const std::lock_guard lock(state_->mutex);
     const auto is_in_use = [](const state::known_memory& one) { return one.is_new || one.resource != 0; };
     const auto exact = state_->memory.find(address);
     if (exact != state_->memory.end() && is_in_use(exact->second)) {
@@ -169,18 +180,16 @@ std::optional<watched_block> watched_program::block_at(std::uint64_t address) co
 }
 
 void watched_program::allocated(std::uint64_t address, watched_stream on, const source_location& where) {
-    const std::lock_guard lock(state_->mutex);
-    state_->memory[address] = {0, 0, true, on, where};
+    state_->at(address) = {0, 0, true, on, where};
 }
 
 void watched_program::freed(std::uint64_t address) {
-    const std::lock_guard lock(state_->mutex);
-    const auto found = state_->memory.find(address);
-    if (found == state_->memory.end()) {
+    state::known_memory* const found = state_->find(address);
+    if (found == nullptr) {
         return;
     }
-    found->second.is_new = false;
-    const std::uint64_t resource = std::exchange(found->second.resource, 0);
+    found->is_new = false;
+    const std::uint64_t resource = std::exchange(found->resource, 0);
     if (resource == 0) {
         return;
     }
@@ -191,17 +200,14 @@ void watched_program::freed(std::uint64_t address) {
 }
 
 void watched_program::kept_until(std::uint64_t memory, watched_stream on) {
-    const std::lock_guard lock(state_->mutex);
     const state::known_stream& stream = state_->stream(on);
-    const auto found = state_->memory.find(memory);
-    if (found != state_->memory.end() && found->second.resource != 0) {
-        observe::observers::notify(
-            [&](observe::observer& one) { one.kept_until(found->second.resource, stream.info); });
+    const state::known_memory* const found = state_->find(memory);
+    if (found != nullptr && found->resource != 0) {
+        observe::observers::notify([&](observe::observer& one) { one.kept_until(found->resource, stream.info); });
     }
 }
 
 void watched_program::event_recorded(std::uint64_t event, watched_stream on, const source_location& where) {
-    const std::lock_guard lock(state_->mutex);
     state::known_stream& stream = state_->stream(on);
     state::known_event& one = state_->events[event];
     if (one.number == 0) {
@@ -211,12 +217,10 @@ void watched_program::event_recorded(std::uint64_t event, watched_stream on, con
 }
 
 void watched_program::event_gone(std::uint64_t event) {
-    const std::lock_guard lock(state_->mutex);
     state_->events.erase(event);
 }
 
 void watched_program::stream_waits(watched_stream on, std::uint64_t event, const source_location& where) {
-    const std::lock_guard lock(state_->mutex);
     state::known_stream& stream = state_->stream(on);
     const auto found = state_->events.find(event);
     if (found == state_->events.end() || !found->second.at) {
@@ -230,7 +234,6 @@ void watched_program::stream_waits(watched_stream on, std::uint64_t event, const
 }
 
 void watched_program::host_waited_for_event(std::uint64_t event, const source_location& where) {
-    const std::lock_guard lock(state_->mutex);
     const auto found = state_->events.find(event);
     if (found != state_->events.end() && found->second.at) {
         observe::observers::notify([&](observe::observer& one) { one.host_waited(*found->second.at, where); });
@@ -238,13 +241,11 @@ void watched_program::host_waited_for_event(std::uint64_t event, const source_lo
 }
 
 void watched_program::host_waited_for_stream(watched_stream one, const source_location& where) {
-    const std::lock_guard lock(state_->mutex);
     const frontiers::point end = state_->stream(one).record(0, where);
     observe::observers::notify([&](observe::observer& told) { told.host_waited(end, where); });
 }
 
 void watched_program::host_waited_for_device(int device, const source_location& where) {
-    const std::lock_guard lock(state_->mutex);
     for (const auto& each : state_->streams) {
         if (each.first.device == device) {
             observe::observers::notify([&](observe::observer& told) { told.host_waited(each.second.now(), where); });
@@ -255,7 +256,6 @@ void watched_program::host_waited_for_device(int device, const source_location& 
 }
 
 void watched_program::unseen(std::string_view what) {
-    const std::lock_guard lock(state_->mutex);
     if (!state_->unseen.contains(what)) {
         state_->unseen.emplace(what);
         observe::observers::notify([&](observe::observer& one) { one.unseen(what); });

@@ -43,10 +43,10 @@ struct watched_access {
 
 /// Numbers what another library has (streams, events, memory) and reports to the process's observers, such as a check_scope, what the
 /// library does with them (rule V1). The program orders all of it: nothing is inserted. Memory is known by its address until it is freed,
-/// events by their handles; what was there before is new when it is first used. Enqueues nothing and never blocks on devices. Any thread.
+/// events by their handles; what was there before is new when it is first used. Enqueues nothing and never blocks on devices.
 ///
-/// Reports of a thread are in the thread's order. Those of one stream are in the order of the stream if the threads that use it take turns.
-/// Throws std::bad_alloc; then the report is lost.
+/// Any thread, but one call at a time: so observers hear of one stream in its order if the threads that use it take turns. The caller's lock
+/// comes before Weir's in the lock order. Throws std::bad_alloc; then the report is lost.
 class WEIR_EXPORT watched_program {
 public:
     /// `package`: the library's name, "torch". `device_kind`: its devices are called that, ":" and their numbers.

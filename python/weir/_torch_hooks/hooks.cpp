@@ -1,7 +1,7 @@
 // Hooks in torch: every operator that threads run which take part, and what torch itself reports of streams, events and memory. Compiled
 // against the headers of the torch that is installed (_torch_build.py), and loaded beside it; calls the functions of hooks.h.
 //
-// Operators come through a fallback of a dispatch key that torch has for such wrappers and uses for nothing itself. What an operator reads
+// Operators come through a dispatch key that torch has for such wrappers and uses for nothing itself (operators.hpp). What an operator reads
 // and writes follows from its schema: annotated arguments, and results that alias none. Its accesses are reported once it has run; those to
 // its arguments before, if it waits, records an event or calls another operator.
 #include "hooks.h"
@@ -23,6 +23,7 @@
 
 #include "events.hpp"
 #include "host_memory.hpp"
+#include "operators.hpp"
 #include "reports.hpp"
 #include "rules.hpp"
 #include "running.hpp"
@@ -31,66 +32,6 @@
 using namespace weir_torch;
 
 namespace {
-
-void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-    const c10::DispatchKeySet rest = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, wrapper);
-    const bool orders = keeps_order.load(std::memory_order_relaxed);
-    if (!orders && !watching.load(std::memory_order_relaxed)) {
-        op.redispatchBoxed(rest, stack);
-        return;
-    }
-    const rules& of = known_rules(op);
-    if (of.what == rules::kind::nothing) {
-        op.redispatchBoxed(rest, stack);
-        return;
-    }
-    if (of.what == rules::kind::record_stream) {
-        const at::Tensor& tensor = torch::jit::peek(*stack, 0, 2).toTensor();
-        const c10::IValue& stream = torch::jit::peek(*stack, 1, 2);
-        if (tensor.has_storage() && tensor.is_cuda() && stream.isStream()) {
-            running::report_pending();
-            calls->kept_until(reinterpret_cast<std::uint64_t>(tensor.storage().data()), stream_of(stream.toStream()));
-        }
-        op.redispatchBoxed(rest, stack);
-        return;
-    }
-    if (of.what == rules::kind::collective) {
-        tell_unseen("collectives of torch.distributed, which run on streams of their own");
-        op.redispatchBoxed(rest, stack);
-        return;
-    }
-    const std::size_t count = of.arguments.size();
-    const auto argument = [&](std::size_t i) -> const c10::IValue& { return torch::jit::peek(*stack, i, count); };
-    const std::uint64_t noted_before = noted;
-    running one(of);
-    if (of.what == rules::kind::copy) {
-        const bool is_later = argument(2).toBool();
-        one.add_copied(argument(0).toTensor(), touch::writes, is_later);
-        one.add_copied(argument(1).toTensor(), touch::reads, is_later);
-    } else {
-        for (std::size_t i = 0; i < count; ++i) {
-            one.add(argument(i), of.arguments[i]);
-        }
-    }
-    if (orders) {
-        one.begin();
-    }
-    op.redispatchBoxed(rest, stack);
-    if (of.what == rules::kind::composite && noted != noted_before && !orders) {
-        return;  // the operators that it called have reported what they do
-    }
-    const std::size_t first = one.size();
-    const std::size_t made = of.results.size();
-    for (std::size_t i = 0; i < made; ++i) {
-        one.add(torch::jit::peek(*stack, i, made), of.results[i]);
-    }
-    if (orders) {
-        one.end(first);
-    }
-    if (of.what != rules::kind::composite || noted == noted_before) {
-        one.report();
-    }
-}
 
 /// A kernel that another package launches.
 struct launch {
@@ -103,7 +44,7 @@ struct launch {
 
 }  // namespace
 
-TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericWrapper, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run>()); }
+TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericWrapper, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_boxed>()); }
 
 extern "C" {
 
@@ -118,6 +59,7 @@ __attribute__((visibility("default"))) int weir_torch_install(const weir_torch_c
         return 0;
     }
     pass_by_what_does_nothing();
+    take_the_usual_by_type();
     // In the child of a fork nothing is watched or ordered: other threads may have held locks, and the devices are the parent's.
     pthread_atfork(nullptr, nullptr, [] {
         watching.store(false);

@@ -88,7 +88,7 @@ struct reports final : c10::impl::PyInterpreterVTable {
         if (!is_watched && !is_ordered) {
             return;
         }
-        const weir_torch_stream stream = current_stream(c10::Device(type, current_device(type)));
+        const weir_torch_stream stream = current_stream(c10::Device(type));  // of the current device
         if (is_watched) {
             calls->allocated(address, stream, running::place());
         }

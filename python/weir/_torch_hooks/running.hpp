@@ -13,11 +13,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace weir_torch {
 
 /// One operator that runs in this thread, and its accesses that are not reported yet. Holds no reference to tensors, since operators may
-/// look at how many there are.
+/// look at how many there are. Its larger functions are not inlined, since operators.hpp uses it for many operators.
 class running {
 public:
     explicit running(const rules& of, std::optional<weir_torch_stream> on = std::nullopt)
@@ -72,13 +73,50 @@ public:
             }
         }
     }
-    /// As for `add`; also memory of the host, which the stream uses if the copy does not wait.
-    void add_copied(const at::Tensor& tensor, touch what, bool is_later) {
-        if (is_later && tensor.defined() && tensor.device().is_cpu() && tensor.is_pinned()) {
-            host_memory::instance().add(tensor.storage());
-            note(tensor, what, by_any_device);
-        } else {
-            add(tensor, what);
+    [[gnu::noinline]] void add(const at::Tensor& tensor, touch what) {
+        if (!tensor.defined()) {
+            return;
+        }
+        const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
+        const c10::Device device = impl->device();
+        if (what == touch::wrote && impl->has_storage() && writes_to(impl->storage())) {
+            return;
+        }
+        if (what == touch::made && impl->has_storage() && uses(impl->storage())) {
+            return;  // a view, although the schema does not say so
+        }
+        // Numbers of the program stay with the host.
+        const bool stands_for_device = device.is_cpu() && is_pretended() && !impl->is_wrapped_number();
+        if (device.is_cpu() && !stands_for_device) {
+            if (knows_host_memory.load(std::memory_order_relaxed) && impl->has_storage() &&
+                host_memory::instance().has(tensor.storage())) {
+                note(tensor, what, by_host);
+            }
+            return;
+        }
+        if (!device.is_cuda() && !stands_for_device) {
+            return;
+        }
+        if (!impl->has_storage() || impl->key_set().has(c10::DispatchKey::Python) || impl->layout() != c10::kStrided) {
+            tell_unseen("tensors without memory of their own (sparse ones, and those of subclasses that wrap others)");
+            return;
+        }
+        if (impl->numel() > 0) {
+            if (stands_for_device) {
+                host_memory::instance().add(tensor.storage());
+            }
+            note(tensor, what, stands_for_device ? 0 : device.index());
+        }
+    }
+    /// As for `add`, the operands of a copy; also memory of the host, which the stream uses if the copy does not wait.
+    void add_copied(const at::Tensor& to, const at::Tensor& from, bool is_later) {
+        for (const auto& [tensor, what] : {std::pair(&to, touch::writes), std::pair(&from, touch::reads)}) {
+            if (is_later && tensor->defined() && tensor->device().is_cpu() && tensor->is_pinned()) {
+                host_memory::instance().add(tensor->storage());
+                note(*tensor, what, by_any_device);
+            } else {
+                add(*tensor, what);
+            }
         }
     }
     /// What a kernel of another package gets.
@@ -100,7 +138,7 @@ public:
         all_.push_back({what, one.device, numbers});
     }
     /// The operator is about to run: streams, and the host, wait for what it must come after.
-    void begin() {
+    [[gnu::noinline]] void begin() {
         for (access& one : all_) {
             complete(one.what, one.numbers);
             if (one.by == by_host) {
@@ -115,7 +153,7 @@ public:
         }
     }
     /// It has run: from `first` on there are its results.
-    void end(std::size_t first) {
+    [[gnu::noinline]] void end(std::size_t first) {
         for (const begun& one : begun_) {
             const c10::SmallVector<weir_torch_access, 8> results = those_by(one.by, first);
             ordering->ends(one.on, one.number, results.data(), results.size());
@@ -131,7 +169,7 @@ public:
     }
     [[nodiscard]] std::size_t size() const { return all_.size(); }
 
-    void report() {
+    [[gnu::noinline]] void report() {
         if (!watching.load(std::memory_order_relaxed)) {
             all_.clear();
             numbers_.clear();
@@ -215,41 +253,6 @@ private:
         begun_.push_back({by, on, ordering->begins(on, operands.data(), operands.size())});
     }
 
-    void add(const at::Tensor& tensor, touch what) {
-        if (!tensor.defined()) {
-            return;
-        }
-        const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
-        const c10::Device device = impl->device();
-        if (what == touch::wrote && impl->has_storage() && writes_to(impl->storage())) {
-            return;
-        }
-        if (what == touch::made && impl->has_storage() && uses(impl->storage())) {
-            return;  // a view, although the schema does not say so
-        }
-        // Numbers of the program stay with the host.
-        const bool stands_for_device = device.is_cpu() && is_pretended() && !impl->is_wrapped_number();
-        if (device.is_cpu() && !stands_for_device) {
-            if (knows_host_memory.load(std::memory_order_relaxed) && impl->has_storage() &&
-                host_memory::instance().has(tensor.storage())) {
-                note(tensor, what, by_host);
-            }
-            return;
-        }
-        if (!device.is_cuda() && !stands_for_device) {
-            return;
-        }
-        if (!impl->has_storage() || impl->key_set().has(c10::DispatchKey::Python) || impl->layout() != c10::kStrided) {
-            tell_unseen("tensors without memory of their own (sparse ones, and those of subclasses that wrap others)");
-            return;
-        }
-        if (impl->numel() > 0) {
-            if (stands_for_device) {
-                host_memory::instance().add(tensor.storage());
-            }
-            note(tensor, what, stands_for_device ? 0 : device.index());
-        }
-    }
     void note(const at::Tensor& tensor, touch what, int by) {
         const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
         const c10::Storage& storage = impl.storage();
