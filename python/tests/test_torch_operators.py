@@ -171,9 +171,7 @@ def test_each_has_a_case() -> None:
 
 
 @pytest.mark.parametrize(("name", "make"), CASES.values(), ids=CASES)
-def test_v1_all_that_it_reads_and_writes_is_reported(
-    device: Device, name: str, make: Callable[[], list[Any]]
-) -> None:
+def test_v1_all_that_it_reads_and_writes_is_reported(device: Device, name: str, make: Callable[[], list[Any]]) -> None:
     for i, (_, is_written) in enumerate(operands(name, make())):
         for waits in (False, True):
             arguments = make()

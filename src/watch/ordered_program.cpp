@@ -91,7 +91,7 @@ struct ordered_program::state {
     mutable detail::mutex mutex;  ///< guards what follows, and is held while events are recorded and waited for
     std::deque<known_stream> streams;
     std::map<watched_stream, order::timeline_id> timelines;
-    order::timeline_id last_timeline = 0;  ///< the one that was asked for last
+    order::timeline_id last_timeline = 0;                     ///< the one that was asked for last
     std::unordered_map<std::uint64_t, order::mark> recorded;  ///< by the program, by event
     memories all;
     recent<memories::iterator> last_found;  ///< in `all`
@@ -294,13 +294,11 @@ struct ordered_program::state {
             }
         }
         const auto one = found != all.end() ? found : entry(access.memory);
-        const std::uint64_t end = access.memory + access.bytes;
-        if (const auto next = std::next(one);
-            one->second.is_new && one->second.bytes == access.bytes && (next == all.end() || next->first >= end)) {
-            one->second.is_new = false;  // as the former owner had it
+        if (one->second.is_new && one->second.bytes == access.bytes) {  // as the former owner had it
+            one->second.is_new = false;
             return {&one->second, 0};
         }
-        split(end);  // while this is the former owner's, too
+        split(access.memory + access.bytes);  // while this is the former owner's, too
         one->second.in_use = true;            // if it was not, its allocation was not seen
         one->second.is_new = false;
         grow(one, access.bytes);

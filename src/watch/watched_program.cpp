@@ -216,9 +216,7 @@ void watched_program::event_recorded(std::uint64_t event, watched_stream on, con
     one.at = stream.record(one.number, where);
 }
 
-void watched_program::event_gone(std::uint64_t event) {
-    state_->events.erase(event);
-}
+void watched_program::event_gone(std::uint64_t event) { state_->events.erase(event); }
 
 void watched_program::stream_waits(watched_stream on, std::uint64_t event, const source_location& where) {
     state::known_stream& stream = state_->stream(on);

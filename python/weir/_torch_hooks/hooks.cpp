@@ -44,7 +44,9 @@ struct launch {
 
 }  // namespace
 
-TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericWrapper, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_boxed>()); }
+TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericWrapper, m) {
+    m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_boxed>());
+}
 
 extern "C" {
 
